@@ -1,0 +1,160 @@
+"""Tables of the measurements: as text, and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Record = dict[str, Any]
+Table = tuple[str, list[str], list[list[str]]]
+"""Title, column names, rows."""
+
+
+def tables(results: Record) -> list[Table]:
+    """Every table for which there are records."""
+    refresh = results.get("refresh", [])
+    found = [
+        _generation(results.get("generation", [])),
+        _recompute([r for r in refresh if r["what"] == "recompute"]),
+        _refresh(refresh),
+        _reads([r for r in refresh if r["what"] == "refresh"]),
+        _memory([r for r in refresh if r["what"] == "refresh"]),
+    ]
+    return [table for table in found if table[2]]
+
+
+def _generation(records: Sequence[Record]) -> Table:
+    rows = []
+    for r in records:
+        size = [r["shape"], f"{r['views']} x {r['subgoals']}", str(r["copies"])]
+        if "sets" not in r:
+            rows.append([*size, "", "", "", "", "", f"> {r['too_slow_s']}"])
+            continue
+        numbers = [f"{r['sets']:.0f}", f"{r['rules_s']:.3f}", f"{r['any_rules']:.0f}", f"{r['any_s']:.3f}"]
+        rows.append([*size, *numbers, f"{r['one_s']:.3f}", f"{r['total_s']:.3f}"])
+    names = [
+        "shape",
+        "views x subgoals",
+        "copies",
+        "sets J",
+        "rules s",
+        "programs' rules",
+        "any update s",
+        "one s",
+        "all s",
+    ]
+    return "Generation, from the rules alone", names, rows
+
+
+def _recompute(records: Sequence[Record]) -> Table:
+    rows = [
+        [
+            f"{r['scale']:g}",
+            f"{sum(r['rows'].values()):,}",
+            f"{r['bytes'] / 2**20:.0f}",
+            f"{r['s']:.2f}",
+            f"{r['cpu_s']:.2f}",
+        ]
+        for r in records
+    ]
+    return "Recomputing all views", ["scale", "rows", "MB", "s", "CPU s"], rows
+
+
+def _refresh(records: Sequence[Record]) -> Table:
+    whole = {r["scale"]: r for r in records if r["what"] == "recompute"}
+    rows = []
+    for r in records:
+        if r["what"] == "refresh":
+            base = whole[r["scale"]]
+            rows.append(
+                [
+                    f"{r['scale']:g}",
+                    r["update"],
+                    f"{r['update_rows']:,}",
+                    ", ".join(r["no"]) or "-",
+                    f"{r['check_s']:.2f}",
+                    f"{r['maintain_s']:.2f}",
+                    f"{r['maintain_s'] / base['s']:.2f}",
+                    f"{r['check_cpu_s']:.2f}",
+                    f"{r['maintain_cpu_s']:.2f}",
+                    f"{r['maintain_cpu_s'] / base['cpu_s']:.2f}",
+                    f"{r['delta_rows']:,}",
+                    f"{r['rewrite_s']:.2f}",
+                ]
+            )
+    names = ["scale", "update", "rows", "no", "check s", "maintain s", "of recomputing"]
+    names += ["check CPU s", "maintain CPU s", "of recomputing", "delta rows", "rewrite s"]
+    return "Following an update (maintain: with its check, deltas written)", names, rows
+
+
+def _reads(records: Sequence[Record]) -> Table:
+    rows = [
+        [
+            f"{r['scale']:g}",
+            r["update"],
+            "; ".join(
+                f"{x['relation']} by {', '.join(x['by']) or 'nothing'}: {x['keys']:,}" for x in r["reads"]
+            )
+            or "-",
+            f"{r['rows_read']:,}",
+            f"{r['bytes_read']:,}",
+            f"{sum(r['rows_touched'].values()):,}",
+            "; ".join(f"{name} {count:,}" for name, count in r["rows_touched"].items()),
+        ]
+        for r in records
+    ]
+    names = ["scale", "update", "keys asked", "rows read", "bytes", "a delta join's rows", "by relation"]
+    return "Base rows read", names, rows
+
+
+def _memory(records: Sequence[Record]) -> Table:
+    rows = [
+        [
+            f"{r['scale']:g}",
+            r["update"],
+            f"{r['python_peak_mb']:,}",
+            f"{r['heap_mb']:,}",
+            f"{r['heap_committed_mb']:,}",
+        ]
+        for r in records
+    ]
+    names = ["scale", "update", "Python peak MB", "JVM heap live MB", "JVM heap committed MB"]
+    return "Memory of the driver", names, rows
+
+
+def as_text(table: Table) -> str:
+    """A table for a terminal."""
+    title, names, rows = table
+    widths = [max(len(cell) for cell in column) for column in zip(names, *rows, strict=True)]
+    lines = [_padded(names, widths), _padded(["-" * width for width in widths], widths)]
+    return "\n".join(["", title, "", *lines, *(_padded(row, widths) for row in rows)])
+
+
+def _padded(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(
+        cell.rjust(width) if _is_number(cell) else cell.ljust(width)
+        for cell, width in zip(cells, widths, strict=True)
+    ).rstrip()
+
+
+def _is_number(cell: str) -> bool:
+    return cell.replace(",", "").replace(".", "").isdigit()
+
+
+def as_markdown(results: Record) -> str:
+    """The whole report, for `docs/benchmarks.md`."""
+    machine = results["machine"]
+    parts = [
+        "# Benchmarks",
+        "",
+        "Written by `benchmarks/run.py --markdown`; do not edit.",
+        "",
+        ", ".join(f"{key} {value}" for key, value in machine.items()) + ".",
+    ]
+    for title, names, rows in tables(results):
+        parts += ["", f"## {title}", "", _row(names), _row(["---"] * len(names)), *map(_row, rows)]
+    return "\n".join(parts) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

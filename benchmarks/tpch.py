@@ -1,0 +1,83 @@
+"""TPC-H warehouses for the benchmarks: the example's rules and views at larger scales, made once and kept."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "examples" / "tpch"
+sys.path[:0] = [str(ROOT), str(EXAMPLE)]
+
+import contents  # noqa: E402
+import data  # noqa: E402
+
+from selfmaint.spark import session  # noqa: E402
+
+ORDERS_AT_SCALE_1 = 1_500_000
+UPDATES = ("1 row", "10 orders", "0.1 %", "1 %")
+"""One line item of an existing order; so many orders inserted and as many deleted, with their line items."""
+
+MOVERS = 2
+"""Customers who change their market segment along with these orders."""
+
+MEMORY = "6g"
+"""The Spark driver's heap."""
+
+
+def folder(work: Path, scale: float) -> Path:
+    """Where the warehouse of a scale factor is."""
+    return work / f"sf{scale:g}"
+
+
+def prepare(work: Path, scale: float) -> Path:
+    """The base relations, the views and the updates of a scale factor, unless they are there already."""
+    place = folder(work, scale)
+    done = place / "done"
+    if done.exists():
+        return place
+    shutil.rmtree(place, ignore_errors=True)
+    data.generate(scale, place / "base")
+    for label in UPDATES:
+        data.write_update(_update(place / "base", scale, label), place / "updates" / label)
+    spark = session({"spark.driver.memory": MEMORY})
+    contents.store(spark, place / "base", place / "views")
+    for name in ("views.dl", "warehouse.toml"):
+        shutil.copy(EXAMPLE / name, place / name)
+    done.touch()
+    return place
+
+
+def _update(base: Path, scale: float, label: str) -> data.Update:
+    match label.split():
+        case ["1", "row"]:
+            return data.Update({"lineitem": _one_more_line(base)}, {})
+        case [count, "orders"]:
+            return data.refresh(base, int(count), movers=MOVERS)
+        case [percent, _]:
+            orders = max(1, round(ORDERS_AT_SCALE_1 * scale * float(percent) / 100))
+            return data.refresh(base, orders, movers=MOVERS)
+    raise ValueError(label)
+
+
+def _one_more_line(base: Path) -> pa.Table:
+    """One more line item of the first order, of its first part."""
+    lines = pq.ParquetFile(base / "lineitem.parquet").read_row_group(0).slice(0, 1)
+    number = pc.add(lines["l_linenumber"], pa.scalar(50, pa.int32()))
+    return lines.set_column(lines.schema.get_field_index("l_linenumber"), "l_linenumber", number).cast(
+        data.SCHEMAS["lineitem"]
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Makes the warehouse of one scale factor.")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--scale", type=float, required=True)
+    arguments = parser.parse_args()
+    prepare(arguments.work, arguments.scale)

@@ -1,0 +1,1 @@
+"""Safe, non-recursive Datalog with negation: syntax, analysis, containment, rewriting, evaluation, SQL."""

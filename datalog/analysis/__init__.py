@@ -1,0 +1,21 @@
+"""What can be said of a program without data: evaluation order, safety, arities, types."""
+
+from datalog.analysis.common_type import common_type, constant_type
+from datalog.analysis.dependency import atoms_of, dependency_graph, evaluation_order
+from datalog.analysis.safety import bound_variables
+from datalog.analysis.types import column_types, term_type, variable_types
+from datalog.analysis.validate import diagnose, validate
+
+__all__ = [
+    "atoms_of",
+    "bound_variables",
+    "column_types",
+    "common_type",
+    "constant_type",
+    "dependency_graph",
+    "diagnose",
+    "evaluation_order",
+    "term_type",
+    "validate",
+    "variable_types",
+]

@@ -1,0 +1,192 @@
+"""Types of expressions, as Spark has them in ANSI mode.
+
+Source: Spark SQL, `DecimalPrecision` and `ANSI compliance` in its guide: the precision and scale of decimal
+arithmetic, cut to 38 digits so that at least 6 digits stay behind the point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import assert_never
+
+from datalog.analysis.common_type import common_type, constant_type
+from datalog.model import (
+    ANY,
+    Aggregate,
+    AggregateFunction,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    ColumnType,
+    Constant,
+    Expression,
+    Minus,
+    TypeName,
+    Variable,
+)
+
+_MOST_DIGITS = 38
+_LEAST_SCALE = 6
+_DIGITS = {TypeName.TINYINT: 3, TypeName.SMALLINT: 5, TypeName.INT: 10, TypeName.BIGINT: 20}
+_DOUBLES = (TypeName.FLOAT, TypeName.DOUBLE)
+_INT, _BIGINT, _DOUBLE = (ColumnType(name) for name in (TypeName.INT, TypeName.BIGINT, TypeName.DOUBLE))
+_STRING, _BOOLEAN = ColumnType(TypeName.STRING), ColumnType(TypeName.BOOLEAN)
+_OF_CALLS = {
+    **dict.fromkeys(("concat", "lower", "substring", "trim", "upper"), _STRING),
+    **dict.fromkeys(("day", "length", "month", "quarter", "year"), _INT),
+    "like": _BOOLEAN,
+}
+
+
+def expression_type(expression: Expression, variables: Mapping[Variable, ColumnType]) -> ColumnType | None:
+    """The type of an expression's values.
+
+    Args:
+        expression: any expression.
+        variables: the types of its variables; `any` where they are not known.
+
+    Returns:
+        The type; `any` if it cannot be told, None for what is always null.
+
+    Example:
+        >>> price = ColumnType(TypeName.DECIMAL, 15, 2)
+        >>> product = Arithmetic("*", Variable("P"), Arithmetic("-", Constant(1), Variable("D")))
+        >>> str(expression_type(product, {Variable("P"): price, Variable("D"): price}))
+        'decimal(32,4)'
+    """
+    match expression:
+        case Variable():
+            return variables.get(expression, ANY)
+        case Constant(value):
+            return constant_type(value)
+        case Minus(operand):
+            return expression_type(operand, variables)
+        case Cast(_, column_type):
+            return _settled(column_type)
+        case Arithmetic(operator, left, right):
+            return _arithmetic(operator, _operand(left, variables), _operand(right, variables))
+        case Call(function, arguments):
+            if function in _OF_CALLS:
+                return _OF_CALLS[function]
+            given = arguments[:1] if function in ("abs", "nullif") else arguments
+            return _common(expression_type(argument, variables) for argument in given)
+        case Case(branches, otherwise):
+            results = (*(result for _, result in branches), otherwise)
+            return _common(expression_type(result, variables) for result in results)
+        case Aggregate(function, operand):
+            return _aggregate(function, None if operand is None else expression_type(operand, variables))
+        case _:
+            assert_never(expression)
+
+
+def sum_type(operand: ColumnType | None) -> ColumnType:
+    """The type of a sum of values of a type."""
+    if operand is None or operand.name in _DOUBLES:
+        return _DOUBLE
+    if operand.name is TypeName.DECIMAL:
+        precision, scale = _sizes(operand)
+        return ColumnType(TypeName.DECIMAL, min(_MOST_DIGITS, precision + 10), scale)
+    return _BIGINT if operand.name in _DIGITS else ANY
+
+
+def average_type(operand: ColumnType | None) -> ColumnType:
+    """The type of an average of values of a type."""
+    if operand is not None and operand.name is TypeName.DECIMAL:
+        precision, scale = _sizes(operand)
+        return _cut(precision + 4, scale + 4, exact_scale=True)
+    return ANY if operand is not None and operand.name is TypeName.ANY else _DOUBLE
+
+
+def _aggregate(function: AggregateFunction, operand: ColumnType | None) -> ColumnType | None:
+    match function:
+        case AggregateFunction.COUNT:
+            return _BIGINT
+        case AggregateFunction.SUM:
+            return sum_type(operand)
+        case AggregateFunction.AVG:
+            return average_type(operand)
+        case AggregateFunction.MIN | AggregateFunction.MAX:
+            return operand
+        case _:
+            assert_never(function)
+
+
+def _operand(expression: Expression, variables: Mapping[Variable, ColumnType]) -> ColumnType | None:
+    """The type of an operand; a whole constant has as many digits as it is written with."""
+    if (
+        isinstance(expression, Constant)
+        and isinstance(expression.value, int)
+        and not isinstance(expression.value, bool)
+    ):
+        return ColumnType(TypeName.DECIMAL, len(str(abs(expression.value))), None)
+    found = expression_type(expression, variables)
+    return None if found is None else _settled(found)
+
+
+def _arithmetic(operator: str, left: ColumnType | None, right: ColumnType | None) -> ColumnType | None:
+    if left is None or right is None:
+        return left or right
+    whole_left, whole_right = _is_whole(left), _is_whole(right)
+    if whole_left and whole_right:
+        if operator == "/":
+            return _DOUBLE
+        return _common(
+            [
+                _INT if left.name is TypeName.DECIMAL else left,
+                _INT if right.name is TypeName.DECIMAL else right,
+            ]
+        )
+    if TypeName.ANY in (left.name, right.name):
+        return ANY
+    if left.name in _DOUBLES or right.name in _DOUBLES:
+        return _DOUBLE
+    if "number" not in (left.family, right.family):
+        return ANY
+    return _decimal(operator, _sizes(left), _sizes(right))
+
+
+def _is_whole(column_type: ColumnType) -> bool:
+    """Whether it is a whole-number type, or that of a whole constant."""
+    literal = column_type.name is TypeName.DECIMAL and column_type.scale is None
+    return (literal and column_type.precision is not None) or column_type.name in _DIGITS
+
+
+def _decimal(operator: str, left: tuple[int, int], right: tuple[int, int]) -> ColumnType:
+    (p1, s1), (p2, s2) = left, right
+    if operator == "*":
+        return _cut(p1 + p2 + 1, s1 + s2)
+    if operator == "/":
+        scale = max(_LEAST_SCALE, s1 + p2 + 1)
+        return _cut(p1 - s1 + s2 + scale, scale)
+    scale = max(s1, s2)
+    return _cut(max(p1 - s1, p2 - s2) + scale + 1, scale)
+
+
+def _cut(precision: int, scale: int, *, exact_scale: bool = False) -> ColumnType:
+    """A decimal type within 38 digits; digits behind the point go first, down to 6 of them."""
+    if precision <= _MOST_DIGITS or exact_scale:
+        return ColumnType(TypeName.DECIMAL, min(precision, _MOST_DIGITS), min(scale, _MOST_DIGITS))
+    kept = max(_MOST_DIGITS - (precision - scale), min(scale, _LEAST_SCALE))
+    return ColumnType(TypeName.DECIMAL, _MOST_DIGITS, kept)
+
+
+def _sizes(column_type: ColumnType) -> tuple[int, int]:
+    if column_type.name in _DIGITS:
+        return _DIGITS[column_type.name], 0
+    return (10 if column_type.precision is None else column_type.precision), column_type.scale or 0
+
+
+def _settled(column_type: ColumnType) -> ColumnType:
+    """A decimal with the sizes that it has in Spark."""
+    if column_type.name is not TypeName.DECIMAL:
+        return column_type
+    return ColumnType(TypeName.DECIMAL, *_sizes(column_type))
+
+
+def _common(types: Iterable[ColumnType | None]) -> ColumnType | None:
+    known = [one for one in types if one is not None]
+    if not known:
+        return None
+    return reduce(lambda left, right: common_type(left, right) or ANY, known)

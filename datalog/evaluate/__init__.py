@@ -1,0 +1,7 @@
+"""Naive evaluation over sets of rows: the reference for everything else, and the engine for small things."""
+
+from datalog.evaluate.errors import EvaluationError
+from datalog.evaluate.evaluator import Evaluator, evaluate
+from datalog.evaluate.views import core_rows, evaluate_view
+
+__all__ = ["EvaluationError", "Evaluator", "core_rows", "evaluate", "evaluate_view"]

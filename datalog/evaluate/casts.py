@@ -1,0 +1,144 @@
+"""`cast` of values, as Spark does it in ANSI mode: an error where a value does not fit."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation
+
+from datalog.evaluate.errors import EvaluationError
+from datalog.model import ColumnType, TypeName, Value
+
+_SPARK_DECIMAL = (10, 0)
+_WHOLE = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
+
+
+def cast_value(value: Value, to: ColumnType, scale: int | None = None) -> Value:
+    """A value as another type's.
+
+    Args:
+        value: the value; null stays null.
+        to: the type.
+        scale: the scale of the type that a decimal comes from, which its text shows.
+
+    Raises:
+        EvaluationError: the value does not fit, or its text is not defined here (that of a double).
+
+    Example:
+        >>> cast_value("1.25", ColumnType(TypeName.DECIMAL, 3, 1)), cast_value(True, ColumnType(TypeName.STRING))
+        (Decimal('1.3'), 'true')
+    """
+    if value is None:
+        return None
+    try:
+        return _cast(value, to, scale)
+    except (ValueError, InvalidOperation, OverflowError):
+        raise EvaluationError(f"{value!r} cannot be cast to `{to}`") from None
+
+
+def _cast(value: Value, to: ColumnType, scale: int | None) -> Value:
+    match to.name:
+        case TypeName.ANY:
+            return value
+        case TypeName.STRING:
+            return _text(value, scale)
+        case TypeName.DATE:
+            return _date(value)
+        case TypeName.TIMESTAMP:
+            return _timestamp(value)
+        case TypeName.BOOLEAN:
+            return _boolean(value)
+        case TypeName.FLOAT | TypeName.DOUBLE:
+            return float(_number(value))
+        case TypeName.DECIMAL:
+            return _decimal(Decimal(_number(value)), to)
+        case _:
+            whole = int(Decimal(_number(value)).to_integral_value(ROUND_DOWN))
+            return _require(whole, -(2 ** (_WHOLE[to.name] - 1)) <= whole < 2 ** (_WHOLE[to.name] - 1))
+
+
+def _require(value: int, fits: bool) -> int:
+    if not fits:
+        raise ValueError
+    return value
+
+
+def _number(value: Value) -> int | Decimal | float:
+    match value:
+        case bool():
+            return int(value)
+        case int() | Decimal() | float():
+            return value
+        case str():
+            return Decimal(value.strip())
+        case _:
+            raise ValueError
+
+
+def _decimal(value: Decimal, to: ColumnType) -> Decimal:
+    precision, scale = _SPARK_DECIMAL if to.precision is None else (to.precision, to.scale or 0)
+    rounded = rounded_to(value, scale)
+    if abs(rounded) >= Decimal(10) ** (precision - scale):
+        raise ValueError
+    return rounded
+
+
+def rounded_to(value: Decimal, scale: int) -> Decimal:
+    """The decimal with so many digits behind the point, halves rounded away from zero."""
+    return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+
+
+def _text(value: Value, scale: int | None) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case Decimal():
+            return format(value if scale is None else rounded_to(value, scale), "f")
+        case dt.datetime():
+            shown = value.isoformat(sep=" ")
+            return shown.rstrip("0").rstrip(".") if value.microsecond else shown
+        case dt.date():
+            return value.isoformat()
+        case _:
+            raise ValueError
+
+
+def _date(value: Value) -> dt.date:
+    match value:
+        case dt.datetime():
+            return value.date()
+        case dt.date():
+            return value
+        case str():
+            return dt.date.fromisoformat(value.strip()[:10])
+        case _:
+            raise ValueError
+
+
+def _timestamp(value: Value) -> dt.datetime:
+    match value:
+        case dt.datetime():
+            return value
+        case dt.date():
+            return dt.datetime.combine(value, dt.time())
+        case str():
+            return dt.datetime.fromisoformat(value.strip())
+        case _:
+            raise ValueError
+
+
+def _boolean(value: Value) -> bool:
+    match value:
+        case bool():
+            return value
+        case int() | float() | Decimal():
+            return value != 0
+        case str() if value.strip().lower() in ("t", "true", "y", "yes", "1"):
+            return True
+        case str() if value.strip().lower() in ("f", "false", "n", "no", "0"):
+            return False
+        case _:
+            raise ValueError

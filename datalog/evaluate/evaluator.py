@@ -1,0 +1,169 @@
+"""Evaluation of safe non-recursive programs, top down with memory, from the definition.
+
+Null is a value like another for atoms (shared variables match it); comparisons with null are false.
+A boolean is not a number: `true` and `1` never match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, assert_never
+
+from datalog.evaluate.comparing import compares
+from datalog.evaluate.order import binding_order
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    NullTest,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    Term,
+    Value,
+    Variable,
+    variables_of,
+)
+
+Facts: TypeAlias = Mapping[Predicate, frozenset[Row]]
+Binding: TypeAlias = dict[Variable, Value]
+
+
+def evaluate(program: Program, goal: Predicate, facts: Facts) -> frozenset[Row]:
+    """The extension of one predicate.
+
+    Args:
+        program: safe, non-recursive rules; a predicate with rules is not looked up in `facts`.
+        goal: the predicate asked for.
+        facts: rows of the other predicates; one that is not given is empty.
+
+    Returns:
+        The rows, each as long as the goal's arity.
+
+    Raises:
+        ValueError: an unsafe rule: a variable of its head, or of a filter, that nothing binds.
+
+    >>> from datalog.model import Atom, Variable
+    >>> x = Variable("X")
+    >>> copy = Rule(Atom(Predicate("v"), (x,)), (Atom(Predicate("r"), (x,)),))
+    >>> evaluate(Program((copy,)), Predicate("v"), {Predicate("r"): frozenset({("a",)})})
+    frozenset({('a',)})
+    """
+    return Evaluator(program, facts).extension(goal)
+
+
+class Evaluator:
+    """One program over one set of facts; extensions and hash indexes are computed once, when first needed."""
+
+    def __init__(self, program: Program, facts: Facts) -> None:
+        self._facts = facts
+        self._rules: dict[Predicate, list[Rule]] = {}
+        for rule in program.rules:
+            self._rules.setdefault(rule.head.predicate, []).append(rule)
+        self._extensions: dict[Predicate, frozenset[Row]] = {}
+        self._indexes: dict[tuple[Predicate, tuple[int, ...]], dict[Row, list[Row]]] = {}
+        self._orders: dict[tuple[int, frozenset[Variable]], tuple[Literal, ...]] = {}
+
+    def extension(self, predicate: Predicate) -> frozenset[Row]:
+        """All rows of a predicate."""
+        if predicate not in self._rules:
+            return self._facts.get(predicate, frozenset())
+        if predicate not in self._extensions:
+            self._extensions[predicate] = frozenset(
+                row for rule in self._rules[predicate] for row in self._derive(rule)
+            )
+        return self._extensions[predicate]
+
+    def first(self, predicate: Predicate) -> Row | None:
+        """One row of a predicate if it has any, without computing all of them."""
+        if predicate not in self._rules or predicate in self._extensions:
+            return next(iter(self.extension(predicate)), None)
+        return next((row for rule in self._rules[predicate] for row in self._derive(rule)), None)
+
+    def _derive(self, rule: Rule) -> Iterator[Row]:
+        bound = variables_of([literal for literal in rule.body if not isinstance(literal, Negation)])
+        if not set(variables_of([rule.head])) <= set(bound):
+            raise ValueError("unsafe rule: a variable of the head is never bound")
+        for binding in self._solve(binding_order(rule.body, frozenset()), 0, {}):
+            yield tuple(_value(term, binding) for term in rule.head.terms)
+
+    def _solve(self, order: Sequence[Literal], at: int, binding: Binding) -> Iterator[Binding]:
+        if at == len(order):
+            yield binding
+            return
+        match literal := order[at]:
+            case Atom():
+                for extended in self._matches(literal, binding):
+                    yield from self._solve(order, at + 1, extended)
+            case Comparison(operator="=") if (variable := _unbound(literal, binding)) is not None:
+                value = _value(literal.right if variable == literal.left else literal.left, binding)
+                if value is not None:
+                    yield from self._solve(order, at + 1, {**binding, variable: value})
+            case Comparison():
+                if _compare(literal, binding):
+                    yield from self._solve(order, at + 1, binding)
+            case NullTest():
+                if (_value(literal.term, binding) is None) != literal.negated:
+                    yield from self._solve(order, at + 1, binding)
+            case Negation():
+                if next(self._solve(self._inner_order(literal, binding), 0, binding), None) is None:
+                    yield from self._solve(order, at + 1, binding)
+            case _:
+                assert_never(literal)
+
+    def _inner_order(self, negation: Negation, binding: Binding) -> tuple[Literal, ...]:
+        key = (id(negation), frozenset(binding))
+        if key not in self._orders:
+            self._orders[key] = binding_order(negation.body, frozenset(binding))
+        return self._orders[key]
+
+    def _matches(self, atom: Atom, binding: Binding) -> Iterator[Binding]:
+        fixed = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in binding)
+        wanted = tuple(_key(_value(atom.terms[i], binding)) for i in fixed)
+        for row in self._index(atom.predicate, fixed).get(wanted, ()):
+            extended = _extend(atom, row, binding)
+            if extended is not None:
+                yield extended
+
+    def _index(self, predicate: Predicate, positions: tuple[int, ...]) -> dict[Row, list[Row]]:
+        index = self._indexes.get((predicate, positions))
+        if index is None:
+            index = {}
+            for row in self.extension(predicate):
+                index.setdefault(tuple(_key(row[i]) for i in positions), []).append(row)
+            self._indexes[predicate, positions] = index
+        return index
+
+
+def _key(value: Value) -> Any:
+    """A hash key that tells booleans from numbers."""
+    return ("boolean", value) if value is True or value is False else value
+
+
+def _value(term: Term, binding: Binding) -> Value:
+    return term.value if isinstance(term, Constant) else binding[term]
+
+
+def _extend(atom: Atom, row: Row, binding: Binding) -> Binding | None:
+    extended = dict(binding)
+    for term, value in zip(atom.terms, row, strict=True):
+        if isinstance(term, Variable):
+            if term not in extended:
+                extended[term] = value
+            elif _key(extended[term]) != _key(value):
+                return None
+    return extended
+
+
+def _unbound(literal: Comparison, binding: Binding) -> Variable | None:
+    for term in (literal.left, literal.right):
+        if isinstance(term, Variable) and term not in binding:
+            return term
+    return None
+
+
+def _compare(literal: Comparison, binding: Binding) -> bool:
+    return compares(literal.operator, _value(literal.left, binding), _value(literal.right, binding))

@@ -1,0 +1,61 @@
+"""The order in which a rule's body is evaluated: bind as early as possible, filter as soon as bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datalog.model import Atom, Comparison, Literal, Negation, NullTest, Variable, terms_of, variables_of
+
+
+def binding_order(body: Sequence[Literal], bound: frozenset[Variable]) -> tuple[Literal, ...]:
+    """The body's literals reordered so that filters stand right behind what binds them.
+
+    Args:
+        body: the literals of one body.
+        bound: variables that are bound before.
+
+    Raises:
+        ValueError: a comparison or negation can never be evaluated (an unsafe rule).
+    """
+    waiting = list(body)
+    shared = _shared_variables(body)
+    known = set(bound)
+    order: list[Literal] = []
+    while waiting:
+        literal = _next(waiting, known, shared)
+        waiting.remove(literal)
+        order.append(literal)
+        if not isinstance(literal, Negation):
+            known.update(variables_of([literal]))
+    return tuple(order)
+
+
+def _shared_variables(body: Sequence[Literal]) -> frozenset[Variable]:
+    """Variables that something outside a negation can bind."""
+    return frozenset(variables_of([literal for literal in body if isinstance(literal, Atom | Comparison)]))
+
+
+def _next(waiting: Sequence[Literal], known: set[Variable], shared: frozenset[Variable]) -> Literal:
+    for literal in waiting:
+        if _is_ready_filter(literal, known, shared):
+            return literal
+    atoms = [literal for literal in waiting if isinstance(literal, Atom)]
+    if not atoms:
+        raise ValueError("unsafe rule: a filter's variables are never bound")
+    return max(atoms, key=lambda atom: sum(not _is_open(t, known) for t in atom.terms))
+
+
+def _is_open(term: object, known: set[Variable]) -> bool:
+    return isinstance(term, Variable) and term not in known
+
+
+def _is_ready_filter(literal: Literal, known: set[Variable], shared: frozenset[Variable]) -> bool:
+    match literal:
+        case Atom():
+            return False
+        case Comparison(operator="="):
+            return not (_is_open(literal.left, known) and _is_open(literal.right, known))
+        case Comparison() | NullTest():
+            return not any(_is_open(term, known) for term in terms_of(literal))
+        case Negation():
+            return all(v in known or v not in shared for v in variables_of([literal]))

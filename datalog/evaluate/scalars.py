@@ -1,0 +1,170 @@
+"""Expressions and conditions on one row or group: SQL's meaning, in three-valued logic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from typing import Any, assert_never
+
+from datalog.analysis.expression_types import expression_type
+from datalog.evaluate.casts import cast_value, rounded_to
+from datalog.evaluate.comparing import COMPARISONS
+from datalog.evaluate.errors import EvaluationError
+from datalog.evaluate.functions import call, comparable
+from datalog.model import (
+    Aggregate,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    ColumnType,
+    Compared,
+    Condition,
+    Constant,
+    Expression,
+    Holds,
+    IsNull,
+    Minus,
+    TypeName,
+    Value,
+    Variable,
+)
+
+_EXACT = Context(prec=200)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """Evaluates expressions.
+
+    Attributes:
+        types: the types of variables, which the digits of decimals depend on.
+        row: the values of variables.
+        computed: the values of grouping expressions and aggregates, by `expression_key`.
+    """
+
+    types: Mapping[Variable, ColumnType]
+    row: Mapping[Variable, Value]
+    computed: Mapping[str, Value] = field(default_factory=dict)
+
+    def value(self, expression: Expression) -> Value:
+        """The value of an expression.
+
+        Raises:
+            EvaluationError: it has none.
+        """
+        if self.computed and (key := expression_key(expression)) in self.computed:
+            return self.computed[key]
+        match expression:
+            case Constant(value):
+                return value
+            case Variable() if expression in self.row:
+                return self.row[expression]
+            case Variable() | Aggregate():
+                raise EvaluationError(f"`{expression}` has no value here")
+            case Minus(operand):
+                inner: Any = self.value(operand)
+                return None if inner is None else -inner
+            case Arithmetic():
+                return self._arithmetic(expression)
+            case Cast(operand, to):
+                found = expression_type(operand, self.types)
+                scale = found.scale if found is not None and found.name is TypeName.DECIMAL else None
+                return cast_value(self.value(operand), to, scale)
+            case Call(function, arguments):
+                return call(function, [self.value(argument) for argument in arguments])
+            case Case(branches, otherwise):
+                chosen = next((e for c, e in branches if self.truth(c)), otherwise)
+                return self.value(chosen)
+            case _:
+                assert_never(expression)
+
+    def truth(self, condition: Condition) -> bool | None:
+        """Whether a condition is true, false or (None) unknown."""
+        match condition:
+            case Compared(sign, left, right):
+                one, other = self.value(left), self.value(right)
+                if one is None or other is None:
+                    return None
+                return COMPARISONS[sign](*comparable(one, other))
+            case IsNull(operand, negated):
+                return (self.value(operand) is None) is not negated
+            case Holds(operand, negated):
+                held = self.value(operand)
+                return None if held is None else bool(held) is not negated
+            case AllOf(conditions):
+                return _kleene(map(self.truth, conditions), decisive=False)
+            case AnyOf(conditions):
+                return _kleene(map(self.truth, conditions), decisive=True)
+            case _:
+                assert_never(condition)
+
+    def _arithmetic(self, expression: Arithmetic) -> Value:
+        left, right = self.value(expression.left), self.value(expression.right)
+        if left is None or right is None:
+            return None
+        if not _is_number(left) or not _is_number(right):
+            raise EvaluationError(f"no arithmetic on {left!r} and {right!r}")
+        found = expression_type(expression, self.types)
+        if found is None or found.name is TypeName.ANY:
+            # Nothing is known of the columns: the values tell.
+            plain = Arithmetic(expression.operator, Constant(left), Constant(right))
+            found = expression_type(plain, {})
+        as_decimal = found is not None and found.name is TypeName.DECIMAL
+        result: int | Decimal | float = _compute(expression.operator, left, right, as_decimal=as_decimal)
+        if found is not None and found.name is TypeName.DECIMAL and found.scale is not None:
+            return rounded_to(Decimal(result), found.scale) if as_decimal else result
+        return result
+
+
+def expression_key(expression: Expression) -> str:
+    """Tells expressions apart by the types of their constants too: `x / 2` is another one than `x / 2.0`."""
+    return repr(expression)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | Decimal | float) and not isinstance(value, bool)
+
+
+def _compute(sign: str, left: Any, right: Any, *, as_decimal: bool) -> Any:
+    if as_decimal:
+        one, other = Decimal(left), Decimal(right)
+        match sign:
+            case "+":
+                return _EXACT.add(one, other)
+            case "-":
+                return _EXACT.subtract(one, other)
+            case "*":
+                return _EXACT.multiply(one, other)
+            case _:
+                return _EXACT.divide(one, _not_zero(other))
+    if isinstance(left, float) or isinstance(right, float) or sign == "/":
+        left, right = float(left), float(right)
+    match sign:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case _:
+            return left / _not_zero(right)
+
+
+def _not_zero(value: Any) -> Any:
+    if value == 0:
+        raise EvaluationError("division by zero")
+    return value
+
+
+def _kleene(truths: Iterable[bool | None], *, decisive: bool) -> bool | None:
+    """A disjunction (`decisive` true) or conjunction (false) in three-valued logic."""
+    unknown = False
+    for truth in truths:
+        if truth is decisive:
+            return decisive
+        unknown = unknown or truth is None
+    return None if unknown else not decisive

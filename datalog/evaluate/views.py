@@ -1,0 +1,256 @@
+"""The rows of a view definition over bags, from the definition: the reference for everything else.
+
+The conditions of `datalog.model.views` are those of this module, in their numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from datalog.analysis.expression_types import expression_type
+from datalog.evaluate.aggregates import aggregate
+from datalog.evaluate.scalars import Scalars, expression_key
+from datalog.model import (
+    ANY,
+    Atom,
+    Block,
+    ColumnType,
+    Compared,
+    Comparison,
+    Constant,
+    IsNull,
+    Literal,
+    Negation,
+    NullTest,
+    Predicate,
+    Row,
+    Semantics,
+    Term,
+    Value,
+    Variable,
+    ViewDefinition,
+    value_kind,
+    variables_of,
+)
+
+Bags: TypeAlias = Mapping[Predicate, Counter[Row]]
+Types: TypeAlias = Mapping[Predicate, Sequence[ColumnType]]
+Binding: TypeAlias = dict[Variable, Value]
+
+
+def evaluate_view(definition: ViewDefinition, relations: Bags, types: Types | None = None) -> Counter[Row]:
+    """The rows of a view, each with its number of copies.
+
+    Args:
+        definition: the view.
+        relations: the rows of what it reads, with their numbers of copies; one that is not given is empty.
+        types: the types of their columns, which the digits of decimals depend on.
+
+    Returns:
+        The rows; with `Semantics.SET` each counts 1.
+
+    Raises:
+        EvaluationError: a value that an expression does not have, such as a quotient by zero.
+        ValueError: an unsafe body.
+
+    Complexity:
+        The number of ways of matching the bodies, with an index on what is bound.
+
+    Example:
+        >>> from datalog.model import Aggregate, AggregateFunction, block
+        >>> x, y = Variable("X"), Variable("Y")
+        >>> r = Predicate("r")
+        >>> rows = Counter({(1, 5): 2, (1, None): 1})
+        >>> body = [Atom(r, (x, y))]
+        >>> total = [x, Aggregate(AggregateFunction.COUNT), Aggregate(AggregateFunction.SUM, y)]
+        >>> view = ViewDefinition("v", ("x", "n", "s"), (block("v", 0, body, total, groups=[x]),))
+        >>> evaluate_view(view, {r: rows})
+        Counter({(1, 3, 10): 1})
+    """
+    rows: Counter[Row] = Counter()
+    for one in definition.blocks:
+        rows.update(_block_rows(one, relations, types or {}))  # condition 6
+    return Counter(set(rows)) if definition.semantics is Semantics.SET else rows
+
+
+def core_rows(one: Block, relations: Bags) -> Counter[Row]:
+    """The rows of a block's core that pass its filters, columns in the order of the core's head."""
+    rows: Counter[Row] = Counter()
+    for binding, copies in _passing(one, relations, {}):
+        rows[tuple(binding[variable] for variable in one.variables)] += copies
+    return rows
+
+
+def _block_rows(one: Block, relations: Bags, types: Types) -> Counter[Row]:
+    variables = _variable_types(one, types)
+    rows: Counter[Row] = Counter()
+    if one.groups is None:
+        for binding, copies in _passing(one, relations, variables):
+            scalars = Scalars(variables, binding)
+            rows[tuple(scalars.value(output) for output in one.outputs)] += copies
+        return rows
+    for known in _groups(one, relations, variables):
+        scalars = Scalars(variables, {}, known)
+        if all(scalars.truth(condition) for condition in one.having):  # condition 4
+            rows[tuple(scalars.value(output) for output in one.outputs)] += 1
+    return rows
+
+
+def _variable_types(one: Block, types: Types) -> dict[Variable, ColumnType]:
+    """The type of each variable: of its first column that has one."""
+    found: dict[Variable, ColumnType] = {}
+    for atom in one.core.atoms:
+        for term, column_type in zip(atom.terms, types.get(atom.predicate, ()), strict=False):
+            if isinstance(term, Variable) and column_type != ANY:
+                found.setdefault(term, column_type)
+    return found
+
+
+def _groups(one: Block, relations: Bags, types: Mapping[Variable, ColumnType]) -> Iterator[dict[str, Value]]:
+    """For each group, the values of its grouping expressions and aggregates (condition 5)."""
+    groups = one.groups or ()
+    members: dict[tuple[object, ...], list[tuple[Scalars, int]]] = {} if groups else {(): []}
+    values: dict[tuple[object, ...], Row] = {(): ()}
+    for binding, copies in _passing(one, relations, types):
+        scalars = Scalars(types, binding)
+        row = tuple(scalars.value(group) for group in groups)
+        key: tuple[object, ...] = tuple((value_kind(value), value) for value in row)
+        values.setdefault(key, row)
+        members.setdefault(key, []).append((scalars, copies))
+    for key, rows in members.items():
+        known = {expression_key(group): value for group, value in zip(groups, values[key], strict=True)}
+        for made in one.aggregates:
+            operand = made.operand
+            given = [(None if operand is None else s.value(operand), copies) for s, copies in rows]
+            known[expression_key(made)] = aggregate(
+                made, given, None if operand is None else expression_type(operand, types)
+            )
+        yield known
+
+
+def _passing(
+    one: Block, relations: Bags, types: Mapping[Variable, ColumnType]
+) -> Iterator[tuple[Binding, int]]:
+    """The bindings of a body that pass the filters, with their numbers of copies (conditions 2 to 4)."""
+    joined = _joined_variables(one.core.body)
+    order = _atoms_first(one.core.body)
+    for binding, copies in _Matcher(relations, joined).solve(order, 0, {}, 1):
+        scalars = Scalars(types, binding)
+        if all(scalars.truth(condition) for condition in one.filters):
+            yield binding, copies
+
+
+def _atoms_first(body: Sequence[Literal]) -> list[Literal]:
+    """The body's literals, filters right behind what binds their variables; an equality binds only at the end.
+
+    A variable of an atom keeps the stored value: `X = 1` matches 1.00 too, and does not make it 1.
+    """
+    waiting, order, known = list(body), list[Literal](), set[Term]()
+    while waiting:
+        ready = [
+            one for one in waiting if not isinstance(one, Atom) and known.issuperset(variables_of([one]))
+        ]
+        atoms = [one for one in waiting if isinstance(one, Atom)]
+        chosen: Literal | None
+        if ready:
+            chosen = ready[0]
+        elif atoms:
+            chosen = max(atoms, key=lambda atom: sum(_is_known(term, known) for term in atom.terms))
+        else:
+            equal = (one for one in waiting if isinstance(one, Comparison) and one.operator == "=")
+            chosen = next((e for e in equal if _is_known(e.left, known) or _is_known(e.right, known)), None)
+        if chosen is None:
+            raise ValueError("unsafe rule: a variable is never bound")
+        waiting.remove(chosen)
+        order.append(chosen)
+        known.update(variables_of([chosen]))
+    return order
+
+
+def _is_known(term: Term, known: Container[Term]) -> bool:
+    return isinstance(term, Constant) or term in known
+
+
+def _joined_variables(body: Sequence[Literal]) -> frozenset[Variable]:
+    places = Counter(term for literal in body if isinstance(literal, Atom) for term in literal.terms)
+    return frozenset(t for t, number in places.items() if isinstance(t, Variable) and number > 1)
+
+
+class _Matcher:
+    """Matches bodies over bags; indexes are made once, when first needed."""
+
+    def __init__(self, relations: Bags, joined: frozenset[Variable]) -> None:
+        self._relations = relations
+        self._joined = joined
+        self._indexes: dict[tuple[Predicate, tuple[int, ...]], dict[object, list[tuple[Row, int]]]] = {}
+
+    def solve(
+        self, order: Sequence[Literal], at: int, binding: Binding, copies: int
+    ) -> Iterator[tuple[Binding, int]]:
+        if at == len(order):
+            yield binding, copies
+            return
+        match literal := order[at]:
+            case Atom():
+                for extended, more in self._matches(literal, binding):
+                    yield from self.solve(order, at + 1, extended, copies * more)
+            case Comparison(_, left, right) if (variable := _unbound(literal, binding)) is not None:
+                value = _value(right if left == variable else left, binding)
+                if value is not None:
+                    yield from self.solve(order, at + 1, {**binding, variable: value}, copies)
+            case Comparison() | NullTest():
+                if _holds(literal, binding):
+                    yield from self.solve(order, at + 1, binding, copies)
+            case Negation():
+                raise ValueError("the core of a view has no negation")
+
+    def _matches(self, atom: Atom, binding: Binding) -> Iterator[tuple[Binding, int]]:
+        fixed = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in binding)
+        wanted = tuple(_key(_value(atom.terms[i], binding)) for i in fixed)
+        for row, copies in self._index(atom.predicate, fixed).get(wanted, ()):
+            extended = self._extend(atom, row, binding)
+            if extended is not None:
+                yield extended, copies
+
+    def _extend(self, atom: Atom, row: Row, binding: Binding) -> Binding | None:
+        extended = dict(binding)
+        for term, value in zip(atom.terms, row, strict=True):
+            if isinstance(term, Variable):
+                if value is None and term in self._joined:  # condition 3
+                    return None
+                if _key(extended.setdefault(term, value)) != _key(value):
+                    return None
+        return extended
+
+    def _index(self, predicate: Predicate, positions: tuple[int, ...]) -> dict[object, list[tuple[Row, int]]]:
+        index = self._indexes.get((predicate, positions))
+        if index is None:
+            index = {}
+            for row, copies in self._relations.get(predicate, Counter()).items():
+                index.setdefault(tuple(_key(row[i]) for i in positions), []).append((row, copies))
+            self._indexes[predicate, positions] = index
+        return index
+
+
+def _key(value: Value) -> tuple[str, Value]:
+    return value_kind(value), value
+
+
+def _value(term: Term, binding: Binding) -> Value:
+    return term.value if isinstance(term, Constant) else binding[term]
+
+
+def _unbound(literal: Comparison, binding: Binding) -> Variable | None:
+    """The variable that an equality binds, if it does."""
+    open_ = [t for t in (literal.left, literal.right) if isinstance(t, Variable) and t not in binding]
+    return open_[0] if open_ else None
+
+
+def _holds(literal: Comparison | NullTest, binding: Binding) -> bool:
+    """Whether a comparison or null test is true."""
+    scalars = Scalars({}, binding)
+    if isinstance(literal, NullTest):
+        return scalars.truth(IsNull(literal.term, literal.negated)) is True
+    return scalars.truth(Compared(literal.operator, literal.left, literal.right)) is True

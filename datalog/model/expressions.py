@@ -1,0 +1,237 @@
+"""Scalar expressions, aggregates and conditions over a rule's variables: what a view computes from its core.
+
+An expression is a value; what it means on a row is SQL's meaning (null in, null out, unless a function says
+otherwise). A condition is true, false or unknown, as in SQL; a row passes a filter where it is true. There is
+no negation of compound conditions: whoever builds a condition pushes `NOT` inwards, which is exact in
+three-valued logic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum, unique
+from typing import Literal as OneOf
+from typing import TypeAlias, assert_never
+
+from datalog.model.literals import Operator
+from datalog.model.schema import ColumnType
+from datalog.model.spans import Span
+from datalog.model.terms import Constant, Variable
+
+ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/"]
+
+FUNCTIONS = frozenset(
+    {
+        *("abs", "coalesce", "concat", "day", "greatest", "least", "length", "lower", "month", "nullif"),
+        *("like", "quarter", "substring", "trim", "upper", "year"),
+    }
+)
+"""The scalar functions that a `Call` may name: deterministic, with Spark's names and meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left operator right`, with the types of Spark's ANSI mode: `/` of whole numbers is a double."""
+
+    operator: ArithmeticOperator
+    left: Expression
+    right: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """`-operand`."""
+
+    operand: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`cast(operand as type)`; an error where the value does not fit."""
+
+    operand: Expression
+    type: ColumnType
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A deterministic scalar function of `FUNCTIONS`, applied."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`case when c1 then e1 ... else otherwise end`: of the first condition that is true."""
+
+    branches: tuple[tuple[Condition, Expression], ...]
+    otherwise: Expression = field(default_factory=lambda: Constant(None))
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@unique
+class AggregateFunction(Enum):
+    """The aggregate functions."""
+
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate over the core rows of a group.
+
+    Nulls of the operand are passed over; over no value `count` is 0 and all others are null. The type of a sum
+    is a bigint, a decimal of 10 more digits, or a double; that of an average a double, or a decimal of 4 more
+    digits before and after the point.
+
+    Attributes:
+        function: which.
+        operand: an expression over core variables, without aggregates; None for `count(*)`.
+        distinct: whether equal values count once.
+    """
+
+    function: AggregateFunction
+    operand: Expression | None = None
+    distinct: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Expression: TypeAlias = Variable | Constant | Arithmetic | Minus | Cast | Call | Case | Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """`left operator right`; unknown when a side is null."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`operand is null`, or with `negated` `operand is not null`; never unknown."""
+
+    operand: Expression
+    negated: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """A boolean expression is true, or with `negated` false; unknown when it is null."""
+
+    operand: Expression
+    negated: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """The conjunction; true if empty."""
+
+    conditions: tuple[Condition, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """The disjunction; false if empty."""
+
+    conditions: tuple[Condition, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Condition: TypeAlias = Compared | IsNull | Holds | AllOf | AnyOf
+
+
+def parts(value: Expression | Condition) -> tuple[Expression | Condition, ...]:
+    """What an expression or condition is directly made of, in order."""
+    match value:
+        case Variable() | Constant():
+            return ()
+        case Arithmetic(_, left, right) | Compared(_, left, right):
+            return (left, right)
+        case Minus(operand) | Cast(operand) | IsNull(operand) | Holds(operand):
+            return (operand,)
+        case Call(_, arguments):
+            return arguments
+        case Case(branches, otherwise):
+            return (*(part for branch in branches for part in branch), otherwise)
+        case Aggregate(_, operand):
+            return () if operand is None else (operand,)
+        case AllOf(conditions) | AnyOf(conditions):
+            return conditions
+        case _:
+            assert_never(value)
+
+
+def expression_variables(values: Iterable[Expression | Condition]) -> tuple[Variable, ...]:
+    """The distinct variables of some expressions and conditions, in order of first appearance."""
+    return tuple(dict.fromkeys(v for value in values for v in walk(value) if isinstance(v, Variable)))
+
+
+def aggregates_of(values: Iterable[Expression | Condition]) -> tuple[Aggregate, ...]:
+    """The distinct aggregates in some expressions and conditions, in order of first appearance."""
+    found = (a for value in values for a in walk(value) if isinstance(a, Aggregate))
+    # By text: `sum(x / 2)` and `sum(x / 2.0)` are equal values, and different sums.
+    return tuple({repr(one): one for one in found}.values())
+
+
+def walk(value: Expression | Condition) -> Iterator[Expression | Condition]:
+    """A value and everything inside it, outermost first."""
+    yield value
+    for part in parts(value):
+        yield from walk(part)
+
+
+def map_expression(change: Callable[[Expression], Expression | None], value: Expression) -> Expression:
+    """The expression with some subexpressions replaced.
+
+    Args:
+        change: what to put in a subexpression's place, or None to look inside it.
+        value: the expression.
+    """
+    changed = change(value)
+    if changed is not None:
+        return changed
+    match value:
+        case Variable() | Constant():
+            return value
+        case Arithmetic(_, left, right):
+            return replace(value, left=map_expression(change, left), right=map_expression(change, right))
+        case Minus(operand) | Cast(operand):
+            return replace(value, operand=map_expression(change, operand))
+        case Call(_, arguments):
+            return replace(value, arguments=tuple(map_expression(change, a) for a in arguments))
+        case Case(branches, otherwise):
+            mapped = tuple((map_condition(change, c), map_expression(change, e)) for c, e in branches)
+            return replace(value, branches=mapped, otherwise=map_expression(change, otherwise))
+        case Aggregate(_, operand):
+            return value if operand is None else replace(value, operand=map_expression(change, operand))
+        case _:
+            assert_never(value)
+
+
+def map_condition(change: Callable[[Expression], Expression | None], value: Condition) -> Condition:
+    """The condition with some subexpressions replaced; see `map_expression`."""
+    match value:
+        case Compared(_, left, right):
+            return replace(value, left=map_expression(change, left), right=map_expression(change, right))
+        case IsNull(operand) | Holds(operand):
+            return replace(value, operand=map_expression(change, operand))
+        case AllOf(conditions) | AnyOf(conditions):
+            return replace(value, conditions=tuple(map_condition(change, c) for c in conditions))
+        case _:
+            assert_never(value)

@@ -1,0 +1,51 @@
+"""Rules, declarations and programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from datalog.model.literals import Atom, Literal
+from datalog.model.predicates import Predicate
+from datalog.model.schema import Declaration
+from datalog.model.spans import Span
+
+if TYPE_CHECKING:
+    from datalog.model.views import ViewDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`head :- body.`; an empty body makes it a fact."""
+
+    head: Atom
+    body: tuple[Literal, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The positive subgoals, in order."""
+        return tuple(literal for literal in self.body if isinstance(literal, Atom))
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Declarations and rules, each in the order written."""
+
+    rules: tuple[Rule, ...] = ()
+    declarations: tuple[Declaration, ...] = ()
+    views: tuple[ViewDefinition, ...] = ()
+    """Views that are more than rules: bags, computed columns, aggregates."""
+
+    @property
+    def heads(self) -> tuple[Predicate, ...]:
+        """The predicates that rules define (IDB), in order of first appearance."""
+        return tuple(dict.fromkeys(rule.head.predicate for rule in self.rules))
+
+    def rules_for(self, predicate: Predicate) -> tuple[Rule, ...]:
+        """The rules whose head is `predicate`."""
+        return tuple(rule for rule in self.rules if rule.head.predicate == predicate)
+
+    def declaration(self, name: str) -> Declaration | None:
+        """The declaration of a relation, if it has one."""
+        return next((d for d in self.declarations if d.name == name), None)

@@ -1,0 +1,117 @@
+"""Column types and declared constraints of base relations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, unique
+
+from datalog.model.spans import Span
+from datalog.model.terms import Value, value_kind
+
+
+@unique
+class TypeName(Enum):
+    """The column types of a declaration."""
+
+    __hash__ = object.__hash__  # members are one of a kind; Enum's own hashes the name, in Python
+
+    BOOLEAN = "boolean"
+    TINYINT = "tinyint"
+    SMALLINT = "smallint"
+    INT = "int"
+    BIGINT = "bigint"
+    FLOAT = "float"
+    DOUBLE = "double"
+    DECIMAL = "decimal"
+    STRING = "string"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    ANY = "any"
+    """Not declared: every value of every family, and as many of them as needed."""
+
+
+_FAMILY = {
+    TypeName.BOOLEAN: "boolean",
+    TypeName.STRING: "string",
+    TypeName.DATE: "date",
+    TypeName.TIMESTAMP: "timestamp",
+    TypeName.ANY: "any",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A type, with precision and scale for `decimal`."""
+
+    name: TypeName
+    precision: int | None = None
+    scale: int | None = None
+
+    @property
+    def family(self) -> str:
+        """`number`, `string`, `boolean`, `date`, `timestamp` or `any`: what it compares with."""
+        return _FAMILY.get(self.name, "number")
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the type has so few values that a fresh one cannot be counted on."""
+        return self.name is TypeName.BOOLEAN
+
+    def accepts(self, value: Value) -> bool:
+        """Whether a constant may stand in a column of this type."""
+        return value is None or self.family in ("any", value_kind(value))
+
+    def __str__(self) -> str:
+        if self.precision is None:
+            return self.name.value
+        return f"{self.name.value}({self.precision}{'' if self.scale is None else f',{self.scale}'})"
+
+
+ANY = ColumnType(TypeName.ANY)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a declared relation. Columns of a key are not null whatever `not_null` says."""
+
+    name: str
+    type: ColumnType = ANY
+    not_null: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """`foreign(columns) references target(target_columns)`."""
+
+    columns: tuple[str, ...]
+    target: str
+    target_columns: tuple[str, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """`.decl name(column: type [not null], ...) [key(...)] [unique(...)]... [foreign(...) references t(...)]...`."""
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] | None = None
+    unique: tuple[tuple[str, ...], ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def arity(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns' names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    def is_not_null(self, position: int) -> bool:
+        """Whether the 0-based column can never hold null."""
+        column = self.columns[position]
+        return column.not_null or (self.key is not None and column.name in self.key)

@@ -1,0 +1,83 @@
+"""Substitutions: replacing variables by terms, and looking at a literal's variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias, TypeVar, assert_never
+
+from datalog.model.literals import Atom, Comparison, Literal, Negation, NullTest
+from datalog.model.rules import Rule
+from datalog.model.terms import Term, Variable
+
+Substitution: TypeAlias = Mapping[Variable, Term]
+
+LiteralT = TypeVar("LiteralT", Atom, Comparison, NullTest, Negation)
+
+
+def apply_term(substitution: Substitution, term: Term) -> Term:
+    """The term under the substitution."""
+    return substitution.get(term, term) if isinstance(term, Variable) else term
+
+
+def apply_atom(substitution: Substitution, atom: Atom) -> Atom:
+    """The atom under the substitution."""
+    if substitution.keys().isdisjoint(atom.terms):  # constants are no keys
+        return atom
+    return Atom(atom.predicate, tuple(apply_term(substitution, t) for t in atom.terms), atom.span)
+
+
+def apply_comparison(substitution: Substitution, comparison: Comparison) -> Comparison:
+    """The comparison under the substitution."""
+    left, right = (apply_term(substitution, term) for term in (comparison.left, comparison.right))
+    return replace(comparison, left=left, right=right)
+
+
+def apply_literal(substitution: Substitution, literal: Literal) -> Literal:
+    """The literal under the substitution, inside negations too."""
+    if not substitution:
+        return literal
+    match literal:
+        case Atom():
+            return apply_atom(substitution, literal)
+        case Comparison():
+            return apply_comparison(substitution, literal)
+        case NullTest():
+            return replace(literal, term=apply_term(substitution, literal.term))
+        case Negation():
+            return replace(literal, body=tuple(apply_literal(substitution, inner) for inner in literal.body))
+        case _:
+            assert_never(literal)
+
+
+def apply_rule(substitution: Substitution, rule: Rule) -> Rule:
+    """The rule under the substitution."""
+    return replace(
+        rule,
+        head=apply_atom(substitution, rule.head),
+        body=tuple(apply_literal(substitution, literal) for literal in rule.body),
+    )
+
+
+def terms_of(literal: Literal) -> Iterator[Term]:
+    """Every term of a literal, in order, inside negations too."""
+    match literal:
+        case Atom():
+            yield from literal.terms
+        case Comparison():
+            yield literal.left
+            yield literal.right
+        case NullTest():
+            yield literal.term
+        case Negation():
+            for inner in literal.body:
+                yield from terms_of(inner)
+        case _:
+            assert_never(literal)
+
+
+def variables_of(literals: Iterable[Literal]) -> tuple[Variable, ...]:
+    """The distinct variables of some literals, in order of first appearance."""
+    return tuple(
+        dict.fromkeys(t for literal in literals for t in terms_of(literal) if isinstance(t, Variable))
+    )

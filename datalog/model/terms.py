@@ -1,0 +1,71 @@
+"""Terms: variables and constants.
+
+A constant's value is a plain Python value. `None` is the constant null: as a stored value it is one more
+constant, equal to itself (`IS NOT DISTINCT FROM`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TypeAlias
+
+from datalog.model.spans import Span
+
+Value: TypeAlias = bool | int | Decimal | float | str | dt.date | dt.datetime | None
+Row: TypeAlias = tuple[Value, ...]
+
+
+def value_kind(value: Value) -> str:
+    """The family a value belongs to; values of different families are never equal.
+
+    >>> value_kind(True), value_kind(1), value_kind('1')
+    ('boolean', 'number', 'string')
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | Decimal() | float():
+            return "number"
+        case str():
+            return "string"
+        case dt.datetime():
+            return "timestamp"
+        case dt.date():
+            return "date"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable; its name starts with a capital letter or an underscore."""
+
+    name: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """A constant. Equality is by value within a family: `true`, `1` and `'1'` are three constants."""
+
+    value: Value
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constant):
+            return NotImplemented
+        return value_kind(self.value) == value_kind(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((value_kind(self.value), self.value))
+
+    def __str__(self) -> str:
+        return repr(self.value)
+
+
+Term: TypeAlias = Variable | Constant

@@ -1,0 +1,206 @@
+"""What a view is, beyond one rule: duplicates, computed columns, aggregates.
+
+A `ViewDefinition` is a union of blocks. A block is a conjunctive core, filters that no literal can state,
+perhaps grouping, and one expression for each column:
+
+    core rows  ->  filters  ->  groups and aggregates  ->  having  ->  outputs  ->  union of the blocks
+
+Semantics, everywhere in this package:
+
+1. Relations are bags: a base relation without a declared key may hold a row twice.
+2. The core is a *bag*: one row for each way of matching its body, times the copies of the matched rows. Its
+   head has the variables that filters, groups, aggregates and outputs use, in order of first appearance. Where
+   base relations are sets, the core with all body variables in its head is a set.
+3. The body has SQL's join semantics: a variable at two places of the body's atoms is never null.
+4. A filter, and a `having`, lets a row or group pass where it is true (not where it is unknown).
+5. `groups` is None for a block without grouping. Else each group of core rows with equal values of these
+   expressions (null equals null) makes one row; with no expressions at all there is one group, even over no
+   core rows. Outputs and `having` are then made of grouping expressions, constants and aggregates.
+6. The blocks' rows are added up (UNION ALL). With `Semantics.SET` each row then stands once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum, unique
+
+from datalog.model.expressions import (
+    Aggregate,
+    Condition,
+    Expression,
+    aggregates_of,
+    expression_variables,
+)
+from datalog.model.literals import Atom, Literal
+from datalog.model.predicates import Predicate, Version
+from datalog.model.rules import Rule
+from datalog.model.spans import Span
+from datalog.model.terms import Constant, Variable
+
+
+@unique
+class Semantics(Enum):
+    """Whether a view's rows stand once, or as often as they are derived."""
+
+    SET = "set"
+    BAG = "bag"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One SELECT of a view; make it by `block`, which names the core's head.
+
+    Attributes:
+        core: the conjunctive part; its head's predicate is `view@core_i`, i the number of the block.
+        filters: conditions over core variables that no literal of the body can state.
+        outputs: one expression for each column of the view.
+        groups: grouping expressions, without constants and aggregates; None without grouping.
+        having: conditions over groups.
+    """
+
+    core: Rule
+    outputs: tuple[Expression, ...]
+    filters: tuple[Condition, ...] = ()
+    groups: tuple[Expression, ...] | None = None
+    having: tuple[Condition, ...] = ()
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The distinct aggregates of outputs and having, in order."""
+        return aggregates_of((*self.outputs, *self.having))
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables of the core's head: those that anything above the core uses."""
+        return tuple(term for term in self.core.head.terms if isinstance(term, Variable))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether outputs are just variables and constants, over the core alone."""
+        terms = all(isinstance(output, Variable | Constant) for output in self.outputs)
+        return terms and not self.filters and self.groups is None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDefinition:
+    """A view: its columns, and the blocks that its rows come from.
+
+    Attributes:
+        name: the view's name.
+        columns: its columns' names, in order.
+        blocks: at least one, each with as many outputs as there are columns.
+        semantics: whether equal rows of the result stand once.
+        text: the SQL query that it was read from, if it was.
+        span: where it is defined.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    semantics: Semantics = Semantics.BAG
+    text: str | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def predicate(self) -> Predicate:
+        """The predicate of its stored rows."""
+        return Predicate(self.name)
+
+    @property
+    def reads(self) -> tuple[Predicate, ...]:
+        """The predicates of its bodies' atoms, in order of first appearance."""
+        return tuple(dict.fromkeys(a.predicate for b in self.blocks for a in b.core.atoms))
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether some block groups."""
+        return any(one.groups is not None for one in self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class TextRead:
+    """A place in a query's text where the name of a relation stands.
+
+    Attributes:
+        start: the 0-based offset of the name in the text.
+        end: the offset behind it.
+        of: the base relation or stored view that the name means, or the query that stands for it.
+        alias: what the rest of the query calls it, if the text does not say that behind the name.
+    """
+
+    start: int
+    end: int
+    of: str | TextQuery
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuery:
+    """A query as text, and everything that it reads.
+
+    Attributes:
+        text: the query in Spark SQL.
+        reads: the places of all names of relations, in order.
+        columns: names for its columns that are given apart from it; none if they are the query's own.
+    """
+
+    text: str
+    reads: tuple[TextRead, ...]
+    columns: tuple[str, ...] = ()
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The base relations and stored views that it reads, also through the queries within."""
+        found = ((r.of,) if isinstance(r.of, str) else r.of.relations for r in self.reads)
+        return tuple(dict.fromkeys(name for names in found for name in names))
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueView:
+    """A view whose query is known only as text: it can be recomputed, and nothing more is known of it.
+
+    Attributes:
+        name: the view's name.
+        text: its query in Spark SQL.
+        reasons: why it could not be read, in words.
+        columns: its columns' names, where they are known.
+        span: where it is defined.
+        query: the text with all that it reads, or why that cannot be told, in words.
+    """
+
+    name: str
+    text: str
+    reasons: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+    query: TextQuery | str = field(default="its query is not at hand", compare=False, repr=False)
+
+
+def block(
+    view: str,
+    number: int,
+    body: Iterable[Literal],
+    outputs: Iterable[Expression],
+    *,
+    filters: Iterable[Condition] = (),
+    groups: Iterable[Expression] | None = None,
+    having: Iterable[Condition] = (),
+) -> Block:
+    """A block, with the core's head made from what the rest uses.
+
+    >>> from datalog.model.terms import Variable
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> made = block("v", 0, [Atom(Predicate("r"), (x, y))], [y])
+    >>> str(made.core.head.predicate), made.core.head.terms, made.is_plain
+    ('v@core_0', (Variable(name='Y'),), True)
+    """
+    above = (tuple(filters), tuple(outputs), None if groups is None else tuple(groups), tuple(having))
+    used = expression_variables((*above[1], *(above[2] or ()), *above[3], *above[0]))
+    head = Atom(Predicate(view, Version.CORE, (number,)), used)
+    return Block(Rule(head, tuple(body)), above[1], above[0], above[2], above[3])
+
+
+def implied_groups(outputs: Iterable[Expression]) -> tuple[Expression, ...]:
+    """The grouping that outputs suggest: those that hold variables, and no aggregate; each once."""
+    return tuple(dict.fromkeys(o for o in outputs if expression_variables([o]) and not aggregates_of([o])))

@@ -1,0 +1,33 @@
+"""The theory of `=`, `!=`, `<`, `<=`, `>`, `>=` between variables and constants, over typed domains."""
+
+from datalog.order.assignment import assign
+from datalog.order.families import Types, family_of
+from datalog.order.implication import (
+    closure,
+    constants_compare,
+    implies,
+    satisfiable,
+    strongest,
+)
+from datalog.order.normal import NormalForm, normalise
+from datalog.order.points import Point, point_of, precedes, value_of
+from datalog.order.solve import Solution, solve
+
+__all__ = [
+    "NormalForm",
+    "Point",
+    "Solution",
+    "Types",
+    "assign",
+    "closure",
+    "constants_compare",
+    "family_of",
+    "implies",
+    "normalise",
+    "point_of",
+    "precedes",
+    "satisfiable",
+    "solve",
+    "strongest",
+    "value_of",
+]

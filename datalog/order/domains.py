@@ -1,0 +1,245 @@
+r"""Which points a column of some type can hold, and the one operation that deciding needs: the least point above.
+
+- `Grid`: whole numbers, decimals (multiples of a power of ten), booleans, dates, timestamps: equal steps between
+  two bounds.
+- `Dense`: `double`, `float`, and numbers of undeclared columns: a dense order without end points. Finite doubles are
+  in truth discrete, with steps so small that only data could ask for them. What is unsatisfiable over the dense
+  order is so over doubles; the converse fails only between neighbouring doubles.
+- `Strings`: the empty string is the least, and every string has a successor: itself and a character NUL. So
+  `('a', 'a\0')` is empty, while between `'a'` and `'b'` there are infinitely many. There is no greatest string, and
+  only a string that ends in NUL has a predecessor.
+- `Floats`: doubles or floats as they are; only `assign` asks for these.
+- `Single`: a constant.
+
+The least point of a set `{p : p >= b}` or `{p : p > b}` exists in all of them but `Dense`, whose open sets have a
+limit instead: a `Lower` that is `above` its point. Infinities are points only where a constant names them;
+not-a-number never is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum, unique
+from fractions import Fraction
+from typing import TypeAlias, assert_never
+
+from datalog.model import ColumnType, TypeName
+from datalog.order.floats import least_float
+from datalog.order.points import LAST_DAY, LAST_MICROSECOND, Number, Point, precedes
+
+_WHOLE_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
+_DEFAULT_PRECISION = 10  # of a decimal without a size, in Spark
+
+
+@dataclass(frozen=True, slots=True)
+class Lower:
+    """A lower limit: the point itself, or with `above` everything strictly above it."""
+
+    point: Point
+    above: bool = False
+
+
+@unique
+class Edge(Enum):
+    """A lower limit that is no point."""
+
+    BOTTOM = "no limit"
+    TOP = "nothing is that high"
+
+
+Limit: TypeAlias = Lower | Edge
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The multiples of `step` from `low` to `high`, both of them multiples."""
+
+    low: Number
+    high: Number
+    step: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """All numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """All strings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floats:
+    """The finite floating point numbers of 32 or 64 bits, within a grid if there is one."""
+
+    bits: int
+    within: Grid | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """One point."""
+
+    point: Point
+
+
+Domain: TypeAlias = Grid | Dense | Strings | Floats | Single
+
+
+def domain_of(column_type: ColumnType, family: str) -> Domain:
+    """The points of a type.
+
+    Args:
+        column_type: the type.
+        family: its family; for `any` the family that is meant.
+
+    >>> domain_of(ColumnType(TypeName.TINYINT), "number")
+    Grid(low=-128, high=127, step=Fraction(1, 1))
+    """
+    match family:
+        case "boolean":
+            return Grid(0, 1)
+        case "date":
+            return Grid(1, LAST_DAY)
+        case "timestamp":
+            return Grid(0, LAST_MICROSECOND)
+        case "string":
+            return Strings()
+        case _:
+            return _numbers(column_type)
+
+
+def _numbers(column_type: ColumnType) -> Domain:
+    if column_type.name in _WHOLE_BITS:
+        half = 1 << (_WHOLE_BITS[column_type.name] - 1)
+        return Grid(-half, half - 1)
+    if column_type.name is TypeName.DECIMAL:
+        precision = _DEFAULT_PRECISION if column_type.precision is None else column_type.precision
+        step = Fraction(1, 10 ** (column_type.scale or 0))
+        most = (10**precision - 1) * step
+        return Grid(-most, most, step)
+    return Dense()
+
+
+def least(domain: Domain, limit: Limit) -> Limit:
+    r"""The limit that the points of a domain have if they must respect another one.
+
+    >>> least(Grid(0, 9), Lower(Fraction(5, 2))), least(Strings(), Lower("a", above=True))
+    (Lower(point=3, above=False), Lower(point='a\x00', above=False))
+    >>> least(Dense(), Lower(3, above=True)), least(Grid(0, 9), Lower(9, above=True))
+    (Lower(point=3, above=True), <Edge.TOP: 'nothing is that high'>)
+    """
+    if limit is Edge.TOP:
+        return Edge.TOP
+    match domain:
+        case Dense():
+            return limit
+        case Single(point):
+            return Lower(point) if _admits(limit, point) else Edge.TOP
+        case Strings():
+            if isinstance(limit, Edge):
+                return Lower("")
+            assert isinstance(limit.point, str)
+            return Lower(limit.point + "\0" if limit.above else limit.point)
+        case Grid():
+            return _least_multiple(domain, limit)
+        case Floats():
+            return _least_float(domain, limit)
+        case _:
+            assert_never(domain)
+
+
+def contains(domain: Domain, point: Point) -> bool:
+    """Whether a point of the family lies in the domain."""
+    return least(domain, Lower(point)) == Lower(point)
+
+
+def common(left: Domain, right: Domain) -> Domain | None:
+    """The points that two domains of one family share; None if there are none for sure.
+
+    Grids of powers of ten are nested, so what they share is the coarser one.
+    """
+    match left, right:
+        case (Single(point), other) | (other, Single(point)):
+            return Single(point) if contains(other, point) else None
+        case (Dense(), other) | (other, Dense()):
+            return other
+        case Grid(), Grid():
+            return _common_grid(left, right)
+        case (Floats() as floats, Grid() as grid) | (Grid() as grid, Floats() as floats):
+            # A multiple of 1/10^s that is a fraction of a power of two is a multiple of 1/2^s.
+            coarse = _within(grid, Fraction(1, 2 ** _scale(grid)))
+            within = (
+                coarse if floats.within is None or coarse is None else _common_grid(floats.within, coarse)
+            )
+            return None if within is None else Floats(floats.bits, within)
+        case Floats(), Floats():
+            bits = min(left.bits, right.bits)
+            if left.within is None or right.within is None:
+                return Floats(bits, left.within or right.within)
+            both = _common_grid(left.within, right.within)
+            return None if both is None else Floats(bits, both)
+        case _:
+            return left
+
+
+def _admits(limit: Limit, point: Point) -> bool:
+    if isinstance(limit, Edge):
+        return limit is Edge.BOTTOM
+    return precedes(limit.point, point) or (limit.point == point and not limit.above)
+
+
+def _least_multiple(grid: Grid, limit: Limit) -> Limit:
+    if isinstance(limit, Edge) or precedes(limit.point, grid.low):
+        return Lower(grid.low)
+    point = limit.point
+    assert not isinstance(point, str)
+    if isinstance(point, float):  # an infinity; the negative one is below every grid
+        return Edge.TOP
+    if grid.step == 1:
+        found: Number = math.ceil(point)
+        found += limit.above and found == point
+    else:
+        steps = point / grid.step
+        count = math.ceil(steps)
+        found = (count + (limit.above and count == steps)) * grid.step
+    return Lower(found) if found <= grid.high else Edge.TOP
+
+
+def _least_float(floats: Floats, limit: Limit) -> Limit:
+    while (
+        True
+    ):  # ends: within the precision of the floats every multiple is one, and beyond it they are multiples
+        if floats.within is not None:
+            limit = _least_multiple(floats.within, limit)
+        if limit is Edge.TOP:
+            return Edge.TOP
+        point, above = (None, False) if isinstance(limit, Edge) else (limit.point, limit.above)
+        assert not isinstance(point, str)
+        found = least_float(point, above=above, bits=floats.bits)
+        if found is None:
+            return Edge.TOP
+        if floats.within is None or contains(floats.within, found):
+            return Lower(found)
+        limit = Lower(found)
+
+
+def _common_grid(left: Grid, right: Grid) -> Grid | None:
+    coarse, fine = (left, right) if left.step >= right.step else (right, left)
+    assert (coarse.step / fine.step).denominator == 1
+    return _within(Grid(max(left.low, right.low), min(left.high, right.high), coarse.step), coarse.step)
+
+
+def _within(grid: Grid, step: Fraction) -> Grid | None:
+    """The multiples of another step between the bounds of a grid."""
+    low, high = math.ceil(grid.low / step) * step, math.floor(grid.high / step) * step
+    return Grid(low, high, step) if low <= high else None
+
+
+def _scale(grid: Grid) -> int:
+    scale = 0
+    while (grid.step * 10**scale).denominator != 1:
+        scale += 1
+    return scale

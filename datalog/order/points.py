@@ -1,0 +1,111 @@
+"""Values as points of their family's order, so that families differ in their domains only.
+
+Numbers are exact rationals (a float is the rational that it stands for; the two infinities stay floats), booleans
+0 and 1, dates days, timestamps microseconds since 0001-01-01, strings themselves. Strings are ordered by code
+point, which is the order of their UTF-8 bytes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias, assert_never
+
+from datalog.model import ColumnType, TypeName, Value
+
+Number: TypeAlias = int | Fraction | float
+Point: TypeAlias = Number | str
+
+_EPOCH = dt.datetime(1, 1, 1)
+_MICROSECOND = dt.timedelta(microseconds=1)
+LAST_DAY = dt.date.max.toordinal()
+LAST_MICROSECOND = (dt.datetime(9999, 12, 31, 23, 59, 59, 999_999) - _EPOCH) // _MICROSECOND
+
+
+def precedes(left: Point, right: Point) -> bool:
+    """Whether one point is strictly before another of its family."""
+    return left < right  # type: ignore[operator]
+
+
+def point_of(value: Value) -> Point:
+    """The point of a value.
+
+    Args:
+        value: not null.
+
+    Raises:
+        ValueError: null, or not a number (`nan`), which have no place in an order.
+
+    >>> point_of(True), point_of(Decimal("1.50")), point_of("a")
+    (1, Fraction(3, 2), 'a')
+    """
+    match value:
+        case None:
+            raise ValueError("null has no place in an order")
+        case bool() | int():
+            return int(value)
+        case float() if math.isinf(value):
+            return value
+        case Decimal() if value.is_infinite():
+            return float(value)
+        case float() | Decimal():
+            if math.isnan(value):
+                raise ValueError("not-a-number has no place in an order")
+            return Fraction(value)
+        case str():
+            return value
+        case dt.datetime():
+            return (value - _EPOCH) // _MICROSECOND
+        case dt.date():
+            return value.toordinal()
+        case _:
+            assert_never(value)
+
+
+def value_of(point: Point, family: str, column_type: ColumnType) -> Value:
+    """The value of a point, as a column of the type holds it.
+
+    Args:
+        point: a point of the family.
+        family: `number`, `string`, `boolean`, `date` or `timestamp`.
+        column_type: for numbers: whole types give an int, `decimal` a Decimal with its scale, `float` and `double`
+            a float, `any` an int or a Decimal.
+
+    >>> value_of(Fraction(3, 2), "number", ColumnType(TypeName.DECIMAL, 5, 2))
+    Decimal('1.50')
+    """
+    if isinstance(point, str):
+        return point
+    match family:
+        case "boolean":
+            return bool(point)
+        case "date":
+            return dt.date.fromordinal(int(point))
+        case "timestamp":
+            return _EPOCH + int(point) * _MICROSECOND
+        case _:
+            return _number(point, column_type)
+
+
+def _number(point: Number, column_type: ColumnType) -> Value:
+    if isinstance(point, float) or column_type.name in {TypeName.FLOAT, TypeName.DOUBLE}:
+        return float(point)
+    exact = Fraction(point)
+    if column_type.name is TypeName.DECIMAL:
+        return _decimal(exact, column_type.scale or 0)
+    if exact.denominator == 1:
+        return exact.numerator
+    scale = 1
+    while (exact * 10**scale).denominator != 1:  # ends: denominators are products of 2 and 5
+        scale += 1
+    return _decimal(exact, scale)
+
+
+def _decimal(exact: Fraction, scale: int) -> Decimal:
+    """Built from its digits, which no context rounds."""
+    scaled = exact * 10**scale
+    assert scaled.denominator == 1
+    digits = tuple(int(digit) for digit in str(abs(scaled.numerator)))
+    return Decimal((int(scaled < 0), digits, -scale))

@@ -1,0 +1,136 @@
+"""Solving comparisons: values for all terms, or the proof that there are none.
+
+Exact for every mixture of the domains of `datalog.order.domains`:
+
+1. order comparisons alone have a least solution (`datalog.order.graph`);
+2. if it breaks a `!=`, one of the two sides must be less: both ways are tried, the decided ones first. A `!=` between
+   two open limits of dense domains is never broken: there is room.
+
+Complexity: polynomial without `!=`, and over dense domains with it (a `!=` that can hold at all can hold together
+with all others there, so no choice is ever taken back). Exponential at worst in the `!=` between values of short
+ranges, such as five different variables in 1..4: that is graph colouring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TypeAlias
+
+from datalog.model import ANY, ColumnType, Comparison, Constant, Term
+from datalog.order.domains import Domain, Edge, Single, domain_of
+from datalog.order.families import Pair, Types, families
+from datalog.order.graph import Arc, LeastSolution, least_solution
+from datalog.order.pigeonhole import runs_out
+from datalog.order.points import Point, point_of
+from datalog.order.room import place
+
+Solution: TypeAlias = dict[Term, tuple[str, Point]]
+"""The family and the point of each term."""
+
+DomainOf: TypeAlias = Callable[[ColumnType, str], Domain]
+
+
+def solve(
+    comparisons: Sequence[Comparison],
+    types: Types,
+    apart: Sequence[Pair] = (),
+    domain: DomainOf = domain_of,
+) -> Solution | None:
+    """Values that satisfy comparisons, or None if no values do.
+
+    Args:
+        comparisons: all of them are to hold.
+        types: the variables' types; `any` if not given.
+        apart: pairs of terms whose values are to be of different families.
+        domain: the points of a type in a family.
+
+    Returns:
+        A family and a point for each variable and constant that occurs. Where types are dense the points are
+        rationals that the type need not have (see `datalog.order.domains`).
+    """
+    pairs = [(comparison.left, comparison.right) for comparison in comparisons]
+    terms = tuple(dict.fromkeys(chain.from_iterable((*pairs, *apart))))
+    if any(isinstance(term, Constant) and term.value is None for term in terms):
+        return None
+    for family in families(terms, comparisons, types, apart):
+        solution = _solve_families(terms, comparisons, family, types, domain)
+        if solution is not None:
+            return solution
+    return None
+
+
+def _solve_families(
+    terms: Sequence[Term],
+    comparisons: Sequence[Comparison],
+    family: Mapping[Term, str],
+    types: Types,
+    domain: DomainOf,
+) -> Solution | None:
+    """The families have nothing to do with each other: one after the other."""
+    solution: Solution = {}
+    for name in dict.fromkeys(family[term] for term in terms):
+        domains = {term: _domain(term, name, types, domain) for term in terms if family[term] == name}
+        own = [c for c in comparisons if family[c.left] == name == family[c.right]]
+        unequal = [(c.left, c.right) for c in own if c.operator == "!="]
+        found = _search(domains, list(_arcs(own)), unequal)
+        if found is None:
+            return None
+        solution |= {term: (name, point) for term, point in place(found).items()}
+    return solution
+
+
+def _domain(term: Term, family: str, types: Types, domain: DomainOf) -> Domain:
+    if isinstance(term, Constant):
+        return Single(point_of(term.value))
+    return domain(types.get(term, ANY), family)
+
+
+def _arcs(comparisons: Sequence[Comparison]) -> Iterator[Arc]:
+    for comparison in comparisons:
+        match comparison.operator:
+            case "<" | "<=":
+                yield Arc(comparison.left, comparison.right, comparison.operator == "<")
+            case ">" | ">=":
+                yield Arc(comparison.right, comparison.left, comparison.operator == ">")
+            case "=":
+                yield Arc(comparison.left, comparison.right, strict=False)
+                yield Arc(comparison.right, comparison.left, strict=False)
+            case "!=":
+                pass
+
+
+def _search(domains: Mapping[Term, Domain], arcs: list[Arc], unequal: Sequence[Pair]) -> LeastSolution | None:
+    """A least solution of the arcs and of some more that decide every broken `!=`."""
+    least = least_solution(domains, arcs)
+    if least is None:
+        return None
+    broken = [pair for pair in unequal if _is_broken(pair, least)]
+    if not broken:
+        return least
+    if runs_out(domains, arcs, unequal, least):
+        return None
+    choices: list[list[Arc]] = []
+    for left, right in broken:
+        ways = [Arc(left, right, strict=True), Arc(right, left, strict=True)]
+        choices.append([way for way in ways if least_solution(domains, [*arcs, way]) is not None])
+        if not choices[-1]:
+            return None
+    decided = [ways[0] for ways in choices if len(ways) == 1]
+    if decided:
+        return _search(domains, [*arcs, *decided], unequal)
+    for way in choices[0]:
+        found = _search(domains, [*arcs, way], unequal)
+        if found is not None:
+            return found
+    return None
+
+
+def _is_broken(pair: Pair, solution: LeastSolution) -> bool:
+    left, right = (solution.class_of[term] for term in pair)
+    if left == right:
+        return True
+    first, second = solution.limits[left], solution.limits[right]
+    if isinstance(first, Edge) or isinstance(second, Edge):
+        return False
+    return not (first.above or second.above) and first.point == second.point

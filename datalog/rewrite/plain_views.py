@@ -1,0 +1,191 @@
+"""View definitions that are just rules: no computed column, no aggregate, and no row twice.
+
+Before: `.view v(a, b) bag.   v(A, B) :- r(A, B) where any(B = 1, B is null).`   with `key(a)` of r
+After:  `v(A, B) :- r(A, B), B = 1.   v(A, B) :- r(A, B), B is null.`
+
+Conditions of soundness:
+
+1. Relations are sets. A table of SQL is one only if a key is declared: else a deleted row may have a twin.
+2. The rows stand once anyway, so that the bag is the set: the view says so, or its only block's outputs determine
+   a row of every subgoal, through keys without nulls.
+3. A filter is a union of conjunctions of literals; the rules overlap, which a set does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+from itertools import product
+
+from datalog.model import (
+    AllOf,
+    AnyOf,
+    Atom,
+    Block,
+    Compared,
+    Comparison,
+    Condition,
+    Constant,
+    Declaration,
+    IsNull,
+    Literal,
+    NullTest,
+    Predicate,
+    Rule,
+    Semantics,
+    Term,
+    Variable,
+    ViewDefinition,
+)
+
+MOST_RULES = 16
+"""How many rules a view's disjunctions may make."""
+
+
+@unique
+class Beyond(Enum):
+    """Why a view definition is more than rules."""
+
+    AGGREGATE = "aggregate"
+    BAG = "bag"
+    COMPUTED = "computed"
+
+
+@dataclass(frozen=True, slots=True)
+class MoreThanRules:
+    """A view definition is more than rules: what kind of more, and why, in words."""
+
+    kind: Beyond
+    text: str
+
+
+def plain_rules(
+    definition: ViewDefinition, declarations: Iterable[Declaration]
+) -> tuple[Rule, ...] | MoreThanRules:
+    """The rules that a view definition is, or why it is more.
+
+    Args:
+        definition: the view; one that was read from SQL is over tables, which may hold a row twice.
+        declarations: the keys of what it reads.
+
+    Example:
+        >>> from datalog.model import Column, block
+        >>> x, y = Variable("X"), Variable("Y")
+        >>> view = ViewDefinition("v", ("x",), (block("v", 0, [Atom(Predicate("r"), (x, y))], [x]),))
+        >>> keyed = Declaration("r", (Column("a"), Column("b")), key=("a",))
+        >>> len(plain_rules(view, [keyed]))
+        1
+        >>> plain_rules(view, [Declaration("r", keyed.columns, key=("b",))]).text
+        '`v` keeps duplicates: its columns do not determine the row of `r`'
+    """
+    known = {declaration.name: declaration for declaration in declarations}
+    if definition.is_grouped:
+        functions = dict.fromkeys(a.function.value for b in definition.blocks for a in b.aggregates)
+        shown = ", ".join(functions) or "no aggregate"
+        return MoreThanRules(Beyond.AGGREGATE, f"`{definition.name}` groups ({shown})")
+    twins = _twins(definition, known)
+    if twins is not None:
+        return MoreThanRules(Beyond.BAG, twins)
+    rules = [rule for block in definition.blocks for rule in _rules(definition, block)]
+    if len(rules) < len(definition.blocks) or None in rules or len(rules) > MOST_RULES:
+        return MoreThanRules(
+            Beyond.COMPUTED, f"`{definition.name}` has a computed column, or a condition on one"
+        )
+    return tuple(rule for rule in rules if rule is not None)
+
+
+def _twins(definition: ViewDefinition, known: Mapping[str, Declaration]) -> str | None:
+    """How a row may stand twice, in the view or in what it reads; None if it cannot."""
+    if definition.text is not None:
+        for predicate in definition.reads:
+            if not _keys(predicate, known, None):
+                return (
+                    f"`{definition.name}` reads `{predicate}`, which has no key: a row of it may have a twin"
+                )
+    if definition.semantics is Semantics.SET:
+        return None
+    if len(definition.blocks) > 1:
+        return f"`{definition.name}` is a union that keeps duplicates (UNION ALL)"
+    (only,) = definition.blocks
+    loose = _undetermined(only, known)
+    if loose is None:
+        return None
+    return (
+        f"`{definition.name}` keeps duplicates: its columns do not determine the row of `{loose.predicate}`"
+    )
+
+
+def _keys(predicate: Predicate, known: Mapping[str, Declaration], arity: int | None) -> list[tuple[int, ...]]:
+    """The keys of a relation, as positions; all columns together are one if `arity` is given."""
+    declaration = known.get(predicate.name)
+    keys: list[tuple[int, ...]] = [] if arity is None else [tuple(range(arity))]
+    if declaration is None:
+        return keys
+    names = declaration.column_names
+    given = [*([declaration.key] if declaration.key is not None else []), *declaration.unique]
+    for key in given:
+        positions = tuple(names.index(name) for name in key if name in names)
+        if len(positions) == len(key) and all(declaration.is_not_null(p) for p in positions):
+            keys.append(positions)
+    return keys
+
+
+def _undetermined(block: Block, known: Mapping[str, Declaration]) -> Atom | None:
+    """A subgoal whose row the outputs do not determine (condition 2)."""
+    determined: set[Term] = {output for output in block.outputs if isinstance(output, Variable)}
+    waiting = list(block.core.atoms)
+    while True:
+        before = len(waiting), len(determined)
+        for atom in list(waiting):
+            keys = _keys(atom.predicate, known, atom.arity)
+            if any(all(_is_fixed(atom.terms[p], determined) for p in key) for key in keys):
+                determined.update(atom.terms)
+                waiting.remove(atom)
+        for literal in block.core.body:
+            if isinstance(literal, Comparison) and literal.operator == "=":
+                sides = (literal.left, literal.right)
+                if any(_is_fixed(side, determined) for side in sides):
+                    determined.update(sides)
+        if before == (len(waiting), len(determined)):
+            return waiting[0] if waiting else None
+
+
+def _is_fixed(term: Term, determined: set[Term]) -> bool:
+    return isinstance(term, Constant) or term in determined
+
+
+def _rules(definition: ViewDefinition, block: Block) -> Iterator[Rule | None]:
+    """The rules of a block, one for each choice among its disjunctions; None for what no rule says."""
+    head = [output for output in block.outputs if isinstance(output, Variable | Constant)]
+    choices = [list(_choices(condition)) for condition in block.filters]
+    total = 1
+    for found in choices:
+        total *= max(1, len(found))
+    if len(head) < len(block.outputs) or any(None in found for found in choices) or total > MOST_RULES:
+        yield None
+        return
+    for choice in product(*choices):
+        extra = [literal for literals in choice for literal in literals or ()]
+        body = tuple(dict.fromkeys((*block.core.body, *extra)))
+        yield Rule(Atom(definition.predicate, tuple(head)), body, definition.span)
+
+
+def _choices(condition: Condition) -> Iterator[tuple[Literal, ...] | None]:
+    """A condition as a disjunction of conjunctions of literals; None where no literal says it."""
+    match condition:
+        case Compared(operator, (Variable() | Constant()) as left, (Variable() | Constant()) as right):
+            yield (Comparison(operator, left, right, condition.span),)
+        case IsNull(Variable() as term, negated):
+            yield (NullTest(term, negated, condition.span),)
+        case AnyOf(conditions):
+            for one in conditions:
+                yield from _choices(one)
+        case AllOf(conditions):
+            for combination in product(*(list(_choices(one)) for one in conditions)):
+                if None in combination:
+                    yield None
+                else:
+                    yield tuple(literal for literals in combination for literal in literals or ())
+        case _:
+            yield None

@@ -1,0 +1,205 @@
+"""MERGE of changed groups into a stored table.
+
+    MERGE INTO v AS old USING (
+      WITH gained AS (...), lost AS (...),
+      net AS (SELECT coalesce(gained.g, lost.g), ... FROM gained FULL OUTER JOIN lost ON gained.g = lost.g),
+      beside AS (SELECT net.g, old.n, ... FROM net LEFT JOIN v AS old ON old.g = net.g)
+      SELECT g, old.n + gained.n - lost.n AS n, ... FROM beside
+    ) AS changes ON old.g = changes.g
+    WHEN MATCHED AND changes.is_there = 0 THEN DELETE
+    WHEN MATCHED THEN UPDATE SET n = changes.n, ...
+    WHEN NOT MATCHED AND changes.is_there = 1 THEN INSERT (...) VALUES (...)
+
+Groups with null are equal where a column may hold null; else they are compared by `=`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from datalog.model import Predicate, ViewDefinition
+from datalog.sql.definitions import select_view
+from datalog.sql.tables import Table
+
+_COUNTS = 2
+"""A part has its number of rows, then a value and a count for each measure."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a MERGE is made of.
+
+    Attributes:
+        target: the stored table, columns in the view's order.
+        keys: for each group column its 0-based position in the target.
+        measures: the positions of the other columns that are aggregates.
+        rows: the queries of the core rows gained and lost, by `gained` and `lost`; one may be missing.
+        part: what is computed from core rows, over the predicate `rows_of`.
+        rows_of: the predicate of core rows.
+        rows_columns: their columns.
+        changes: the new rows with a last column `is_there`, over the predicate `beside_of`.
+        open: the groups whose new rows are not determined, over the predicate `beside_of`.
+        beside_of: the predicate of groups with their old rows and parts side by side.
+    """
+
+    target: Table
+    keys: tuple[int, ...]
+    measures: tuple[int, ...]
+    rows: Mapping[str, exp.Query]
+    part: ViewDefinition
+    rows_of: Predicate
+    rows_columns: tuple[str, ...]
+    changes: ViewDefinition
+    open: ViewDefinition
+    beside_of: Predicate
+
+
+def merge(given: Changes) -> exp.Merge:
+    """The statement that brings a table of groups up to date.
+
+    Args:
+        given: what it is made of.
+    """
+    return _statement(given, changed_groups(given))
+
+
+def changed_groups(given: Changes) -> exp.Query:
+    """The new rows of the groups that change, with a last column `is_there`: 0 for those that are gone.
+
+    Args:
+        given: what it is made of.
+    """
+    return _over_beside(given, given.changes)
+
+
+def open_groups(given: Changes) -> exp.Query:
+    """The groups that `merge` has no right values for.
+
+    Args:
+        given: what both are made of.
+    """
+    return _over_beside(given, given.open)
+
+
+def _over_beside(given: Changes, definition: ViewDefinition) -> exp.Query:
+    """A definition over the groups with their old rows and parts side by side."""
+    width = 1 + _COUNTS * len(given.measures)
+    names = [f"x{i}" for i in range(len(given.keys))]
+    steps: dict[str, exp.Query] = {}
+    for side, query in given.rows.items():
+        steps[f"{side}_rows"] = query
+        steps[side] = _part(given, f"{side}_rows", names, width)
+    steps["net"] = _net(given, names, width)
+    steps["beside"] = _beside(given, names, width)
+    columns = (*names, "o", *(f"b{c}" for c in given.measures), *_sides(width))
+    result = select_view(definition, {given.beside_of: Table(("beside",), columns)})
+    for name, query in steps.items():
+        result = result.with_(exp.to_identifier(name, quoted=True), as_=query, copy=False)
+    return result
+
+
+def _sides(width: int) -> list[str]:
+    return [f"{side[0]}{i}" for side in ("gained", "lost") for i in range(width)]
+
+
+def _column(name: str, table: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True))
+
+
+def _named(tree: exp.Expr, name: str) -> exp.Expr:
+    return exp.alias_(tree, name, quoted=True)
+
+
+def _from(name: str) -> exp.From:
+    return exp.From(this=exp.Table(this=exp.to_identifier(name, quoted=True)))
+
+
+def _part(given: Changes, source: str, names: Sequence[str], width: int) -> exp.Query:
+    """Groups and aggregates of core rows, named as the steps name them."""
+    columns = (*names, *(f"p{i}" for i in range(width)))
+    definition = ViewDefinition(given.part.name, columns, given.part.blocks)
+    return select_view(definition, {given.rows_of: Table((source,), given.rows_columns)})
+
+
+def _net(given: Changes, names: Sequence[str], width: int) -> exp.Query:
+    """The full outer join of what is gained and what is lost; a missing part has no rows."""
+    both = [side for side in ("gained", "lost") if side in given.rows]
+    items: list[exp.Expr] = []
+    for name in names:
+        given_by = [_column(name, side) for side in both]
+        found = given_by[0] if len(both) == 1 else exp.Coalesce(this=given_by[0], expressions=given_by[1:])
+        items.append(_named(found, name))
+    for side in ("gained", "lost"):
+        for i in range(width):
+            value: exp.Expr = _column(f"p{i}", side) if side in both else exp.null()
+            if i == 0 or i % _COUNTS == 0:  # a number of rows, or of operands
+                value = exp.Coalesce(this=value, expressions=[exp.Literal.number(0)])
+            items.append(_named(value, f"{side[0]}{i}"))
+    query = exp.Select(expressions=items)
+    query.set("from_", _from(both[0]))
+    if len(both) > 1:
+        on = _same(given, [(_column(n, both[0]), _column(n, both[1])) for n in names])
+        there = exp.Table(this=exp.to_identifier(both[1], quoted=True))
+        query.append("joins", exp.Join(this=there, side="FULL", kind="OUTER", on=on))
+    return query
+
+
+def _beside(given: Changes, names: Sequence[str], width: int) -> exp.Query:
+    """Each group of the net change with its old row."""
+    target = [
+        exp.column(exp.to_identifier(c, quoted=True), table="old", quoted=True) for c in given.target.columns
+    ]
+    mark = exp.Select(expressions=[_named(exp.Literal.number(1), "o"), exp.Star()])
+    mark.set("from_", exp.From(this=given.target.tree("old")))
+    items = [_named(_column(n, "net"), n) for n in names]
+    zero = exp.Literal.number(0)
+    items.append(_named(exp.Coalesce(this=_column("o", "old"), expressions=[zero]), "o"))
+    items += [_named(target[c].copy(), f"b{c}") for c in given.measures]
+    items += [_named(_column(n, "net"), n) for n in _sides(width)]
+    query = exp.Select(expressions=items)
+    query.set("from_", _from("net"))
+    on = _same(given, [(target[c].copy(), _column(n, "net")) for c, n in zip(given.keys, names, strict=True)])
+    there = exp.Subquery(this=mark, alias=exp.TableAlias(this=exp.to_identifier("old", quoted=True)))
+    query.append("joins", exp.Join(this=there, side="LEFT", on=on))
+    return query
+
+
+def _same(given: Changes, pairs: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
+    """Whether groups are equal, null being equal to null."""
+    tests: list[exp.Expr] = []
+    for (left, right), column in zip(pairs, given.keys, strict=True):
+        kind = exp.EQ if column in given.target.not_null else exp.NullSafeEQ
+        tests.append(kind(this=left, expression=right))
+    return exp.and_(*tests, copy=False) if tests else exp.true()
+
+
+def _statement(given: Changes, source: exp.Query) -> exp.Merge:
+    columns = given.target.columns
+    pairs = [(_column(columns[c], "old"), _column(columns[c], "changes")) for c in given.keys]
+    there = _column("is_there", "changes")
+    gone = exp.EQ(this=there.copy(), expression=exp.Literal.number(0))
+    stays = exp.EQ(this=there.copy(), expression=exp.Literal.number(1))
+    update = exp.Update(
+        expressions=[
+            exp.EQ(this=exp.column(columns[c], quoted=True), expression=_column(columns[c], "changes"))
+            for c in given.measures
+        ]
+    )
+    insert = exp.Insert(
+        this=exp.Tuple(expressions=[exp.column(c, quoted=True) for c in columns]),
+        expression=exp.Tuple(expressions=[_column(c, "changes") for c in columns]),
+    )
+    whens = [exp.When(matched=True, condition=gone, then=exp.var("DELETE"))]
+    if given.measures:
+        whens.append(exp.When(matched=True, then=update))
+    whens.append(exp.When(matched=False, condition=stays, then=insert))
+    alias = exp.TableAlias(this=exp.to_identifier("changes", quoted=True))
+    return exp.Merge(
+        this=given.target.tree("old"),
+        using=exp.Subquery(this=source, alias=alias),
+        on=_same(given, pairs),
+        whens=exp.Whens(expressions=whens),
+    )

@@ -1,0 +1,7 @@
+"""View definitions written in Spark SQL, read into the model."""
+
+from datalog.sql.views.column_types import type_of_text
+from datalog.sql.views.read import SqlViews, read_sql
+from datalog.sql.views.source import SqlText
+
+__all__ = ["SqlText", "SqlViews", "read_sql", "type_of_text"]

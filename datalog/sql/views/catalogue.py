@@ -1,0 +1,140 @@
+"""The relations that SQL texts speak of: tables, views to be stored, and queries to be unfolded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from datalog.diagnostics import Code, ContextSpan
+from datalog.model import Column, Declaration, Span
+from datalog.sql.views.problems import Problems, UnreadableError, near
+from datalog.sql.views.query import Inlined, Stored
+
+
+@dataclass(slots=True)
+class Named:
+    """A view of a text.
+
+    Attributes:
+        name: its name.
+        parts: the parts of its name as written, the last one first.
+        tree: its query.
+        columns: the columns' names that are given with the name.
+        stored: whether it is a view of the warehouse; else it is unfolded wherever it is read.
+        problems: about its text.
+        text: its query as text.
+        span: where its name stands.
+        columns_found: its columns, once it has been read.
+        failed: whether it cannot be read.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    tree: exp.Expr
+    columns: tuple[str, ...]
+    stored: bool
+    problems: Problems
+    text: str
+    span: Span | None = None
+    columns_found: tuple[Column, ...] = ()
+    failed: bool = False
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """Finds relations by name, ignoring case; a qualified name also fits by its last parts.
+
+    Attributes:
+        declarations: base relations, by the parts of their names, last first.
+        views: the views.
+        read: reads a view, and fills in `columns_found` or `failed`.
+        reading: the views that are being read, outermost first.
+    """
+
+    read: Callable[[Named], None]
+    declarations: dict[tuple[str, ...], Declaration] = field(default_factory=dict)
+    views: list[Named] = field(default_factory=list)
+    reading: list[Named] = field(default_factory=list)
+
+    def declare(self, parts: tuple[str, ...], new: Declaration) -> None:
+        """Adds a base relation."""
+        self.declarations[tuple(part.casefold() for part in parts)] = new
+
+    def find(self, table: exp.Table, problems: Problems) -> Stored | Inlined:
+        """What a name in FROM means; see `Relations`."""
+        parts = folded(part.name for part in reversed(table.parts))
+        views, bases = self.meant(parts)
+        if len(views) + len(bases) > 1:
+            raise problems.error(
+                Code.SQL_AMBIGUOUS,
+                f"`{'.'.join(reversed(parts))}` is the name of several relations",
+                table,
+                "which one?",
+                hint="qualify it with its database",
+            )
+        if views:
+            return self._view(views[0], table, problems)
+        if bases:
+            return Stored(bases[0].name, bases[0].columns)
+        raise self._unknown(table, problems)
+
+    def meant(self, parts: tuple[str, ...]) -> tuple[list[Named], list[Declaration]]:
+        """The views and base relations that a name may mean; of several that fit, the one view that fits exactly.
+
+        Args:
+            parts: the parts of the name, last first.
+        """
+        asked = folded(parts)
+        views = [view for view in self.views if fits(asked, view.parts)]
+        bases = [one for known, one in self.declarations.items() if fits(asked, known)]
+        exact = [view for view in views if folded(view.parts) == asked]
+        return (exact, []) if len(views) + len(bases) > 1 and len(exact) == 1 else (views, bases)
+
+    def _view(self, view: Named, table: exp.Table, problems: Problems) -> Inlined:
+        if view in self.reading:
+            path = " -> ".join(f"`{one.name}`" for one in (*self.reading[self.reading.index(view) :], view))
+            raise problems.error(
+                Code.RECURSION, f"`{view.name}` depends on itself: {path}", table, "here it is read again"
+            )
+        self.read(view)
+        if view.failed:
+            raise problems.outside(
+                f"a read of `{view.name}`, which cannot be analysed itself,",
+                table,
+                "read the tables below it instead",
+            )
+        stored = Stored(view.name, view.columns_found) if view.stored else None
+        return Inlined(view.tree, view.columns, view.problems, {}, stored)
+
+    def _unknown(self, table: exp.Table, problems: Problems) -> UnreadableError:
+        known = [*(one.name for one in self.declarations.values()), *(view.name for view in self.views)]
+        return problems.error(
+            Code.UNKNOWN_RELATION,
+            f"unknown table `{'.'.join(part.name for part in table.parts)}`",
+            table,
+            "neither declared nor a view",
+            hint=near(table.name, known, "relation")
+            or "declare its columns: `create table ... (column type, ...)` or `.decl`",
+        )
+
+
+def fits(asked: tuple[str, ...], known: Iterable[str]) -> bool:
+    """Whether a name that is asked for means a known one; parts are last first, `asked` in lower case.
+
+    A name with fewer parts means every one that ends so, and one with more parts any that is its end.
+    """
+    mine = folded(known)
+    length = min(len(asked), len(mine))
+    return asked[:length] == mine[:length]
+
+
+def folded(parts: Iterable[str]) -> tuple[str, ...]:
+    """The parts as Spark compares them."""
+    return tuple(part.casefold() for part in parts)
+
+
+def second(place: Span | None) -> tuple[ContextSpan, ...]:
+    """The place of a first definition, to point at from a second one."""
+    return () if place is None else (ContextSpan(place, "the first one"),)

@@ -1,0 +1,153 @@
+"""Conditions of SQL as the model's, `NOT` pushed inwards, and conjunctions as literals where they fit.
+
+In three-valued logic `NOT` distributes over `AND` and `OR` as in two-valued logic, and `not a < b` is `a >= b`:
+both are unknown when a side is null.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping
+
+from sqlglot import exp
+
+from datalog.diagnostics import Code
+from datalog.model import (
+    OPPOSITE,
+    AllOf,
+    AnyOf,
+    Cast,
+    ColumnType,
+    Compared,
+    Condition,
+    Constant,
+    Expression,
+    Holds,
+    IsNull,
+    Operator,
+    TypeName,
+)
+from datalog.sql.views.expressions import Reader, typed_constant
+from datalog.sql.views.scope import family
+
+_OPERATORS: Mapping[type[exp.Expr], Operator] = {
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+
+
+def condition(reader: Reader, node: exp.Expr, *, negated: bool = False) -> Condition:
+    """A condition, or its negation.
+
+    Raises:
+        UnreadableError: what is wrong is among the problems.
+    """
+    span = reader.problems.source.span_of(node)
+    match node:
+        case exp.Paren():
+            return condition(reader, node.this, negated=negated)
+        case exp.Not():
+            return condition(reader, node.this, negated=not negated)
+        case exp.And() | exp.Or():
+            both = tuple(condition(reader, n, negated=negated) for n in (node.this, node.expression))
+            return AllOf(both, span) if isinstance(node, exp.And) is not negated else AnyOf(both, span)
+        case exp.Between():
+            low = _compare(reader, node, node.this, node.args["low"], ">=", negated=negated)
+            high = _compare(reader, node, node.this, node.args["high"], "<=", negated=negated)
+            return AnyOf((low, high), span) if negated else AllOf((low, high), span)
+        case exp.In():
+            one_of = tuple(
+                _compare(reader, node, node.this, item, "=", negated=negated) for item in node.expressions
+            )
+            return AllOf(one_of, span) if negated else AnyOf(one_of, span)
+        case exp.Is():
+            return _is(reader, node, negated=negated)
+        case exp.Boolean():
+            return AllOf(()) if bool(node.this) is not negated else AnyOf(())
+        case _ if type(node) in _OPERATORS:
+            operator = _OPERATORS[type(node)]
+            return _compare(reader, node, node.this, node.expression, operator, negated=negated)
+        case _:
+            return _holds(reader, node, negated=negated)
+
+
+def conjuncts(given: Iterable[Condition]) -> Iterator[Condition]:
+    """The conditions with conjunctions taken apart; a disjunction of one is that one."""
+    for one in given:
+        if isinstance(one, AllOf) or (isinstance(one, AnyOf) and len(one.conditions) == 1):
+            yield from conjuncts(one.conditions)
+        else:
+            yield one
+
+
+def _is(reader: Reader, node: exp.Is, *, negated: bool) -> Condition:
+    """`is null`, and `is true` or `is false`, which are never unknown."""
+    operand = reader.expression(node.this)
+    if isinstance(node.expression, exp.Null):
+        return IsNull(operand, negated)
+    wanted = Holds(operand, negated=not node.expression.this)
+    if not negated:
+        return AllOf((wanted, IsNull(operand, negated=True)))
+    return AnyOf((Holds(operand, negated=bool(node.expression.this)), IsNull(operand)))
+
+
+def _holds(reader: Reader, node: exp.Expr, *, negated: bool) -> Condition:
+    operand = reader.expression(node)
+    found = family(reader.variables.type_of(operand))
+    if found not in ("boolean", "any"):
+        raise reader.problems.error(
+            Code.COMPARISON_TYPE, f"a {found} is no condition", node, "neither true nor false"
+        )
+    return Holds(operand, negated, reader.problems.source.span_of(node))
+
+
+def _compare(
+    reader: Reader, node: exp.Expr, left: exp.Expr, right: exp.Expr, operator: Operator, *, negated: bool
+) -> Condition:
+    one, other = reader.expression(left), reader.expression(right)
+    one, other = _adapted(reader, one, other), _adapted(reader, other, one)
+    families = [family(reader.variables.type_of(side)) for side in (one, other)]
+    if "any" not in families and families[0] != families[1]:
+        sign = "!=" if operator == "!=" else operator
+        raise reader.problems.error(
+            Code.COMPARISON_TYPE,
+            f"comparison of a {families[0]} with a {families[1]}",
+            node,
+            f"a {families[0]} `{sign}` a {families[1]}",
+            hint=_comparison_hint(one, other, families),
+        )
+    return Compared(
+        OPPOSITE[operator] if negated else operator, one, other, reader.problems.source.span_of(node)
+    )
+
+
+def _adapted(reader: Reader, side: Expression, other: Expression) -> Expression:
+    """A side as Spark casts it to compare with the other one: text to a date, a date to a timestamp."""
+    wanted = reader.variables.type_of(other)
+    if wanted is None or wanted.name not in (TypeName.DATE, TypeName.TIMESTAMP):
+        return side
+    if isinstance(side, Constant):
+        if isinstance(side.value, str):
+            value = typed_constant(side.value, wanted)
+            return side if value is None else Constant(value, side.span)
+        if type(side.value) is dt.date and wanted.name is TypeName.TIMESTAMP:
+            return Constant(dt.datetime.combine(side.value, dt.time()), side.span)
+        return side
+    mine = reader.variables.type_of(side)
+    if mine is not None and mine.name is TypeName.DATE and wanted.name is TypeName.TIMESTAMP:
+        return Cast(side, ColumnType(TypeName.TIMESTAMP))
+    return side
+
+
+def _comparison_hint(one: Expression, other: Expression, families: list[str]) -> str | None:
+    if "string" in families and "number" in families:
+        if any(isinstance(side, Constant) for side in (one, other)):
+            return "write the number without quotes, or the text with them"
+        return "cast one of them, so that it is clear which is meant"
+    if "string" in families and ("date" in families or "timestamp" in families):
+        return "a date is written `date '2026-01-31'`"
+    return None

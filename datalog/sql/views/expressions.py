@@ -1,0 +1,244 @@
+"""Scalar expressions and aggregates of SQL as the model's."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from sqlglot import exp
+
+from datalog.analysis.common_type import common_type, constant_type
+from datalog.diagnostics import Code
+from datalog.model import (
+    Aggregate,
+    AggregateFunction,
+    Arithmetic,
+    ArithmeticOperator,
+    Call,
+    Case,
+    Cast,
+    ColumnType,
+    Constant,
+    Expression,
+    Minus,
+    TypeName,
+    Value,
+)
+from datalog.sql.views.column_types import column_type
+from datalog.sql.views.problems import Problems
+from datalog.sql.views.scope import Scope, Variables, family
+
+_ARITHMETIC: Mapping[type[exp.Expr], ArithmeticOperator] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+}
+_AGGREGATES: Mapping[type[exp.Expr], AggregateFunction] = {
+    exp.Count: AggregateFunction.COUNT,
+    exp.Sum: AggregateFunction.SUM,
+    exp.Avg: AggregateFunction.AVG,
+    exp.Min: AggregateFunction.MIN,
+    exp.Max: AggregateFunction.MAX,
+}
+_CALLS: Mapping[type[exp.Expr], str] = {
+    exp.Abs: "abs",
+    exp.Coalesce: "coalesce",
+    exp.Concat: "concat",
+    exp.Day: "day",
+    exp.DPipe: "concat",
+    exp.Greatest: "greatest",
+    exp.Least: "least",
+    exp.Length: "length",
+    exp.Like: "like",
+    exp.Lower: "lower",
+    exp.Month: "month",
+    exp.Nullif: "nullif",
+    exp.Quarter: "quarter",
+    exp.Substring: "substring",
+    exp.Trim: "trim",
+    exp.Upper: "upper",
+    exp.Year: "year",
+}
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?|\d{4}-\d\d-\d\d")
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
+_EXTRACTED = frozenset({"year", "quarter", "month", "day"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the expressions of one query.
+
+    Attributes:
+        scope: what names mean.
+        variables: the types of the block's variables.
+        problems: where what cannot be read is noted.
+        aggregates: whether an aggregate may stand here.
+        inner: the scope inside aggregates, where it is another one.
+    """
+
+    scope: Scope
+    variables: Variables
+    problems: Problems
+    aggregates: bool = False
+    inner: Scope | None = None
+
+    def expression(self, node: exp.Expr) -> Expression:
+        """An expression.
+
+        Raises:
+            UnreadableError: what is wrong is among the problems.
+        """
+        if isinstance(node, exp.Column):
+            return self.scope.resolve(node, self.problems)
+        if type(node) in _ARITHMETIC:
+            return self._arithmetic(node)
+        if type(node) in _AGGREGATES:
+            return self._aggregate(node)
+        if type(node) in _CALLS:
+            return self._call(_CALLS[type(node)], node)
+        return self._other(node)
+
+    def _other(self, node: exp.Expr) -> Expression:
+        match node:
+            case exp.Paren() | exp.TsOrDsToDate():
+                return self.expression(node.this)
+            case exp.Literal():
+                return Constant(_string_or_number(node), self.problems.source.span_of(node))
+            case exp.Boolean():
+                return Constant(bool(node.this))
+            case exp.Null():
+                return Constant(None)
+            case exp.Neg():
+                operand = self.expression(node.this)
+                if isinstance(operand, Constant) and isinstance(operand.value, int | Decimal | float):
+                    return replace(operand, value=-operand.value)
+                return Minus(operand, self.problems.source.span_of(node))
+            case exp.Cast():
+                return self._cast(node)
+            case exp.Case() | exp.If():
+                return self._case(node)
+            case exp.Extract() if node.name.lower() in _EXTRACTED:
+                return Call(node.name.lower(), (self.expression(node.expression),))
+            case _:
+                raise self.problems.outside(
+                    "a condition as a value" if isinstance(node, exp.Predicate) else "this expression",
+                    node,
+                    "write `case when ... then ... else ... end`",
+                )
+
+    def _arithmetic(self, node: exp.Expr) -> Expression:
+        left, right = self.expression(node.this), self.expression(node.expression)
+        for side, tree in ((left, node.this), (right, node.expression)):
+            found = family(self.variables.type_of(side))
+            if found not in ("number", "any"):
+                hint = "compute the date before, or compare with a constant date"
+                raise self.problems.outside(f"arithmetic on a {found}", tree, hint)
+        return Arithmetic(_ARITHMETIC[type(node)], left, right, self.problems.source.span_of(node))
+
+    def _aggregate(self, node: exp.Expr) -> Expression:
+        function = _AGGREGATES[type(node)]
+        if not self.aggregates:
+            raise self.problems.error(
+                Code.SQL_GROUPING,
+                f"the aggregate `{function.value}` cannot stand here",
+                node,
+                "aggregates are computed behind WHERE",
+                hint="put the condition into HAVING, or aggregate once only",
+            )
+        distinct = isinstance(node.this, exp.Distinct)
+        operands = [*node.this.expressions] if distinct else [node.this, *node.expressions]
+        span = self.problems.source.span_of(node)
+        if len(operands) != 1:
+            raise self.problems.outside("a count of several columns", node, "count one column, or rows")
+        if isinstance(operands[0], exp.Star):
+            if distinct or function is not AggregateFunction.COUNT:
+                raise self.problems.outside(f"`{function.value}` of `*`", node, "name one column")
+            return Aggregate(function, None, distinct, span)
+        inside = replace(self, aggregates=False, scope=self.inner or self.scope)
+        operand = inside.expression(operands[0])
+        kind = family(self.variables.type_of(operand))
+        if function in (AggregateFunction.SUM, AggregateFunction.AVG) and kind not in ("number", "any"):
+            raise self.problems.error(
+                Code.COMPARISON_TYPE, f"`{function.value}` of a {kind}", node, "only numbers have one"
+            )
+        return Aggregate(function, operand, distinct, span)
+
+    def _call(self, name: str, node: exp.Expr) -> Expression:
+        arguments = [node.args.get("this"), *node.args.get("expressions", ())]
+        arguments += [node.args.get(part) for part in ("expression", "start", "length")]
+        read = tuple(self.expression(argument) for argument in arguments if isinstance(argument, exp.Expr))
+        return Call(name, read, self.problems.source.span_of(node))
+
+    def _cast(self, node: exp.Cast) -> Expression:
+        to = column_type(node.to)
+        if to is None:
+            raise self.problems.outside(
+                f"a cast to `{node.to.sql('spark').lower()}`", node, "cast to a simple type"
+            )
+        operand = self.expression(node.this)
+        if isinstance(operand, Constant):
+            constant = typed_constant(operand.value, to)
+            if constant is not None:
+                return replace(operand, value=constant)
+        return Cast(operand, to, self.problems.source.span_of(node))
+
+    def _case(self, node: exp.Case | exp.If) -> Expression:
+        from datalog.sql.views.conditions import condition  # noqa: PLC0415 - they hold each other
+
+        ifs = [node] if isinstance(node, exp.If) else node.args["ifs"]
+        otherwise = node.args.get("false" if isinstance(node, exp.If) else "default")
+        branches = []
+        for one in ifs:
+            test = (
+                one.this
+                if isinstance(node, exp.If) or node.this is None
+                else exp.EQ(this=node.this.copy(), expression=one.this.copy())
+            )
+            branches.append((condition(self, test), self.expression(one.args["true"])))
+        last = Constant(None) if otherwise is None else self.expression(otherwise)
+        return Case(tuple(branches), last, self.problems.source.span_of(node))
+
+
+def typed_constant(value: Value, to: ColumnType) -> Value:
+    """A constant of another type, where that loses nothing; else None.
+
+    >>> typed_constant("2024-02-29", ColumnType(TypeName.DATE))
+    datetime.date(2024, 2, 29)
+    """
+    match value, to.name:
+        case str() as text, TypeName.DATE if _DATE.fullmatch(text):
+            return _or_none(dt.date.fromisoformat, text)
+        case str() as text, TypeName.TIMESTAMP if _TIMESTAMP.fullmatch(text):
+            return _or_none(dt.datetime.fromisoformat, text)
+        case str() as text, TypeName.DECIMAL if _DECIMAL.fullmatch(text):
+            found = Decimal(text)
+            size = constant_type(found)
+            return found if size is not None and common_type(size, to) == to else None
+        case bool(), _:
+            return None
+        case int(), TypeName.INT | TypeName.BIGINT:
+            size = constant_type(value)
+            return value if size is not None and common_type(size, to) == to else None
+        case _:
+            return None
+
+
+def _or_none(read: Callable[[str], Value], text: str) -> Value:
+    try:
+        return read(text)
+    except ValueError:
+        return None
+
+
+def _string_or_number(node: exp.Literal) -> Value:
+    text = str(node.this)
+    if node.is_string:
+        return text
+    if "e" in text.lower():
+        return float(text)
+    return Decimal(text) if "." in text else int(text)

@@ -1,0 +1,187 @@
+"""The FROM of a query: its sources side by side, and the conditions that joins make."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+from sqlglot import exp
+
+from datalog.diagnostics import Code
+from datalog.model import Compared, Condition, Expression
+from datalog.sql.views.conditions import condition
+from datalog.sql.views.expressions import Reader
+from datalog.sql.views.pieces import Draft
+from datalog.sql.views.problems import Problems, UnreadableError, near
+from datalog.sql.views.scope import Scope, Source, Variables
+
+MOST_BLOCKS = 32
+"""How many blocks a view may have: a union inside a join multiplies them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some sources joined: a draft without outputs, what its names mean, and conditions still to apply."""
+
+    draft: Draft
+    scope: Scope
+    conditions: tuple[Condition, ...] = ()
+    distinct: bool = False
+
+
+ReadSource = Callable[[exp.Expr], list[Piece]]
+"""Reads one table or subquery of FROM: its alternatives, more than one for a union."""
+
+
+def joined(
+    first: exp.Expr,
+    joins: list[exp.Join],
+    read: ReadSource,
+    variables: Variables,
+    problems: Problems,
+) -> list[Piece]:
+    """The alternatives of a FROM: for each choice of one alternative a source, the sources joined.
+
+    Raises:
+        UnreadableError: what is wrong is among the problems.
+    """
+    trees = [first, *(join.this for join in joins)]
+    alternatives = [read(tree) for tree in trees]
+    if len(trees) > 1:
+        for tree, found in zip(trees, alternatives, strict=True):
+            _require_joinable(tree, found, problems)
+    _require_plain_commas(joins, problems)
+    choices = list(product(*alternatives))
+    if len(choices) > MOST_BLOCKS:
+        raise problems.outside(
+            f"a join of unions with {len(choices)} combinations", first, "make each union a view of its own"
+        )
+    return [_join_all(choice, joins, variables, problems) for choice in choices]
+
+
+def _require_joinable(tree: exp.Expr, found: list[Piece], problems: Problems) -> None:
+    what = None
+    if any(piece.draft.groups is not None for piece in found):
+        what = "grouping"
+    elif any(piece.distinct for piece in found):
+        what = "DISTINCT"
+    if what is not None:
+        raise problems.outside(
+            f"{what} inside a join", tree, "make it a materialized view of its own, and join that"
+        )
+
+
+def _require_plain_commas(joins: list[exp.Join], problems: Problems) -> None:
+    """A comma binds more loosely than NATURAL and USING, which the tree does not show: refuse the mix."""
+    named = next((j for j in joins if j.args.get("using") or j.method == "NATURAL"), None)
+    if named is None:
+        return
+    for join in joins[: joins.index(named)]:
+        if join.kind == "CROSS" and _has_comma(join, problems):
+            raise problems.outside(
+                "a comma together with NATURAL or USING", named.this, "write `cross join` for the comma"
+            )
+
+
+def _has_comma(join: exp.Join, problems: Problems) -> bool:
+    """Whether a cross join is written with a comma, or could be."""
+    place = next((n.meta for n in join.walk() if n.meta.get("start") is not None), None)
+    before = "" if place is None else problems.source.text[: place["start"]].rstrip(" \t\r\n(`").lower()
+    return not before.endswith("cross join")
+
+
+def _join_all(
+    choice: tuple[Piece, ...], joins: list[exp.Join], variables: Variables, problems: Problems
+) -> Piece:
+    piece = choice[0]
+    for join, right in zip(joins, choice[1:], strict=True):
+        piece = _join(piece, right, join, variables, problems)
+    return piece
+
+
+def _join(left: Piece, right: Piece, join: exp.Join, variables: Variables, problems: Problems) -> Piece:
+    if right.scope.merged:
+        raise problems.outside(
+            "NATURAL or USING in parentheses on the right", join.this, "join one table after the other"
+        )
+    merged, equal = _merged(left.scope, right.scope, join, problems)
+    scope = Scope((*left.scope.sources, *right.scope.sources), merged)
+    _require_aliases(left.scope, right.scope, join, problems)
+    conditions = [*left.conditions, *right.conditions, *equal]
+    on = join.args.get("on")
+    if on is not None:
+        with contextlib.suppress(UnreadableError):  # what is wrong is noted: read on, to note the rest
+            conditions.append(condition(Reader(scope, variables, problems), on))
+    body = (*left.draft.body, *right.draft.body)
+    filters = (*left.draft.filters, *right.draft.filters)
+    return Piece(Draft(body, filters=filters), scope, tuple(conditions))
+
+
+def _require_aliases(left: Scope, right: Scope, join: exp.Join, problems: Problems) -> None:
+    """Two sources of one name are refused, as their columns cannot be told apart."""
+    for source in right.sources:
+        if source.alias and any(other.alias and other.alias == source.alias for other in left.sources):
+            problems.error(
+                Code.SQL_AMBIGUOUS,
+                f"`{source.alias[0]}` occurs twice in FROM",
+                join.this,
+                "the second one",
+                hint="give each of them an alias of its own",
+            )
+
+
+def _merged(
+    left: Scope, right: Scope, join: exp.Join, problems: Problems
+) -> tuple[dict[str, tuple[str, Expression]], list[Condition]]:
+    """The columns that USING or NATURAL makes one of, and the equalities that say so."""
+    using = [identifier.name for identifier in join.args.get("using") or ()]
+    if join.method == "NATURAL":
+        names = {name.casefold(): name for name, _ in left.star()}
+        using = [names[n.casefold()] for n, _ in right.star() if n.casefold() in names]
+    merged: dict[str, tuple[str, Expression]] = {}
+    equal: list[Condition] = []
+    for name in using:
+        one = _side(left, name, join, problems)
+        other = _side(right, name, join, problems)
+        merged[name.casefold()] = (name, one)
+        equal.append(Compared("=", one, other, problems.source.span_of(join.this)))
+    kept = {n: column for n, column in left.merged.items() if n not in merged}
+    kept |= {n: column for n, column in right.merged.items() if n not in merged}
+    return {**merged, **kept}, equal
+
+
+def _side(scope: Scope, name: str, join: exp.Join, problems: Problems) -> Expression:
+    folded = name.casefold()
+    if folded in scope.merged:
+        return scope.merged[folded][1]
+    found = [what for source in scope.sources for what in source.named(name)]
+    if len(found) == 1:
+        return found[0]
+    known = [column for column, _ in scope.star()]
+    if found:
+        raise problems.error(
+            Code.SQL_AMBIGUOUS, f"column `{name}` is ambiguous", join.this, f"{len(found)} tables have one"
+        )
+    raise problems.error(
+        Code.SQL_UNKNOWN_COLUMN,
+        f"unknown column `{name}` in USING",
+        join.this,
+        "one side of the join has no such column",
+        hint=near(name, known, "column"),
+    )
+
+
+def renamed(piece: Piece, alias: str | None, columns: list[str]) -> Piece:
+    """The piece under an alias, as one source, its columns perhaps renamed."""
+    found = list(piece.scope.star())
+    names = columns or [name for name, _ in found]
+    pairs = tuple((name, what) for name, (_, what) in zip(names, found, strict=True))
+    return replace(piece, scope=Scope((Source((alias,) if alias else (), pairs),)))
+
+
+def column_names(pieces: list[Piece]) -> Iterator[str]:
+    """The names of the columns of a FROM."""
+    for name, _ in pieces[0].scope.star():
+        yield name

@@ -1,0 +1,171 @@
+"""What of a query's tree can be read: a list of what may stand where, so that nothing is passed over silently.
+
+Each kind of node is allowed with some of its parts. Whatever is not on the list is named with its place and
+the nearest thing that works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+
+from datalog.sql.views.problems import Problems
+
+_BINARY = frozenset({"this", "expression"})
+_ONE = frozenset({"this"})
+_LIST = frozenset({"expressions"})
+
+_ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.Select: frozenset(
+        {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "hint", "order"}
+        | {"sort", "operation_modifiers"}
+    ),
+    exp.From: _ONE,
+    exp.Join: frozenset({"this", "on", "using", "method", "kind"}),
+    exp.Table: frozenset({"this", "db", "catalog", "alias", "joins"}),
+    exp.Identifier: frozenset({"this", "quoted"}),
+    exp.TableAlias: frozenset({"this", "columns"}),
+    exp.Subquery: frozenset({"this", "alias", "with_", "joins", "order"}),
+    exp.Where: _ONE,
+    exp.Group: _LIST,
+    exp.Having: _ONE,
+    exp.Distinct: _LIST,
+    exp.Union: frozenset({"this", "expression", "distinct", "with_", "order"}),
+    exp.With: _LIST,
+    exp.CTE: frozenset({"this", "alias"}),
+    exp.Column: frozenset({"this", "table", "db", "catalog"}),
+    exp.Star: frozenset(),
+    exp.Alias: frozenset({"this", "alias"}),
+    exp.Literal: frozenset({"this", "is_string"}),
+    exp.Boolean: _ONE,
+    exp.Null: frozenset(),
+    exp.Paren: _ONE,
+    **dict.fromkeys((exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE), _BINARY),
+    **dict.fromkeys((exp.Is, exp.Like, exp.Add, exp.Sub, exp.Mul, exp.Nullif), _BINARY),
+    exp.Not: _ONE,
+    exp.In: frozenset({"this", "expressions"}),
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.Div: frozenset({"this", "expression", "typed", "safe"}),
+    exp.Neg: _ONE,
+    exp.Cast: frozenset({"this", "to", "_type"}),
+    exp.TryCast: frozenset({"this", "to", "_type"}),
+    exp.DataType: frozenset({"this", "expressions", "nested"}),
+    exp.DataTypeParam: _ONE,
+    exp.Coalesce: frozenset({"this", "expressions"}),
+    exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
+    exp.DPipe: frozenset({"this", "expression", "safe"}),
+    exp.Greatest: frozenset({"this", "expressions", "ignore_nulls"}),
+    exp.Least: frozenset({"this", "expressions", "ignore_nulls"}),
+    **dict.fromkeys((exp.Upper, exp.Lower, exp.Length, exp.Abs, exp.Year, exp.Month, exp.Day), _ONE),
+    **dict.fromkeys((exp.Quarter, exp.Trim, exp.TsOrDsToDate, exp.Sum, exp.Avg, exp.Min, exp.Max), _ONE),
+    exp.Substring: frozenset({"this", "start", "length"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.Extract: _BINARY,
+    exp.Var: _ONE,
+    exp.Count: frozenset({"this", "expressions", "big_int"}),
+}
+
+_UNREAD = frozenset({"hint", "order", "sort"})
+"""Parts that do not change which rows there are."""
+
+_OWN_VIEW = "make it a materialized view of its own, and read that"
+_JOIN_HINT = "views over inner joins are analysed; keep the rows without a partner in a view of their own"
+_KINDS: Mapping[type[exp.Expr], tuple[str, str]] = {
+    exp.Window: ("a window function", "aggregate with GROUP BY in a view, and rank when reading it"),
+    exp.Exists: ("a subquery in a condition", "join the tables, with DISTINCT if rows would repeat"),
+    exp.Intersect: ("INTERSECT", "join the two on all columns, with DISTINCT"),
+    exp.Except: ("EXCEPT", "keep the two sides as two views"),
+    exp.Lateral: ("a lateral view or join", "unnest into a table before, and join that"),
+    exp.TableSample: ("TABLESAMPLE", "the rows differ at each reading: leave it out"),
+    exp.Pivot: ("PIVOT", "one `sum(case when ... then ... end)` for each column says the same"),
+    exp.Values: ("VALUES", "put the rows into a table"),
+    exp.Filter: ("FILTER of an aggregate", "write `agg(case when ... then x end)`"),
+    exp.NullSafeEQ: ("`<=>`", "write `a = b or a is null and b is null`"),
+    exp.Rollup: ("ROLLUP", "one view for each grouping"),
+    exp.Cube: ("CUBE", "one view for each grouping"),
+    exp.GroupingSets: ("GROUPING SETS", "one view for each grouping"),
+    exp.Interval: ("an interval", "compute the date before, or compare with a constant date"),
+    exp.Rand: ("a function that gives another value each time", "compute the value when the rows are loaded"),
+    exp.Uuid: ("a function that gives another value each time", "compute the value when the rows are loaded"),
+}
+_MOMENTS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.CurrentTime)
+_PARTS: Mapping[str, tuple[str, str]] = {
+    "limit": ("LIMIT", "leave it out, and limit when reading the view"),
+    "offset": ("OFFSET", "leave it out, and skip rows when reading the view"),
+    "qualify": ("QUALIFY", "rank when reading the view"),
+    "laterals": ("LATERAL VIEW", "unnest into a table before, and join that"),
+    "pivots": ("PIVOT", "one `sum(case when ... then ... end)` for each column says the same"),
+    "sample": ("TABLESAMPLE", "the rows differ at each reading: leave it out"),
+    "windows": ("a window", "aggregate with GROUP BY in a view, and rank when reading it"),
+    "recursive": ("a recursive common table expression", "only views without recursion are analysed"),
+    "except_": ("`* EXCEPT`", "list the columns"),
+    "rename": ("renaming columns of `*`", "list the columns"),
+    "all": ("GROUP BY ALL", "list the grouping columns"),
+    "rollup": ("ROLLUP", "one view for each grouping"),
+    "cube": ("CUBE", "one view for each grouping"),
+    "grouping_sets": ("GROUPING SETS", "one view for each grouping"),
+    "safe": ("`try_cast`", "use `cast`, on values that fit"),
+    "query": ("a subquery in a condition", "join the tables, with DISTINCT if rows would repeat"),
+}
+
+
+def report_outside(query: exp.Expr, problems: Problems) -> None:
+    """Notes everything in a query that no view definition can hold (DL402), all at once."""
+    for node, what, hint in _outside(query):
+        problems.outside(what, node, hint)
+
+
+def _outside(node: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
+    allowed = _ALLOWED.get(type(node))
+    if allowed is None:
+        yield (node, *_unknown(node))
+        return
+    if isinstance(node, exp.Join):
+        found = _join(node)
+        if found is not None:
+            yield (node.this, *found)
+    if isinstance(node, exp.Subquery) and not isinstance(node.parent, _AROUND_QUERIES):
+        hint = "join the tables, or read the value from a view of its own"
+        yield node, "a subquery in an expression", hint
+        return
+    for part, value in node.args.items():
+        if not value or part in _UNREAD:
+            continue
+        if part not in allowed:
+            if not (isinstance(node, exp.Join) and part in ("side", "kind", "method")):
+                at = value if isinstance(value, exp.Expr) else node
+                yield (at, *_PARTS.get(part, (f"this part of a query (`{part.strip('_')}`)", _OWN_VIEW)))
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, exp.Expr):
+                yield from _outside(child)
+
+
+_AROUND_QUERIES = (exp.From, exp.Join, exp.Union, exp.Create, exp.Subquery, exp.CTE, type(None))
+
+
+def _join(node: exp.Join) -> tuple[str, str] | None:
+    side, kind, method = node.side, node.kind, node.method
+    if side:
+        return f"{side} JOIN" if kind != "OUTER" else f"{side} OUTER JOIN", _JOIN_HINT
+    if kind not in ("", "INNER", "CROSS"):
+        return f"{kind} JOIN", "an inner join with DISTINCT keeps the rows that have a partner"
+    if method not in ("", "NATURAL"):
+        return f"{method} JOIN", "views over inner joins are analysed"
+    return None
+
+
+def _unknown(node: exp.Expr) -> tuple[str, str]:
+    if type(node) in _KINDS:
+        return _KINDS[type(node)]
+    if isinstance(node, _MOMENTS):
+        return f"`{node.sql_name().lower()}`", "it differs at each reading: filter when reading the view"
+    if isinstance(node, exp.Anonymous):
+        return f"the function `{node.name.lower()}`", "compute its value when the rows are loaded"
+    if isinstance(node, exp.AggFunc):
+        return f"the aggregate `{node.sql_name().lower()}`", "count, sum, avg, min and max are analysed"
+    if isinstance(node, exp.Func):
+        return f"the function `{node.sql_name().lower()}`", "compute its value when the rows are loaded"
+    return f"this (`{type(node).__name__.lower()}`)", _OWN_VIEW

@@ -1,0 +1,234 @@
+"""A query with everything it is made of unfolded: derived tables, common table expressions, views, unions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from sqlglot import exp
+
+from datalog.diagnostics import Code
+from datalog.model import Atom, Column, Predicate
+from datalog.sql.views.joins import MOST_BLOCKS, Piece, joined, renamed
+from datalog.sql.views.pieces import Draft, Query
+from datalog.sql.views.problems import Problems, UnreadableError, counted
+from datalog.sql.views.scope import Scope, Source, Variables, family
+from datalog.sql.views.select import is_grouped, select_query
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored relation or view that a query reads rows of."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """A query to put in place of a name.
+
+    Attributes:
+        tree: the query.
+        columns: the names of its columns; none for those of the query.
+        problems: about the text that it is from.
+        expressions: the common table expressions that it may use.
+        stored: for a view whose rows are stored: what to read where it cannot be unfolded.
+    """
+
+    tree: exp.Expr
+    columns: tuple[str, ...]
+    problems: Problems
+    expressions: Mapping[str, Inlined] = field(default_factory=dict)
+    stored: Stored | None = None
+
+
+class Relations(Protocol):
+    """What the names of tables and views mean."""
+
+    def find(self, table: exp.Table, problems: Problems) -> Stored | Inlined:
+        """What a name means.
+
+        Raises:
+            UnreadableError: no such relation, or one that cannot be read.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueryReader:
+    """Reads queries in one place.
+
+    Attributes:
+        relations: what names of tables mean.
+        variables: makes the block's variables.
+        problems: about the text that is read.
+        expressions: common table expressions around, by case-folded name.
+        dedup: whether whoever uses the rows takes equal ones for one.
+    """
+
+    relations: Relations
+    variables: Variables
+    problems: Problems
+    expressions: Mapping[str, Inlined] = field(default_factory=dict)
+    dedup: bool = False
+
+    def query(self, tree: exp.Expr) -> Query:
+        """A query.
+
+        Raises:
+            UnreadableError: what is wrong is among the problems.
+        """
+        match tree:
+            case exp.Subquery() | exp.Paren():
+                return self._with(tree).query(tree.this)
+            case exp.Union():
+                return self._with(tree)._union(tree)
+            case exp.Select():
+                return self._with(tree)._select(tree)
+            case _:
+                raise self.problems.outside("this query", tree, "begin it with SELECT")
+
+    def _with(self, tree: exp.Expr) -> QueryReader:
+        """The reader that also knows the query's common table expressions."""
+        with_ = tree.args.get("with_")
+        if with_ is None:
+            return self
+        known = dict(self.expressions)
+        for one in with_.expressions:
+            columns = tuple(column.name for column in one.args["alias"].columns)
+            known[one.alias.casefold()] = Inlined(one.this, columns, self.problems, dict(known))
+        return replace(self, expressions=known)
+
+    # ------------------------------------------------------------------------------------------- unions
+
+    def _union(self, tree: exp.Union) -> Query:
+        distinct = bool(tree.args.get("distinct"))
+        inner = replace(self, dedup=self.dedup or distinct)
+        sides = [inner.query(side) for side in (tree.this, tree.expression)]
+        left, right = sides
+        if len(left.columns) != len(right.columns):
+            raise self.problems.error(
+                Code.SQL_WIDTH,
+                f"a union of {len(left.columns)} and {len(right.columns)} columns",
+                tree.expression,
+                f"{len(right.columns)} here",
+                hint="both sides of a union have the same columns, by position",
+            )
+        self._check_families(tree, left, right)
+        if not inner.dedup and any(side.distinct for side in sides):
+            raise self.problems.outside(
+                "DISTINCT on one side of UNION ALL", tree.expression, "make that side a view of its own"
+            )
+        drafts = (*left.drafts, *right.drafts)
+        if len(drafts) > MOST_BLOCKS:
+            raise self.problems.outside(
+                f"a union of {len(drafts)} queries", tree, "make parts of it views of their own"
+            )
+        return Query(left.columns, drafts, distinct and not self.dedup)
+
+    def _check_families(self, tree: exp.Union, left: Query, right: Query) -> None:
+        for name, one, other in zip(
+            left.columns, left.drafts[0].outputs, right.drafts[0].outputs, strict=True
+        ):
+            families = [family(self.variables.type_of(side)) for side in (one, other)]
+            if "any" not in families and families[0] != families[1]:
+                self.problems.error(
+                    Code.HEAD_TYPE,
+                    f"column `{name}` of a union is a {families[0]} and a {families[1]}",
+                    tree.expression,
+                    f"a {families[1]} here",
+                    hint="cast one of them",
+                )
+
+    # ------------------------------------------------------------------------------------------ selects
+
+    def _select(self, tree: exp.Select) -> Query:
+        from_ = tree.args.get("from_")
+        dedup = self.dedup or tree.args.get("distinct") is not None
+        inner = replace(self, dedup=dedup and not is_grouped(tree))
+        pieces = [Piece(Draft(), Scope())]
+        if from_ is not None:
+            joins = tree.args.get("joins") or []
+            pieces = joined(from_.this, joins, inner._source, self.variables, self.problems)
+        query = select_query(tree, pieces, self.variables, self.problems)
+        return replace(query, distinct=query.distinct and not self.dedup)
+
+    def _source(self, tree: exp.Expr) -> list[Piece]:
+        """The alternatives of one table or subquery of FROM."""
+        alias = tree.args.get("alias")
+        columns = [] if alias is None else [column.name for column in alias.columns]
+        if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
+            found = joined(
+                tree.this, tree.this.args.get("joins") or [], self._source, self.variables, self.problems
+            )
+            return found if alias is None else [renamed(piece, alias.name, columns) for piece in found]
+        if isinstance(tree, exp.Subquery):
+            return self._inlined(tree, self.query(tree), tree.alias or None, columns)
+        if isinstance(tree, exp.From | exp.Select):
+            raise self.problems.error(
+                Code.SQL_SYNTAX, "SQL that cannot be read, in FROM", tree, "no table and no subquery"
+            )
+        if not isinstance(tree, exp.Table):
+            raise self.problems.outside("this source of rows", tree, "read tables, views and subqueries")
+        return self._table(tree, tree.alias or None, columns)
+
+    def _table(self, tree: exp.Table, alias: str | None, columns: list[str]) -> list[Piece]:
+        parts = tuple(part.name for part in reversed(tree.parts))
+        qualifier = (alias,) if alias else parts
+        known = self.expressions.get(tree.name.casefold()) if len(parts) == 1 else None
+        meaning = known or self.relations.find(tree, self.problems)
+        if isinstance(meaning, Stored):
+            return [self._stored(tree, meaning, qualifier, columns)]
+        reader = replace(self, problems=meaning.problems, expressions=meaning.expressions)
+        before = len(meaning.problems.found)
+        try:
+            query = reader.query(meaning.tree)
+            alone = len(query.drafts) == 1 and not query.distinct and query.drafts[0].groups is None
+            if meaning.stored is not None and not alone:
+                return [self._stored(tree, meaning.stored, qualifier, columns)]
+        except UnreadableError:
+            if meaning.stored is None:
+                raise
+            del meaning.problems.found[before:]
+            return [self._stored(tree, meaning.stored, qualifier, columns)]
+        if meaning.columns:
+            query = replace(query, columns=self._named(tree, query.columns, list(meaning.columns)))
+        return self._inlined(tree, query, qualifier, columns)
+
+    def _stored(
+        self, tree: exp.Expr, stored: Stored, qualifier: tuple[str, ...], columns: list[str]
+    ) -> Piece:
+        names = self._named(tree, tuple(column.name for column in stored.columns), columns)
+        variables = tuple(self.variables.fresh(c.name, c.type) for c in stored.columns)
+        atom = Atom(Predicate(stored.name), variables, self.problems.source.span_of(tree))
+        pairs = tuple(zip(names, variables, strict=True))
+        return Piece(Draft((atom,)), Scope((Source(qualifier, pairs),)))
+
+    def _inlined(
+        self, tree: exp.Expr, query: Query, alias: str | tuple[str, ...] | None, columns: list[str]
+    ) -> list[Piece]:
+        names = self._named(tree, query.columns, columns)
+        qualifier = (alias,) if isinstance(alias, str) else alias or ()
+        return [
+            Piece(
+                replace(draft, outputs=()),
+                Scope((Source(qualifier, tuple(zip(names, draft.outputs, strict=True))),)),
+                distinct=query.distinct,
+            )
+            for draft in query.drafts
+        ]
+
+    def _named(self, tree: exp.Expr, own: tuple[str, ...], given: list[str]) -> tuple[str, ...]:
+        if not given:
+            return own
+        if len(given) != len(own):
+            raise self.problems.error(
+                Code.SQL_WIDTH,
+                f"{len(given)} name{'' if len(given) == 1 else 's'} for {counted(len(own))}",
+                tree,
+                f"it has {counted(len(own))}",
+                hint="name every column, or none",
+            )
+        return tuple(given)

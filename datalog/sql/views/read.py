@@ -1,0 +1,311 @@
+"""Texts of SQL as view definitions and declarations: the way in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+from sqlglot import exp
+
+from datalog.analysis.expression_types import expression_type
+from datalog.diagnostics import Code, Diagnostic, ProgramError, Severity, in_text_order
+from datalog.model import (
+    ANY,
+    Column,
+    Declaration,
+    ForeignKey,
+    OpaqueView,
+    Semantics,
+    ViewDefinition,
+    block,
+)
+from datalog.sql.views.anonymous import with_anonymous
+from datalog.sql.views.catalogue import Catalogue, Named, folded, second
+from datalog.sql.views.outside import report_outside
+from datalog.sql.views.pieces import Query
+from datalog.sql.views.problems import Problems, UnreadableError, counted
+from datalog.sql.views.query import QueryReader
+from datalog.sql.views.scope import Variables
+from datalog.sql.views.source import SqlText, Statement, statements
+from datalog.sql.views.statement import Defined, Kind, defined, query_text
+from datalog.sql.views.tables import declaration
+from datalog.sql.views.text_reads import text_query
+
+
+@dataclass(frozen=True, slots=True)
+class SqlViews:
+    """What texts of SQL define.
+
+    Attributes:
+        declarations: of base relations, and of the views' columns.
+        views: the views that could be read, in the order of the texts.
+        opaque: the views of which only the text is known, with reasons.
+        warnings: what keeps views from being read (DL402), and statements passed over (DL407).
+    """
+
+    declarations: tuple[Declaration, ...]
+    views: tuple[ViewDefinition, ...]
+    opaque: tuple[OpaqueView, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+def read_sql(
+    texts: Iterable[SqlText] | str, declarations: Iterable[Declaration] = (), *, unfolded: Iterable[str] = ()
+) -> SqlViews:
+    """The views and tables that texts of Spark SQL define.
+
+    Args:
+        texts: the texts, each of any number of statements: `CREATE TABLE` declares a base relation, `CREATE
+            [MATERIALIZED] VIEW` and `CREATE TABLE ... AS` a view of the warehouse, `CREATE TEMPORARY VIEW` a
+            query to be unfolded where it is read, and a query without a name is a view called like its text.
+        declarations: of further base relations.
+        unfolded: names of views to be unfolded all the same.
+
+    Returns:
+        Each view as a definition over base relations; one that reads a stored view that cannot be unfolded
+        (a union, DISTINCT, grouping) reads its rows. A view that no definition can hold is opaque.
+
+    Raises:
+        ProgramError: SQL that is wrong (DL101, DL103, DL104, DL112, DL113, DL301, DL401, DL403 to DL406), all
+            problems of all texts.
+
+    Example:
+        >>> found = read_sql('''create table sale (id int primary key, item string, price decimal(9,2));
+        ...                     create view totals as select item, sum(price) as total from sale group by item;''')
+        >>> [(view.name, view.columns) for view in found.views]
+        [('totals', ('item', 'total'))]
+    """
+    given = [SqlText(texts)] if isinstance(texts, str) else list(texts)
+    return _Reading(given, tuple(declarations), frozenset(name.casefold() for name in unfolded)).run()
+
+
+@dataclass
+class _Reading:
+    texts: Sequence[SqlText]
+    given: tuple[Declaration, ...]
+    unfolded: frozenset[str]
+    found: list[Diagnostic] = field(default_factory=list)
+    tables: list[Declaration] = field(default_factory=list)
+    opaque: dict[str, OpaqueView] = field(default_factory=dict)
+    definitions: dict[str, ViewDefinition] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.catalogue = Catalogue(self._read)
+        for one in self.given:
+            self.catalogue.declare(tuple(reversed(one.name.split("."))), one)
+
+    def run(self) -> SqlViews:
+        for text in self.texts:
+            for statement in statements(text, self.found):
+                self._collect(statement, defined(statement))
+        for view in self.catalogue.views:
+            self._read(view)
+            self.found += view.problems.found
+        if any(one.severity is Severity.ERROR for one in self.found):
+            raise ProgramError(self.found)
+        self._say_what_is_read()
+        declared = (*self.given, *self._with_targets())
+        stored = [view for view in self.catalogue.views if view.stored]
+        columns = [Declaration(v.name, v.columns_found, span=v.span) for v in stored if v.columns_found]
+        return SqlViews(
+            (*declared, *columns),
+            tuple(self.definitions[v.name] for v in stored if v.name in self.definitions),
+            tuple(self.opaque.values()),
+            in_text_order(self.found),
+        )
+
+    # ---------------------------------------------------------------------------------------- statements
+
+    def _collect(self, statement: Statement, found: Defined) -> None:
+        problems = Problems(statement.source)
+        match found.kind:
+            case Kind.TABLE if isinstance(found.body, exp.Schema):
+                name = self._new_name(found.parts)
+                table = declaration(name, found.body, problems)
+                self._require_new(table.name, found.parts, found.name_tree, problems)
+                self.catalogue.declare(found.parts, table)
+                self.tables.append(table)
+                self.found += problems.found
+            case Kind.VIEW | Kind.UNFOLDED | Kind.QUERY:
+                self._collect_view(statement, found, problems)
+            case Kind.UNREADABLE_VIEW:
+                problems.outside(
+                    "this form of CREATE VIEW", found.body, "write `create view NAME as select ...`"
+                )
+                place = replace(problems.found[0], span=statement.span)
+                self.found.append(place)
+                self._opaque(found.parts[0], query_text(statement), [place], (), statement)
+            case _:
+                self.found.append(_skipped(statement))
+
+    def _collect_view(self, statement: Statement, found: Defined, problems: Problems) -> None:
+        assert found.body is not None
+        parts = found.parts or statement.source.parts or (PurePath(statement.source.name).stem.strip("<>"),)
+        self._require_new(parts[0], parts, found.name_tree or found.body, problems)
+        self.found += problems.found
+        problems.found.clear()
+        name = (statement.source.relation if not found.parts else None) or self._new_name(parts)
+        stored = found.kind is not Kind.UNFOLDED and name.casefold() not in self.unfolded
+        place = problems.source.span_of(found.name_tree) or statement.span
+        view = Named(
+            name,
+            parts,
+            found.body,
+            found.columns,
+            stored,
+            problems,
+            query_text(statement),
+            place,
+        )
+        self.catalogue.views.append(view)
+
+    def _new_name(self, parts: tuple[str, ...]) -> str:
+        """The relation's name: the last part, or all of it if another relation has that name."""
+        taken = {one.name.casefold() for one in self.catalogue.declarations.values()}
+        taken |= {view.name.casefold() for view in self.catalogue.views}
+        return ".".join(reversed(parts)) if parts[0].casefold() in taken and len(parts) > 1 else parts[0]
+
+    def _require_new(
+        self, name: str, parts: tuple[str, ...], tree: exp.Expr | None, problems: Problems
+    ) -> None:
+        same = [v.span for v in self.catalogue.views if folded(v.parts) == folded(parts)]
+        same += [one.span for known, one in self.catalogue.declarations.items() if known == folded(parts)]
+        if same:
+            problems.error(
+                Code.DECLARED_TWICE,
+                f"`{name}` is defined twice",
+                tree,
+                "the second definition",
+                hint="keep one of them; a file may hold one query without a name",
+                context=second(same[0]),
+            )
+
+    def _with_targets(self) -> list[Declaration]:
+        """The tables' declarations, foreign keys without columns referencing the target's primary key."""
+        every = {one.name.casefold(): one for one in (*self.given, *self.tables)}
+
+        def filled(key: ForeignKey) -> ForeignKey:
+            target = every.get(key.target.casefold())
+            if target is None:
+                return key
+            spelt = {name.casefold(): name for name in target.column_names}
+            columns = tuple(spelt.get(name.casefold(), name) for name in key.target_columns)
+            return replace(key, target=target.name, target_columns=columns or target.key or ())
+
+        return [
+            replace(one, foreign_keys=tuple(filled(key) for key in one.foreign_keys)) for one in self.tables
+        ]
+
+    # --------------------------------------------------------------------------------------------- views
+
+    def _read(self, view: Named) -> None:
+        """Reads a view, once; what is wrong is among its problems."""
+        if view.failed or view.columns_found:
+            return
+        self.catalogue.reading.append(view)
+        try:
+            self._define(view)
+        except UnreadableError:
+            view.failed = True
+            if not view.problems.errors and view.stored:
+                names = view.columns or _select_names(view.tree)
+                self._opaque(view.name, view.text, view.problems.unsupported, names, view)
+        finally:
+            self.catalogue.reading.pop()
+
+    def _define(self, view: Named) -> None:
+        report_outside(view.tree, view.problems)
+        if view.problems.source.outside is not None:
+            view.problems.outside(
+                view.problems.source.outside + ", which", None, "give the query of all rows"
+            )
+        if view.problems.found:
+            raise UnreadableError
+        variables = Variables()
+        query = QueryReader(self.catalogue, variables, view.problems).query(view.tree)
+        if view.problems.found:
+            raise UnreadableError
+        names = self._names(view, query)
+        blocks = []
+        for number, draft in enumerate(query.drafts):
+            made = with_anonymous(draft)
+            blocks.append(
+                block(
+                    view.name,
+                    number,
+                    made.body,
+                    made.outputs,
+                    filters=made.filters,
+                    groups=made.groups,
+                    having=made.having,
+                )
+            )
+        first = query.drafts[0].outputs
+        view.columns_found = tuple(
+            Column(name, expression_type(output, variables.types) or ANY)
+            for name, output in zip(names, first, strict=True)
+        )
+        semantics = Semantics.SET if query.distinct else Semantics.BAG
+        self.definitions[view.name] = ViewDefinition(
+            view.name, names, tuple(blocks), semantics, view.text, view.span
+        )
+
+    def _names(self, view: Named, query: Query) -> tuple[str, ...]:
+        names = view.columns or query.columns
+        if len(names) != len(query.columns):
+            raise view.problems.error(
+                Code.SQL_WIDTH,
+                f"view `{view.name}` names {counted(len(names))}, its query has {len(query.columns)}",
+                view.tree,
+                f"{counted(len(query.columns))} here",
+            )
+        seen: set[str] = set()
+        for name in names:
+            if name.casefold() in seen:
+                raise view.problems.error(
+                    Code.DUPLICATE_COLUMN,
+                    f"view `{view.name}` has two columns `{name}`",
+                    view.tree,
+                    hint="give each column a name of its own: `... as name`",
+                )
+            seen.add(name.casefold())
+        return names
+
+    def _say_what_is_read(self) -> None:
+        """What the queries read of which only the text is known, now that all relations are."""
+        named = {view.name: view for view in self.catalogue.views}
+        for name, view in self.opaque.items():
+            known = named.get(name)
+            outside = None if known is None else known.problems.source.outside
+            query = outside or text_query(view.text, self.catalogue, () if known is None else known.columns)
+            self.opaque[name] = replace(view, query=query)
+
+    def _opaque(
+        self,
+        name: str,
+        text: str,
+        reasons: Iterable[Diagnostic],
+        columns: tuple[str, ...],
+        place: Named | Statement,
+    ) -> None:
+        words = tuple(f"`{name}`: {one.message}" for one in reasons)
+        self.opaque[name] = OpaqueView(name, text, words, columns, place.span)
+
+
+def _select_names(tree: exp.Expr) -> tuple[str, ...]:
+    """The names of a query's columns, if the select list has them all."""
+    names = tuple(tree.named_selects) if isinstance(tree, exp.Query) else ()
+    return names if all(names) and "*" not in names else ()
+
+
+def _skipped(statement: Statement) -> Diagnostic:
+    word = statement.text.split(maxsplit=1)[0].lower()
+    return Diagnostic(
+        Code.SQL_SKIPPED,
+        f"a statement `{word}` defines no view and no table",
+        statement.span,
+        "passed over",
+        hint="views are defined by CREATE VIEW, tables by CREATE TABLE with columns",
+        severity=Severity.WARNING,
+    )

@@ -1,0 +1,183 @@
+"""What names mean in a query: the sources of its FROM and their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from sqlglot import exp
+
+from datalog.analysis.expression_types import expression_type
+from datalog.diagnostics import Code
+from datalog.model import ANY, ColumnType, Expression, Variable
+from datalog.sql.names import identifier
+from datalog.sql.views.problems import Problems, near
+
+
+@dataclass(slots=True)
+class Variables:
+    """Makes a block's variables, named after their columns, and knows their types and which have a number."""
+
+    types: dict[Variable, ColumnType] = field(default_factory=dict)
+    numbered: set[Variable] = field(default_factory=set)
+    _taken: set[str] = field(default_factory=set)
+
+    def fresh(self, column: str, column_type: ColumnType) -> Variable:
+        """A new variable for a column."""
+        plain = identifier(column)
+        stem = plain[:1].upper() + plain[1:]
+        names = (stem if n == 1 else f"{stem}_{n}" for n in count(1))
+        name = next(name for name in names if name not in self._taken)
+        if name != stem:
+            self.numbered.add(Variable(name))
+        self._taken.add(name)
+        variable = Variable(name)
+        self.types[variable] = column_type
+        return variable
+
+    def type_of(self, expression: Expression) -> ColumnType | None:
+        """An expression's type; None for null."""
+        return expression_type(expression, self.types)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One table, view or subquery of a FROM.
+
+    Attributes:
+        alias: the parts of the name by which its columns are qualified, the last one first.
+        columns: its columns' names with what they are, in order.
+    """
+
+    alias: tuple[str, ...]
+    columns: tuple[tuple[str, Expression], ...]
+
+    def fits(self, qualifier: Sequence[str]) -> bool:
+        """Whether `qualifier`, its last part first, means this source."""
+        mine = tuple(part.casefold() for part in self.alias[: len(qualifier)])
+        return mine == tuple(part.casefold() for part in qualifier)
+
+    def named(self, name: str) -> list[Expression]:
+        """The columns of that name; Spark ignores case."""
+        return [what for column, what in self.columns if column.casefold() == name.casefold()]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The sources that a query's names may refer to.
+
+    Attributes:
+        sources: those of its FROM.
+        merged: columns that USING and NATURAL make one of, by case-folded name.
+        aliases: columns of the select list that may be used by name, by case-folded name.
+        aliases_first: whether those go before columns of the sources, as in HAVING.
+    """
+
+    sources: tuple[Source, ...] = ()
+    merged: Mapping[str, tuple[str, Expression]] = field(default_factory=dict)
+    aliases: Mapping[str, Expression] = field(default_factory=dict)
+    aliases_first: bool = False
+
+    def resolve(self, column: exp.Column, problems: Problems) -> Expression:
+        """What a column stands for.
+
+        Raises:
+            UnreadableError: DL101, DL403 or DL404.
+        """
+        qualifier = [part.name for part in reversed(column.parts[:-1])]
+        name = column.name
+        if qualifier:
+            return self._qualified(column, name, qualifier, problems)
+        folded = name.casefold()
+        if self.aliases_first and folded in self.aliases:
+            return self.aliases[folded]
+        if folded in self.merged:
+            return self.merged[folded][1]
+        found = [what for source in self.sources for what in source.named(name)]
+        if not found and folded in self.aliases:
+            return self.aliases[folded]
+        return self._only(found, column, name, problems)
+
+    def _qualified(
+        self, column: exp.Column, name: str, qualifier: Sequence[str], problems: Problems
+    ) -> Expression:
+        sources = [source for source in self.sources if source.fits(qualifier)]
+        shown = ".".join(reversed(qualifier))
+        if not sources:
+            known = [source.alias[0] for source in self.sources if source.alias]
+            raise problems.error(
+                Code.UNKNOWN_RELATION,
+                f"no table `{shown}` in this query's FROM",
+                column,
+                "not in FROM",
+                hint=near(shown, known, "table") or _listed("its tables are", known),
+            )
+        if len(sources) > 1:
+            raise problems.error(
+                Code.SQL_AMBIGUOUS,
+                f"`{shown}` is the name of {len(sources)} tables in this query",
+                column,
+                "which one?",
+                hint="give each of them an alias of its own",
+            )
+        return self._only(sources[0].named(name), column, name, problems, sources)
+
+    def _only(
+        self,
+        found: list[Expression],
+        column: exp.Column,
+        name: str,
+        problems: Problems,
+        sources: Sequence[Source] = (),
+    ) -> Expression:
+        among = sources or self.sources
+        if not found:
+            known = [n for source in among for n, _ in source.columns]
+            where = f"`{among[0].alias[0]}`" if len(among) == 1 and among[0].alias else "this query's tables"
+            raise problems.error(
+                Code.SQL_UNKNOWN_COLUMN,
+                f"unknown column `{name}`",
+                column,
+                f"{where} has no such column" if len(among) == 1 else "no table in FROM has it",
+                hint=near(name, known, "column") or _listed("there are", known),
+            )
+        if len(found) > 1:
+            owners = [source.alias[0] for source in among if source.alias and source.named(name)]
+            raise problems.error(
+                Code.SQL_AMBIGUOUS,
+                f"column `{name}` is ambiguous",
+                column,
+                f"{len(found)} tables have one",
+                hint=_listed("say which:", [f"{owner}.{name}" for owner in owners]),
+            )
+        return found[0]
+
+    def keeps_order(self, qualifier: Sequence[str]) -> bool:
+        """Whether the columns of `t.*` stand as in `t`: those that joins made one of come first anyway."""
+        names = [n.casefold() for s in self.sources if s.fits(qualifier) for n, _ in s.columns]
+        merged = [name for name in self.merged if name in names]
+        return names[: len(merged)] == merged
+
+    def star(self, qualifier: Sequence[str] = ()) -> Iterator[tuple[str, Expression]]:
+        """The columns that `*`, or `t.*`, stands for: merged ones first."""
+        if not qualifier:
+            yield from self.merged.values()
+        for source in self.sources:
+            if qualifier and not source.fits(qualifier):
+                continue
+            for name, what in source.columns:
+                if qualifier or name.casefold() not in self.merged:
+                    yield name, what
+
+
+def family(column_type: ColumnType | None) -> str:
+    """What a type compares with; `any` where nothing is known, and for null."""
+    return (column_type or ANY).family
+
+
+def _listed(before: str, names: Sequence[str]) -> str | None:
+    if not names:
+        return None
+    shown = ", ".join(f"`{name}`" for name in names[:8])
+    return f"{before} {shown}{', ...' if len(names) > 8 else ''}"  # noqa: PLR2004 - as many as a line holds

@@ -1,0 +1,254 @@
+"""One SELECT as drafts of blocks: conditions, grouping, outputs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from datalog.diagnostics import Code
+from datalog.model import (
+    Aggregate,
+    Condition,
+    Constant,
+    Expression,
+    Variable,
+    aggregates_of,
+    expression_variables,
+    parts,
+)
+from datalog.sql.views.conditions import condition, conjuncts
+from datalog.sql.views.expressions import Reader
+from datalog.sql.views.joins import Piece
+from datalog.sql.views.literals import with_conditions
+from datalog.sql.views.pieces import Draft, Query
+from datalog.sql.views.problems import Problems, UnreadableError
+from datalog.sql.views.scope import Scope, Variables
+
+_AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+
+
+def select_query(
+    select: exp.Select, pieces: Sequence[Piece], variables: Variables, problems: Problems
+) -> Query:
+    """A SELECT over the alternatives of its FROM.
+
+    Raises:
+        UnreadableError: what is wrong is among the problems; everything in the SELECT that can be is looked at.
+    """
+    grouped = is_grouped(select)
+    if len(pieces) > 1 and grouped:
+        raise problems.outside(
+            "grouping over a union", select, "make the union a view of its own, and group that"
+        )
+    made = [_draft(select, piece, variables, problems, grouped=grouped) for piece in pieces]
+    drafts = tuple(draft for draft, _ in made)
+    return Query(made[0][1], drafts, _is_distinct(select, pieces, drafts, problems))
+
+
+def is_grouped(select: exp.Select) -> bool:
+    """Whether a SELECT groups: by GROUP BY, or because an aggregate stands in it, or HAVING does."""
+    if select.args.get("group") is not None or select.args.get("having") is not None:
+        return True
+    return any(
+        node.find_ancestor(exp.Select) is select
+        for item in select.expressions
+        for node in item.find_all(*_AGGREGATES)
+    )
+
+
+def _is_distinct(
+    select: exp.Select, pieces: Sequence[Piece], drafts: Sequence[Draft], problems: Problems
+) -> bool:
+    """Whether equal rows stand once. DISTINCT below is kept only if every column of it is."""
+    if select.args.get("distinct") is not None:
+        only = drafts[0] if len(drafts) == 1 else None
+        covered = only is not None and only.groups is not None and set(only.groups) <= set(only.outputs)
+        return not covered
+    if not any(piece.distinct for piece in pieces):
+        return False
+    for piece, draft in zip(pieces, drafts, strict=True):
+        if draft.groups is not None and piece.draft.groups is None:
+            raise problems.outside(
+                "grouping over DISTINCT", select, "make the DISTINCT a materialized view, and group that"
+            )
+        kept = set(draft.outputs)
+        if not all(isinstance(what, Constant) or what in kept for _, what in piece.scope.star()):
+            raise problems.outside(
+                "a column left out above DISTINCT", select, "select DISTINCT once, on the columns wanted"
+            )
+    return True
+
+
+def _draft(
+    select: exp.Select, piece: Piece, variables: Variables, problems: Problems, *, grouped: bool
+) -> tuple[Draft, tuple[str, ...]]:
+    """The block of one alternative of FROM, and the names of its columns."""
+    below = piece.draft.groups is not None
+    if below and grouped:
+        raise problems.outside(
+            "grouping over grouping", select, "make the inner one a materialized view, and group that"
+        )
+    items, aliases = _items(select, Reader(piece.scope, variables, problems, aggregates=grouped))
+    where = select.args.get("where")
+    tests = [*piece.conditions]
+    if where is not None:
+        tests += _conditions(Reader(piece.scope, variables, problems), where.this)
+    groups = _groups(select, piece.scope, items, aliases, variables, problems) if grouped else None
+    having: list[Condition] = []
+    if select.args.get("having") is not None:
+        inside = replace(piece.scope, aliases=aliases, aliases_first=True)
+        reader = Reader(inside, variables, problems, aggregates=True, inner=piece.scope)
+        having = _conditions(reader, select.args["having"].this)
+    outputs = tuple(what for _, what, _ in items)
+    if problems.found:
+        raise UnreadableError
+    if groups is not None:
+        _check_grouped(select, items, having, groups, problems)
+    if below:
+        draft = replace(piece.draft, outputs=outputs, having=(*piece.draft.having, *conjuncts(tests)))
+        return draft, tuple(name for name, _, _ in items)
+    draft = replace(piece.draft, outputs=outputs, groups=groups, having=tuple(conjuncts(having)))
+    return with_conditions(draft, tests, variables), tuple(name for name, _, _ in items)
+
+
+Item = tuple[str, Expression, exp.Expr]
+"""A column of a select list: its name, what it is, and where it is written."""
+
+
+def _items(select: exp.Select, reader: Reader) -> tuple[list[Item], dict[str, Expression]]:
+    """The columns of a select list, `*` written out; an item may use the names of those before it."""
+    items: list[Item] = []
+    aliases: dict[str, Expression] = {}
+    for node in select.expressions:
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            with contextlib.suppress(UnreadableError):
+                items += _star(node, reader)
+            continue
+        inner = node.this if isinstance(node, exp.Alias) else node
+        try:
+            what = replace(reader, scope=replace(reader.scope, aliases=dict(aliases)), inner=reader.scope)
+            read = what.expression(inner)
+        except UnreadableError:
+            continue
+        name = node.alias if isinstance(node, exp.Alias) else _default_name(node)
+        items.append((name, read, node))
+        if isinstance(node, exp.Alias):
+            aliases.setdefault(node.alias.casefold(), read)
+    return items, aliases
+
+
+def _star(node: exp.Expr, reader: Reader) -> list[Item]:
+    qualifier = [part.name for part in reversed(node.parts[:-1])] if isinstance(node, exp.Column) else []
+    if qualifier and not reader.scope.keeps_order(qualifier):
+        # Spark puts the columns that NATURAL and USING join on first, in `t.*` too.
+        raise reader.problems.outside("`t.*` beside NATURAL or USING", node, "list the columns")
+    found = [(name, what, node) for name, what in reader.scope.star(qualifier)]
+    if not found:
+        shown = ".".join(reversed(qualifier)) or "FROM"
+        reader.problems.error(Code.UNKNOWN_RELATION, f"`{shown}` has no columns here", node)
+    return found
+
+
+def _default_name(node: exp.Expr) -> str:
+    """The name of a column without an alias: of the column it is, else its text, as Spark has it."""
+    if isinstance(node, exp.Column):
+        return node.name
+    plain = node.copy()
+    for column in plain.find_all(exp.Column):
+        column.set("table", None)
+    if isinstance(plain, exp.Count) and isinstance(plain.this, exp.Star):
+        return "count(1)"
+    return plain.sql("spark").lower() if isinstance(plain, exp.Func) else plain.sql("spark")
+
+
+def _conditions(reader: Reader, node: exp.Expr) -> list[Condition]:
+    """The conjuncts of a condition, each read by itself, so that all problems are found."""
+    if isinstance(node, exp.And):
+        return [*_conditions(reader, node.this), *_conditions(reader, node.expression)]
+    if isinstance(node, exp.Paren):
+        return _conditions(reader, node.this)
+    try:
+        return list(conjuncts([condition(reader, node)]))
+    except UnreadableError:
+        return []
+
+
+def _groups(
+    select: exp.Select,
+    scope: Scope,
+    items: Sequence[Item],
+    aliases: dict[str, Expression],
+    variables: Variables,
+    problems: Problems,
+) -> tuple[Expression, ...]:
+    group = select.args.get("group")
+    reader = Reader(replace(scope, aliases=aliases), variables, problems)
+    found: list[Expression] = []
+    for node in () if group is None else group.expressions:
+        try:
+            found.append(_group(node, items, reader))
+        except UnreadableError:
+            continue
+    varying = tuple(dict.fromkeys(one for one in found if expression_variables([one])))
+    if found and not varying:
+        # Over no rows there is then no group, and not the one group that an empty list of expressions makes.
+        raise problems.outside("grouping by constants alone", group, "leave GROUP BY out")
+    return varying
+
+
+def _group(node: exp.Expr, items: Sequence[Item], reader: Reader) -> Expression:
+    """A grouping expression: by position in the select list, or by itself."""
+    if isinstance(node, exp.Literal) and not node.is_string:
+        number = int(node.this) if str(node.this).isdigit() else 0
+        if not 1 <= number <= len(items):
+            raise reader.problems.error(
+                Code.SQL_GROUPING, f"there is no column {node.this} to group by", node, "no such position"
+            )
+        found = items[number - 1][1]
+    else:
+        found = reader.expression(node)
+    if aggregates_of([found]):
+        raise reader.problems.error(
+            Code.SQL_GROUPING, "grouping by an aggregate", node, "this is computed behind the grouping"
+        )
+    return found
+
+
+def _check_grouped(
+    select: exp.Select,
+    items: Sequence[Item],
+    having: Iterable[Condition],
+    groups: tuple[Expression, ...],
+    problems: Problems,
+) -> None:
+    for name, what, node in items:
+        if not _is_grouped(what, groups):
+            problems.error(
+                Code.SQL_GROUPING,
+                f"`{name}` is neither grouped nor aggregated",
+                node,
+                "has several values in a group",
+                hint="add it to GROUP BY, or aggregate it",
+            )
+    if not all(_is_grouped(one, groups) for one in having):
+        problems.error(
+            Code.SQL_GROUPING,
+            "HAVING uses a column that is neither grouped nor aggregated",
+            select.args["having"],
+            "has several values in a group",
+            hint="put conditions on single rows into WHERE",
+        )
+    if problems.found:
+        raise UnreadableError
+
+
+def _is_grouped(what: Expression | Condition, groups: tuple[Expression, ...]) -> bool:
+    """Whether something has one value in each group."""
+    if isinstance(what, Aggregate) or repr(what) in {repr(group) for group in groups}:
+        return True
+    if isinstance(what, Variable):
+        return False
+    return all(_is_grouped(part, groups) for part in parts(what))

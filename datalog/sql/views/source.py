@@ -1,0 +1,173 @@
+"""A text of SQL cut into statements, and the places of trees in it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from datalog.diagnostics import Code, Diagnostic
+from datalog.model import Span
+
+_QUOTED = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<open>/\*|['"`])""", re.DOTALL
+)
+_EXPECTED = re.compile(r"Expect(?:ed|ing) (\S+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class SqlText:
+    """A text of SQL statements.
+
+    Attributes:
+        text: the text.
+        name: its name for diagnostics, such as a file's path.
+        parts: the parts of the name of its query, if it is one without a name; the last part first.
+        relation: the name of that view; by default the last part.
+        outside: why its query cannot be analysed, if that is known before.
+    """
+
+    text: str
+    name: str = "<sql>"
+    parts: tuple[str, ...] = ()
+    relation: str | None = None
+    outside: str | None = None
+
+    def span(self, start: int, end: int) -> Span:
+        """The place between two 0-based offsets, the end not included, up to the end of its first line."""
+        line_start = self.text.rfind("\n", 0, start) + 1
+        line_end = self.text.find("\n", start)
+        stop = min(end, len(self.text) if line_end < 0 else line_end)
+        line = self.text.count("\n", 0, start) + 1
+        return Span(line, start - line_start + 1, max(1, stop - start), self.name)
+
+    def span_of(self, tree: exp.Expr | None) -> Span | None:
+        """The place of a tree: of the first to the last of its tokens that are known."""
+        bounds = offsets(tree)
+        while bounds is None and tree is not None:
+            # Some functions without parentheses keep no place: show what they stand in.
+            tree = tree.parent
+            bounds = offsets(tree)
+        return None if bounds is None else self.span(*bounds)
+
+
+def offsets(tree: exp.Expr | None) -> tuple[int, int] | None:
+    """The 0-based offsets of the first token of a tree that is known, and behind the last one."""
+    if tree is None:
+        return None
+    known = [node.meta for node in tree.walk() if node.meta.get("start") is not None]
+    if not known:
+        return None
+    return min(meta["start"] for meta in known), max(meta["end"] for meta in known) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement: its tree, its text and its place."""
+
+    tree: exp.Expr
+    text: str
+    source: SqlText
+    span: Span
+
+
+def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statement]:
+    """The statements of a text; those that cannot be parsed are reported (DL401), the others still read."""
+    spark = Dialect.get_or_raise("spark")
+    try:
+        tokens = spark.tokenize(source.text)
+    except TokenError:
+        problems.append(_unclosed(source))
+        return
+    for chunk in _chunks(tokens):
+        start, end = chunk[0].start, chunk[-1].end + 1
+        try:
+            with _silent():
+                trees = spark.parser().parse(chunk, source.text)
+                query = _behind_as(chunk)
+                if trees and isinstance(trees[0], exp.Command) and query:
+                    # The parser gives up on a whole CREATE where its query is wrong: ask the query.
+                    spark.parser().parse(query, source.text)
+        except ParseError as error:
+            problems.append(_syntax(source, chunk, error.errors[0] if error.errors else {}))
+            continue
+        if trees and trees[0] is not None:
+            yield Statement(trees[0], source.text[start:end], source, source.span(start, end))
+
+
+def _chunks(tokens: Iterable[Token]) -> Iterator[list[Token]]:
+    chunk: list[Token] = []
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            if chunk:
+                yield chunk
+            chunk = []
+        else:
+            chunk.append(token)
+    if chunk:
+        yield chunk
+
+
+def _behind_as(chunk: list[Token]) -> list[Token]:
+    """The tokens behind the first AS outside parentheses, of a CREATE."""
+    depth = 0
+    if chunk[0].token_type is not TokenType.CREATE:
+        return []
+    for position, token in enumerate(chunk):
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if token.token_type is TokenType.ALIAS and depth == 0:
+            return chunk[position + 1 :]
+    return []
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Without sqlglot's log: what it says there is said here by diagnostics."""
+    logger = logging.getLogger("sqlglot")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
+def _unclosed(source: SqlText) -> Diagnostic:
+    """Quotes or a comment that do not end."""
+    found = next((f for f in _QUOTED.finditer(source.text) if f["open"]), None)
+    start = len(source.text) if found is None else found.start()
+    what = "comment" if found is not None and found["open"] == "/*" else "quote"
+    return Diagnostic(
+        Code.SQL_SYNTAX,
+        f"a {what} is not closed",
+        source.span(start, start + 1),
+        f"the {what} that begins here does not end",
+        hint="a quote inside quotes has a backslash before it" if what == "quote" else None,
+    )
+
+
+def _syntax(source: SqlText, chunk: list[Token], error: dict[str, Any]) -> Diagnostic:
+    """What the parser stumbled over, in our words."""
+    at = (error.get("line"), error.get("col"))
+    token = next((t for t in chunk if (t.line, t.col) == at), chunk[-1])
+    expected = _EXPECTED.match(str(error.get("description", "")))
+    label = "not expected here"
+    if token is chunk[-1]:
+        label = "something is missing behind this"
+    if expected:
+        label = f"expected `{expected[1].strip('`')}`"
+    shown = source.text[token.start : token.end + 1].replace("`", "")
+    return Diagnostic(
+        Code.SQL_SYNTAX,
+        f"SQL that cannot be read, at `{shown}`",
+        source.span(token.start, token.end + 1),
+        label,
+        note="statements are read in Spark's dialect",
+    )

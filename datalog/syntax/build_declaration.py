@@ -1,0 +1,126 @@
+"""From a declaration's parse tree to a `Declaration`."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import cast
+
+from lark import Token
+
+from datalog.diagnostics import Code
+from datalog.model.schema import ANY, Column, ColumnType, Declaration, ForeignKey, TypeName
+from datalog.syntax.names import read_name
+from datalog.syntax.places import Node, Places
+
+_TYPES = {
+    **{type_name.value: type_name for type_name in TypeName},
+    "bool": TypeName.BOOLEAN,
+    "byte": TypeName.TINYINT,
+    "short": TypeName.SMALLINT,
+    "integer": TypeName.INT,
+    "long": TypeName.BIGINT,
+    "real": TypeName.FLOAT,
+    "dec": TypeName.DECIMAL,
+    "numeric": TypeName.DECIMAL,
+    "str": TypeName.STRING,
+    "text": TypeName.STRING,
+    "char": TypeName.STRING,
+    "varchar": TypeName.STRING,
+    "datetime": TypeName.TIMESTAMP,
+}
+_MOST_DIGITS = 38
+
+
+def build_declaration(node: Node, places: Places) -> Declaration:
+    """The declaration that a parse tree stands for; problems are reported to `places`."""
+    name = read_name(cast(Token, node.children[0]), places)
+    columns: list[Column] = []
+    key: tuple[str, ...] | None = None
+    unique: list[tuple[str, ...]] = []
+    foreign_keys: list[ForeignKey] = []
+    for child in node.children[1:]:
+        part = cast(Node, child)
+        match part.data:
+            case "columns":
+                columns += [_column(cast(Node, column), places) for column in part.children]
+            case "key" if key is None:
+                key = _words(part.children[0], places)
+            case "key":
+                _report_second_key(part, name, places)
+            case "unique":
+                unique.append(_words(part.children[0], places))
+            case "foreign":
+                foreign_keys.append(_foreign_key(part, places))
+            case _:
+                raise AssertionError(f"no part of a declaration: {part.data}")
+    return Declaration(name, tuple(columns), key, tuple(unique), tuple(foreign_keys), places.span(node))
+
+
+def _column(node: Node, places: Places) -> Column:
+    name = read_name(cast(Token, node.children[0]), places)
+    column_type = ANY
+    not_null = False
+    for child in node.children[1:]:
+        part = cast(Node, child)
+        if part.data == "not_null":
+            not_null = True
+        else:
+            column_type = build_type(part, places)
+    return Column(name, column_type, not_null, places.span(node))
+
+
+def build_type(node: Node, places: Places) -> ColumnType:
+    """The type; a length of a string type is read and dropped, since strings have none here."""
+    word = cast(Token, node.children[0])
+    sizes = [int(cast(Token, size)) for part in node.children[1:] for size in cast(Node, part).children]
+    type_name = _TYPES.get(word.lower())
+    if type_name is None:
+        near = get_close_matches(word.lower(), _TYPES, 1)
+        places.report(
+            Code.UNKNOWN_TYPE,
+            f"unknown column type `{word}`",
+            places.span(word),
+            "no such type",
+            note="types are " + ", ".join(f"`{t.value}`" for t in TypeName),
+            hint=f"did you mean `{near[0]}`?" if near else None,
+        )
+        return ANY
+    if type_name is TypeName.STRING and len(sizes) <= 1:
+        return ColumnType(type_name)
+    if type_name is TypeName.DECIMAL and len(sizes) <= len(("precision", "scale")):
+        precision, scale = (*sizes, None, None)[:2]
+        if precision is None or (0 < precision <= _MOST_DIGITS and 0 <= (scale or 0) <= precision):
+            return ColumnType(type_name, precision, scale)
+    if sizes:
+        places.report(
+            Code.UNKNOWN_TYPE,
+            f"column type `{word}` does not take the size {', '.join(map(str, sizes))}",
+            places.span(node),
+            "no such size",
+            note=f"`decimal(p,s)` has 1 to {_MOST_DIGITS} digits, 0 to p of them after the point",
+        )
+    return ColumnType(type_name)
+
+
+def _words(node: Node | Token, places: Places) -> tuple[str, ...]:
+    return tuple(read_name(cast(Token, word), places) for word in cast(Node, node).children)
+
+
+def _foreign_key(node: Node, places: Places) -> ForeignKey:
+    columns, target, target_columns = node.children
+    return ForeignKey(
+        _words(columns, places),
+        read_name(cast(Token, target), places),
+        _words(target_columns, places),
+        places.span(node),
+    )
+
+
+def _report_second_key(node: Node, name: str, places: Places) -> None:
+    places.report(
+        Code.SECOND_KEY,
+        f"relation `{name}` is declared with two keys",
+        places.span(node),
+        "the second key",
+        hint="write `unique(...)` for the further ones",
+    )

@@ -1,0 +1,116 @@
+"""Constants between text and values: reading and printing are inverse, and keep the Python type."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal, InvalidOperation
+from typing import TypeVar, assert_never
+
+from datalog.model.terms import Value
+from datalog.syntax.quoting import quote, unquote
+
+_PLAIN_DECIMAL_DIGITS = 40
+
+
+def read_constant(kind: str, text: str) -> Value:
+    """The value of a constant.
+
+    Args:
+        kind: the terminal of the grammar that matched.
+        text: what it matched.
+
+    Raises:
+        EscapeError: a backslash in a string starts no escape.
+        ValueError: there is no such date, timestamp or number; the message says why.
+
+    Example:
+        >>> read_constant("TYPED", "date '2026-01-31'"), read_constant("DECIMAL", "1.50")
+        (datetime.date(2026, 1, 31), Decimal('1.50'))
+    """
+    match kind:
+        case "INTEGER":
+            return int(text)
+        case "DECIMAL":
+            return Decimal(text)
+        case "FLOAT":
+            return float(text)
+        case "STRING":
+            return unquote(text)
+        case "TRUE" | "FALSE":
+            return kind == "TRUE"
+        case "NULL":
+            return None
+        case "TYPED":
+            start = min(text.find(mark) for mark in "'\"" if mark in text)
+            return _typed(text[:start].strip(), unquote(text[start:]))
+        case _:
+            raise AssertionError(f"no constant: {kind}")
+
+
+def _typed(type_name: str, text: str) -> Value:
+    match type_name:
+        case "date":
+            return dt.date.fromisoformat(text)
+        case "timestamp":
+            return dt.datetime.fromisoformat(text)
+        case "double":
+            return _number(float(text), text)
+        case "decimal":
+            try:
+                return _number(Decimal(text), text)
+            except InvalidOperation:
+                raise ValueError(f"{text!r} is no decimal number") from None
+        case _:
+            raise AssertionError(f"no type of a constant: {type_name}")
+
+
+NumberT = TypeVar("NumberT", float, Decimal)
+
+
+def _number(value: NumberT, text: str) -> NumberT:
+    """The value, unless it is not-a-number, which equals nothing."""
+    if math.isnan(value):
+        raise ValueError(f"{text!r} is no number")
+    return value
+
+
+def show_constant(value: Value) -> str:
+    """The constant as it is written in a rule.
+
+    >>> [show_constant(v) for v in (None, True, -3, 1.5, Decimal("1.50"), "it's", dt.date(2026, 1, 31))]
+    ['null', 'true', '-3', '1.5e0', '1.50', "'it''s'", "date '2026-01-31'"]
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(int(value))
+        case float():
+            return _show_float(value)
+        case Decimal():
+            return _show_decimal(value)
+        case str():
+            return quote(value, "'")
+        case dt.datetime():
+            return f"timestamp '{value.isoformat(sep=' ')}'"
+        case dt.date():
+            return f"date '{value.isoformat()}'"
+        case _:
+            assert_never(value)
+
+
+def _show_float(value: float) -> str:
+    if not math.isfinite(value):
+        return f"double '{value}'"
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"
+
+
+def _show_decimal(value: Decimal) -> str:
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, int) and -_PLAIN_DECIMAL_DIGITS <= exponent < 0:
+        return format(value, "f")
+    return f"decimal '{value}'"

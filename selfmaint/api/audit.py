@@ -1,0 +1,147 @@
+"""`audit`: for each view and kind of change, whether it is always self-maintainable, from definitions alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from selfmaint.api.warehouse import Warehouse, require_known
+from selfmaint.audit.advice import Advice, advised
+from selfmaint.audit.losing import Loss, loss
+from selfmaint.audit.matrix import Audit, audited
+from selfmaint.audit.search import Search
+from selfmaint.errors import Code, input_error
+from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.near import near_miss
+from selfmaint.warehouse.situation import Situation
+
+D = TypeVar("D")
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """An audit with what was asked of it besides.
+
+    Attributes:
+        audit: the verdicts.
+        advice: what to add so that more of them are "always".
+        loss: what breaks without some base relations; None if that was not asked.
+    """
+
+    audit: Audit
+    advice: tuple[Advice, ...] = ()
+    loss: Loss | None = None
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What to audit.
+
+    Attributes:
+        views: names of the views; all if None.
+        without: base relations that can no longer be read.
+        updates: for some relations the names of the columns that updates change; all but the key's by default.
+        costs: of looking up one key of a relation.
+        sizes: rows of base relations, where known: for estimates.
+        advise: whether to look for what to add.
+        progress: told what is being done.
+    """
+
+    views: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+    updates: Mapping[str, tuple[str, ...]] | None = None
+    costs: Mapping[str, float] | None = None
+    sizes: Mapping[str, int] | None = None
+    advise: bool = True
+    progress: Callable[[str], None] = lambda _: None
+
+
+def audit(
+    warehouse: Warehouse[D],
+    *,
+    views: Iterable[str] | None = None,
+    without: Iterable[str] = (),
+    advise: bool = True,
+    effective: bool | None = None,
+) -> AuditReport:
+    """The verdict on each view for every kind of change, whatever the data: always, depends, never, or undecided.
+
+    Args:
+        warehouse: the warehouse; of its data nothing is read.
+        views: names of the views to audit; all by default.
+        without: base relations that can no longer be read: what breaks then.
+        advise: whether to look for keys, foreign keys and views that would turn verdicts to "always".
+        effective: whether updates are effective; by default as the warehouse says.
+
+    Returns:
+        The verdicts, with an example for each that is not "always"; the advice; and what breaks.
+
+    Raises:
+        InputError: SM102 an unknown name.
+
+    Semantics:
+        Partial copies count as present with any rows. "Always" is exact for the views that the decision is exact
+        for: see `selfmaint.audit.search`.
+
+    Source:
+        Huyn, Multiple-View Self-Maintenance in Data Warehousing Environments, VLDB 1997; Quass, Gupta, Mumick,
+        Widom, Making Views Self-Maintainable for Data Warehousing, PDIS 1996, for the auxiliary views.
+    """
+    known = Situation(
+        present=frozenset(warehouse.present),
+        absent=frozenset(warehouse.absent),
+        effective=warehouse.effective if effective is None else effective,
+    )
+    costs = {name: its.cost for name, its in warehouse.readable.items() if its.cost is not None}
+    options = AuditOptions(
+        views=None if views is None else tuple(views), without=tuple(without), costs=costs, advise=advise
+    )
+    return audit_catalog(warehouse.catalog, known, options)
+
+
+def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> AuditReport:
+    """The audit of definitions that are at hand without any data.
+
+    Args:
+        catalog: the views and base relations.
+        known: what is known besides the views: partial copies, and whether updates are effective.
+        options: what to audit.
+
+    Raises:
+        InputError: SM102 an unknown name.
+    """
+    names = [view.name for view in catalog.views]
+    require_known(options.views or (), names, "view")
+    for part in (options.without, options.updates or {}, options.sizes or {}):
+        require_known(part, catalog.relations, "base relation")
+    search = Search(catalog, known)
+    chosen = [view for view in catalog.views if options.views is None or view.name in options.views]
+    found = audited(
+        search,
+        costs=options.costs,
+        columns=_positions(catalog, options.updates or {}),
+        views=chosen,
+        progress=options.progress,
+    )
+    advice = (
+        advised(search, sizes=options.sizes, views=chosen, progress=options.progress)
+        if options.advise
+        else ()
+    )
+    return AuditReport(found, advice, loss(search, options.without) if options.without else None)
+
+
+def _positions(catalog: Catalog, updates: Mapping[str, tuple[str, ...]]) -> dict[str, frozenset[int]]:
+    found = {}
+    for name, columns in updates.items():
+        known = catalog.relations[name].columns
+        for column in columns:
+            if column not in known:
+                raise input_error(
+                    Code.UNKNOWN_RELATION,
+                    f"`{column}` is no column of `{name}`",
+                    near_miss(column, known, "column"),
+                )
+        found[name] = frozenset(known.index(column) for column in columns)
+    return found

@@ -1,0 +1,91 @@
+"""The columns that stored rows must have: their names and types, from declarations where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from datalog.analysis import column_types
+from datalog.model import ANY, ColumnType, Constant, Declaration, OpaqueView, Span, TypeName, value_kind
+from selfmaint.warehouse.catalog import Catalog
+
+_OF_KIND = {
+    "boolean": ColumnType(TypeName.BOOLEAN),
+    "string": ColumnType(TypeName.STRING),
+    "date": ColumnType(TypeName.DATE),
+    "timestamp": ColumnType(TypeName.TIMESTAMP),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a view's or base relation's rows.
+
+    Attributes:
+        name: whose rows they are.
+        names: column names, in order; made up where nothing is declared.
+        types: column types, in order.
+        declared: whether the names are declared: then stored columns are matched by name.
+        is_view: whether they are a view's: its rule names them where nothing is declared.
+        place: the declaration, or else the view's rule.
+        open: whether nothing is known of the columns: those stored are taken as they are.
+        as_text: whether values without a type stay text where they are stored as text: nobody looks at the old
+            values of a view that is recomputed from its SQL, and what inferring types loses would be written.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    types: tuple[ColumnType, ...]
+    declared: bool
+    is_view: bool = False
+    place: Span | None = None
+    open: bool = False
+    as_text: bool = False
+
+
+def columns_of(schema: Catalog) -> Mapping[str, Columns]:
+    """The columns of every view and base relation of a catalog.
+
+    A view's column has the declared type of the base column that it comes from; a column that a constant
+    fills has the constant's family, for any width of number may be stored.
+    """
+    bases = tuple(d for d in schema.program.declarations if d.name in schema.relations)
+    inferred = column_types(replace(schema.program, declarations=bases))
+    found: dict[str, Columns] = {}
+    for relation in schema.relations.values():
+        given = schema.program.declaration(relation.name)
+        place = None if given is None else given.span
+        found[relation.name] = Columns(
+            relation.name, relation.columns, relation.types, given is not None, place=place
+        )
+    for view in schema.views:
+        declaration = schema.program.declaration(view.name)
+        terms = view.head.terms[: len(view.stored_columns)]
+        types = inferred.get(view.predicate, (ANY,) * len(terms))
+        if declaration is None:
+            types = tuple(
+                _OF_KIND.get(value_kind(term.value), ANY) if isinstance(term, Constant) else column_type
+                for term, column_type in zip(terms, types, strict=True)
+            )
+        place = view.rule.span if declaration is None else declaration.span
+        found[view.name] = Columns(
+            view.name,
+            view.stored_columns,
+            _types(declaration, types),
+            declaration is not None,
+            is_view=True,
+            place=place,
+            open=not view.columns and isinstance(view.definition, OpaqueView),
+            as_text=isinstance(view.definition, OpaqueView),
+        )
+    return found
+
+
+def _types(declaration: Declaration | None, inferred: tuple[ColumnType, ...]) -> tuple[ColumnType, ...]:
+    """The declared types; an undeclared type is the inferred one."""
+    if declaration is None:
+        return inferred
+    return tuple(
+        other if column.type == ANY else column.type
+        for column, other in zip(declaration.columns, inferred, strict=True)
+    )

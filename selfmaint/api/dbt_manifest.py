@@ -1,0 +1,247 @@
+"""A dbt project as view definitions: its `manifest.json`, with the compiled SQL and the constraints in it.
+
+- Sources, seeds and snapshots are base relations, with the columns that are documented (`data_type`).
+- Models stored as tables (`table`, `incremental`, `materialized_view`) are views of the warehouse; models that
+  are `view` or `ephemeral` are unfolded wherever they are read.
+- `unique` and `not_null` tests, `relationships` tests and constraints of columns and models become keys, not-null
+  columns and foreign keys. A test with a `where`, or one that only warns, promises nothing and is passed over.
+
+Source: dbt, "Manifest JSON file" in its reference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from datalog.model import ANY, Column, Declaration, ForeignKey
+from datalog.sql.views import SqlText, SqlViews, read_sql, type_of_text
+from selfmaint.api.toml_tables import read_text
+from selfmaint.errors import Code, input_error
+
+Node: TypeAlias = Mapping[str, Any]
+
+_STORED = frozenset({"table", "incremental", "materialized_view", "materializedview", "streaming_table"})
+_UNFOLDED = frozenset({"view", "ephemeral"})
+_OWN_SQL = "is_incremental"
+
+
+@dataclass
+class _Constraints:
+    """What tests and constraints say of one relation."""
+
+    not_null: set[str] = field(default_factory=set)
+    unique: list[tuple[str, ...]] = field(default_factory=list)
+    key: tuple[str, ...] | None = None
+    foreign: list[ForeignKey] = field(default_factory=list)
+
+    def applied(self, to: Declaration) -> Declaration:
+        """The declaration with these constraints; what names a column that it has not is left out."""
+        names = set(to.column_names)
+        columns = tuple(replace(c, not_null=c.not_null or c.name in self.not_null) for c in to.columns)
+        unique = [u for u in dict.fromkeys(self.unique) if names.issuperset(u)]
+        key = self.key if self.key is not None and names.issuperset(self.key) else None
+        if key is None:
+            key = next((u for u in unique if self.not_null.issuperset(u)), None)
+        foreign = tuple(f for f in dict.fromkeys(self.foreign) if names.issuperset(f.columns))
+        return replace(
+            to,
+            columns=columns,
+            key=to.key or key,
+            unique=(*to.unique, *(u for u in unique if u != key)),
+            foreign_keys=(*to.foreign_keys, *foreign),
+        )
+
+
+def read_dbt_manifest(path: Path) -> SqlViews:
+    """The views and base relations of a dbt project.
+
+    Args:
+        path: its `manifest.json`, written by `dbt compile` (or `run`, `build`) with the Spark or Databricks
+            adapter.
+
+    Raises:
+        InputError: SM103 no such file; SM107 no manifest, or one without compiled SQL.
+        ProgramError: SQL that is wrong; see `read_sql`.
+    """
+    return _Project(path, _load(path)).views()
+
+
+def _load(path: Path) -> Mapping[str, Any]:
+    text = read_text(path, "dbt manifest")
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise input_error(
+            Code.MANIFEST, f"the dbt manifest `{path}` is not JSON: line {error.lineno}, column {error.colno}"
+        ) from None
+    if not isinstance(data, dict) or not all(isinstance(data.get(k), dict) for k in ("nodes", "sources")):
+        raise input_error(
+            Code.MANIFEST,
+            f"`{path}` is no dbt manifest: it has no `nodes` and `sources`",
+            hint="name the `target/manifest.json` that `dbt compile` writes",
+        )
+    return data
+
+
+@dataclass
+class _Project:
+    path: Path
+    data: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        everything = {**self.data["sources"], **self.data["nodes"]}
+        self.nodes: dict[str, Node] = {i: n for i, n in everything.items() if isinstance(n, dict)}
+        relations = [i for i, n in self.nodes.items() if _kind(n) not in ("test", "operation", "analysis")]
+        names = [_parts(self.nodes[i])[0].casefold() for i in relations]
+        self.names = {
+            i: _parts(self.nodes[i])[0]
+            if names.count(_parts(self.nodes[i])[0].casefold()) == 1
+            else ".".join(reversed(_parts(self.nodes[i])[:2]))
+            for i in relations
+        }
+
+    def views(self) -> SqlViews:
+        constraints = self._constraints()
+        models = {i: n for i, n in self.nodes.items() if _kind(n) == "model"}
+        bases = [i for i in self.names if i not in models]
+        declared = _to_keys([constraints[i].applied(self._declaration(i)) for i in bases])
+        texts, unfolded = [], []
+        for identifier, node in models.items():
+            materialized = str(_config(node).get("materialized", "view"))
+            if materialized in _UNFOLDED:
+                unfolded.append(self.names[identifier])
+            elif materialized not in _STORED:
+                continue
+            texts.append(self._text(identifier, node))
+        found = read_sql(texts, declared, unfolded=unfolded)
+        by_name = {self.names[i]: constraints[i] for i in models}
+        return replace(
+            found,
+            declarations=_to_keys(
+                by_name[d.name].applied(d) if d.name in by_name else d for d in found.declarations
+            ),
+        )
+
+    def _text(self, identifier: str, node: Node) -> SqlText:
+        sql = node.get("compiled_code") or node.get("compiled_sql")
+        name = self.names[identifier]
+        if not isinstance(sql, str):
+            raise input_error(
+                Code.MANIFEST,
+                f"the model `{name}` of the dbt manifest `{self.path}` has no compiled SQL",
+                hint="run `dbt compile`, and name the `target/manifest.json` that it writes",
+            )
+        reason = None
+        if _OWN_SQL in str(node.get("raw_code") or node.get("raw_sql") or ""):
+            reason = "the model's SQL differs between a first and a later run (`is_incremental`)"
+        return SqlText(sql, f"{self.path} ({name})", _parts(node), name, reason)
+
+    def _declaration(self, identifier: str) -> Declaration:
+        columns = self.nodes[identifier].get("columns") or {}
+        made = tuple(
+            Column(str(c.get("name", key)), type_of_text(c.get("data_type")) or ANY)
+            for key, c in columns.items()
+        )
+        return Declaration(self.names[identifier], made)
+
+    # --------------------------------------------------------------------------------------- constraints
+
+    def _constraints(self) -> dict[str, _Constraints]:
+        found = {identifier: _Constraints() for identifier in self.names}
+        for identifier in self.names:
+            node = self.nodes[identifier]
+            for one in node.get("constraints") or ():
+                self._take(one, tuple(one.get("columns") or ()), found[identifier])
+            for key, column in (node.get("columns") or {}).items():
+                for one in column.get("constraints") or ():
+                    self._take(one, (str(column.get("name", key)),), found[identifier])
+        for node in self.nodes.values():
+            if _kind(node) == "test" and _promises(node):
+                self._take_test(node, found)
+        return found
+
+    def _take(self, one: Node, columns: tuple[str, ...], into: _Constraints) -> None:
+        match one.get("type"):
+            case "not_null":
+                into.not_null.update(columns)
+            case "unique":
+                into.unique.append(columns)
+            case "primary_key":
+                into.key = columns
+            case "foreign_key" if one.get("to") and one.get("to_columns"):
+                target = self._named(str(one["to"]))
+                if target is not None:
+                    into.foreign.append(ForeignKey(columns, target, tuple(one["to_columns"])))
+            case _:
+                return
+
+    def _named(self, relation_name: str) -> str | None:
+        """The name of the relation that is called so in the database."""
+        wanted = tuple(part.strip('`"').casefold() for part in reversed(relation_name.split(".")))
+        for identifier, name in self.names.items():
+            mine = tuple(part.casefold() for part in _parts(self.nodes[identifier]))
+            if mine[: len(wanted)] == wanted[: len(mine)]:
+                return name
+        return None
+
+    def _take_test(self, node: Node, found: Mapping[str, _Constraints]) -> None:
+        metadata = node.get("test_metadata") or {}
+        arguments = metadata.get("kwargs") or {}
+        column = arguments.get("column_name") or node.get("column_name")
+        reads = list((node.get("depends_on") or {}).get("nodes") or ())
+        owner = str(node.get("attached_node") or (reads[-1] if reads else ""))
+        if owner not in found or not isinstance(column, str):
+            return
+        match metadata.get("name"):
+            case "not_null":
+                found[owner].not_null.add(column)
+            case "unique":
+                found[owner].unique.append((column,))
+            case "relationships" if arguments.get("field"):
+                others = [one for one in reads if one != owner] or [owner]
+                if others[0] in self.names:
+                    target = self.names[others[0]]
+                    found[owner].foreign.append(ForeignKey((column,), target, (str(arguments["field"]),)))
+            case _:
+                return
+
+
+def _to_keys(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
+    """The declarations without references to columns that no test says are unique: such a reference names no row."""
+    made = tuple(declarations)
+    keys = {d.name: [set(names) for names in (d.key, *d.unique) if names is not None] for d in made}
+    return tuple(
+        replace(
+            d,
+            foreign_keys=tuple(
+                f for f in d.foreign_keys if f.target not in keys or set(f.target_columns) in keys[f.target]
+            ),
+        )
+        for d in made
+    )
+
+
+def _kind(node: Node) -> str:
+    return str(node.get("resource_type", ""))
+
+
+def _config(node: Node) -> Node:
+    found = node.get("config")
+    return found if isinstance(found, dict) else {}
+
+
+def _parts(node: Node) -> tuple[str, ...]:
+    """The parts of a relation's name, the last one first."""
+    name = node.get("identifier") or node.get("alias") or node.get("name")
+    return tuple(str(part) for part in (name, node.get("schema"), node.get("database")) if part)
+
+
+def _promises(test: Node) -> bool:
+    """Whether a test that passes says something of all rows."""
+    config = _config(test)
+    strict = str(config.get("severity", "error")).lower() == "error"
+    return strict and not config.get("where") and config.get("enabled", True) is not False

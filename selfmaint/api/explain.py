@@ -1,0 +1,339 @@
+"""`explain`: the proof of a "no", and the reasons of a "yes"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from datalog.model import (
+    Atom,
+    Constant,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    Term,
+    Variable,
+    Version,
+    apply_atom,
+    variables_of,
+)
+from datalog.syntax import show
+from datalog.syntax.anonymous import fresh_names
+from selfmaint.api.validate import require_possible
+from selfmaint.api.warehouse import Update, Warehouse
+from selfmaint.decide.counterexample import NotConfirmedError, counterexample
+from selfmaint.decide.inconsistency import Contradiction
+from selfmaint.decide.informed import informed
+from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.pairs import Counterexample
+from selfmaint.decide.procedure import Decision
+from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.fallback.probes import options
+from selfmaint.maintain import gained
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+
+PROOF_WITNESSES = 5
+"""How many witnesses are tried for a counterexample."""
+
+SHOWN_ROWS = 10
+"""How many gained rows are traced to the view rows that supply their facts."""
+
+
+@dataclass(frozen=True)
+class RuledOut:
+    """Facts that cannot be unknown together, and the view that rules it out: it would have a row more.
+
+    Attributes:
+        subgoals: the subgoals whose facts these are.
+        referenced: rows that foreign keys of the subgoals' facts ask for, which would be unknown as well; `_` is a
+            value of their own.
+        view: the view.
+    """
+
+    subgoals: tuple[Atom, ...]
+    referenced: tuple[Atom, ...]
+    view: View
+
+
+@dataclass(frozen=True)
+class FreeValue:
+    """A variable of unknown facts that nothing known binds, and the first column that it stands in."""
+
+    variable: Variable
+    relation: str
+    column: str
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Subgoals whose facts could be unknown together as far as the rules tell, and what the data said.
+
+    Attributes:
+        subgoals: the subgoals of J.
+        fresh: the values that nothing known binds.
+        test: the rules of TEST for them.
+        fails: whether the data has a witness.
+    """
+
+    subgoals: tuple[Atom, ...]
+    fresh: tuple[FreeValue, ...]
+    test: Program
+    fails: bool
+
+
+@dataclass(frozen=True)
+class Supply:
+    """Where one fact of a gained row comes from: the update, a partial copy, or rows of views."""
+
+    fact: Atom
+    sources: tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a view is, or is not, self-maintainable.
+
+    Attributes:
+        view: the view.
+        situation: which relations change and what is known.
+        verdict: the verdict.
+        ruled_out: what the rules alone rule out.
+        tested: what was left to the data.
+        counterexample: for a "no": the two databases.
+        settled_by: for a "no": base relations and key columns that a read would settle the first witness with.
+        supplies: for a "yes": each gained row (some) with the source of each of its facts.
+    """
+
+    view: View
+    situation: Situation
+    verdict: Verdict
+    ruled_out: tuple[RuledOut, ...]
+    tested: tuple[Tested, ...]
+    counterexample: Counterexample | None
+    settled_by: tuple[tuple[str, tuple[str, ...]], ...]
+    supplies: Mapping[Row, tuple[Supply, ...]]
+
+    def __str__(self) -> str:
+        """The verdict and its reason in a few lines; `selfmaint explain` prints all of it."""
+        return "\n".join(_lines(self))
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    view, verdict = explanation.view, explanation.verdict
+    match verdict:
+        case SelfMaintainable():
+            kind = "" if verdict.semantics is None else f", as a {verdict.semantics.value}"
+            yield f"`{view.name}` is self-maintainable: all databases that explain what is known agree on it{kind}"
+            if view.always_empty:
+                yield f"  {view.always_empty}"
+            for ruled_out in explanation.ruled_out:
+                together = _together((*ruled_out.subgoals, *ruled_out.referenced))
+                yield f"  {together} cannot be unknown: `{ruled_out.view.name}` would tell"
+            for tested in explanation.tested:
+                yield f"  {_together(tested.subgoals)} could be unknown, but not with these data"
+        case NotSelfMaintainable():
+            yield f"`{view.name}` is not self-maintainable: two databases that explain what is known differ on it"
+            if verdict.witnesses:
+                yield f"  {_together(verdict.witnesses[0].unknown)} may or may not exist"
+            for relation, columns in explanation.settled_by:
+                keys = f"for its keys ({', '.join(columns)})" if columns else "whole"
+                yield f"  reading `{relation}` {keys} would settle that"
+        case Undecided():
+            yield f"`{view.name}` is undecided, which counts as not self-maintainable"
+            yield from (f"  {reason}" for reason in verdict.reasons)
+        case _:
+            assert_never(verdict)
+
+
+def _together(atoms: Iterable[Atom]) -> str:
+    return " and ".join(show(atom) for atom in atoms)
+
+
+def explain(warehouse: Warehouse[D], update: Update[D], view: str) -> Explanation:
+    """The certificate of a verdict, evaluated again before it is returned.
+
+    Args:
+        warehouse: the views and what is known besides.
+        update: the change of the base relations, as a whole.
+        view: the view's name.
+
+    Raises:
+        InputError: SM102 an unknown name; SM2xx, SM3xx contradictions in what is given.
+    """
+    chosen = warehouse.view(view)
+    decision, engine = warehouse.decision, warehouse.engine
+    facts, situation = warehouse.given(update)
+    require_possible(warehouse, facts, situation, update.files)
+    facts, situation = informed(decision, engine, facts, situation)
+    verdict = decide(decision, engine, facts, situation, [chosen])[view]
+    proof = None
+    settled: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    if not isinstance(verdict, SelfMaintainable) and verdict.witnesses:
+        if isinstance(verdict, NotSelfMaintainable):
+            proof = _proof(decision, engine, facts, situation, verdict.witnesses)
+        settled = _settled_by(warehouse, situation, chosen, verdict.witnesses[0].new_facts)
+    return Explanation(
+        view=chosen,
+        situation=situation,
+        verdict=verdict,
+        ruled_out=_ruled_out(warehouse, chosen),
+        tested=_tested(warehouse, situation, chosen, verdict),
+        counterexample=proof,
+        settled_by=settled,
+        supplies=_supplies(warehouse, facts, situation, chosen)
+        if isinstance(verdict, SelfMaintainable)
+        else {},
+    )
+
+
+def _proof(
+    decision: Decision,
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    witnesses: Sequence[Witness],
+) -> Counterexample | None:
+    """The counterexample of the first witness that has one: where keys or comparisons meet, one may have none."""
+    for witness in witnesses[:PROOF_WITNESSES]:
+        try:
+            return counterexample(decision, engine, facts, situation, witness)
+        except NotConfirmedError:
+            continue
+    return None
+
+
+def _ruled_out(warehouse: Warehouse[D], view: View) -> tuple[RuledOut, ...]:
+    if view.limitation is not None or view.always_empty:
+        return ()
+    instance = warehouse.decision.plain_instance(view)
+    found: dict[int, Contradiction] = {}
+    for contradiction in instance.dead:
+        if not any(facts & ~contradiction.facts == 0 for facts in found):
+            found[contradiction.facts] = contradiction
+    full = (1 << len(instance.body)) - 1
+    named = frozenset(variables_of(instance.body))
+
+    def atoms(mask: int) -> tuple[Atom, ...]:
+        return tuple(_anonymous(a, named) for j, a in enumerate(instance.atoms) if mask >> j & 1)
+
+    companions = instance.chased.companions
+    entries = [
+        RuledOut(atoms(facts & ~companions), atoms(facts & companions), c.view)
+        for facts, c in found.items()
+        if facts != full
+    ]
+    alone = {e.subgoals[0].predicate for e in entries if len(e.subgoals) == 1 and not e.referenced}
+    return tuple(e for e in entries if e.subgoals or any(a.predicate not in alone for a in e.referenced))
+
+
+def _anonymous(atom: Atom, named: frozenset[Variable]) -> Atom:
+    """The atom with the variables that are not named as the language writes `_`."""
+    names = fresh_names([v.name for v in named])
+    return apply_atom({v: Variable(next(names)) for v in variables_of([atom]) if v not in named}, atom)
+
+
+def _tested(
+    warehouse: Warehouse[D], situation: Situation, view: View, verdict: Verdict
+) -> tuple[Tested, ...]:
+    failing = (
+        set() if isinstance(verdict, SelfMaintainable) else {w.new_facts.number for w in verdict.witnesses}
+    )
+    program = warehouse.decision.test(view, situation)
+    found: dict[tuple[Atom, ...], Tested] = {}
+    for rules in warehouse.decision.depends(view, situation):
+        own = Program(program.rules_for(rules.goal))
+        if own.rules:
+            subgoals = tuple(rules.new_facts.instance.body[j] for j in rules.new_facts.subgoals)
+            fresh = _free(warehouse.catalog, subgoals, rules.new_facts.fresh)
+            fails = rules.new_facts.number in failing
+            same = found.get(subgoals)
+            if same is not None:  # with other companions, links or positions
+                own, fails = Program((*same.test.rules, *own.rules)), fails or same.fails
+            found[subgoals] = Tested(subgoals, fresh, own, fails)
+    return tuple(found.values())
+
+
+def _free(catalog: Catalog, subgoals: Sequence[Atom], fresh: frozenset[Variable]) -> tuple[FreeValue, ...]:
+    found: dict[Variable, FreeValue] = {}
+    for atom in subgoals:
+        name = atom.predicate.name
+        for term, column in zip(atom.terms, catalog.relations[name].columns, strict=True):
+            if isinstance(term, Variable) and term in fresh and term not in found:
+                found[term] = FreeValue(term, name, column)
+    return tuple(found.values())
+
+
+def _settled_by(
+    warehouse: Warehouse[D], situation: Situation, view: View, new_facts: NewFacts
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    rules = next(
+        r for r in warehouse.decision.depends(view, situation) if r.new_facts.number == new_facts.number
+    )
+    return tuple(
+        (probe.relation, tuple(warehouse.catalog.relations[probe.relation].columns[i] for i in probe.columns))
+        for probe in options(warehouse.catalog, rules)
+    )
+
+
+def _supplies(
+    warehouse: Warehouse[D], facts: Facts[D], situation: Situation, view: View
+) -> dict[Row, tuple[Supply, ...]]:
+    if view.core is not None:  # its rows are groups
+        return {}
+    engine = warehouse.engine
+    program = warehouse.decision.maintenance(view, situation)
+    goal = gained(view)
+    if not program.rules_for(goal):
+        return {}
+    rows = engine.sample(engine.evaluate(program, goal, facts, view.columns), SHOWN_ROWS)
+    return {
+        row: tuple(_supply(warehouse, facts, situation, fact) for fact in _facts_of(view, row))
+        for row in rows
+    }
+
+
+def _facts_of(view: View, row: Row) -> tuple[Atom, ...]:
+    values: dict[Variable, Term] = {
+        t: Constant(value) for t, value in zip(view.head.terms, row, strict=True) if isinstance(t, Variable)
+    }
+    return tuple(apply_atom(values, atom) for atom in view.body)
+
+
+def _supply(warehouse: Warehouse[D], facts: Facts[D], situation: Situation, fact: Atom) -> Supply:
+    """The rows that prove one fact."""
+    found: list[Atom] = []
+    name = fact.predicate.name
+    given = ((Version.INSERTED, situation.inserted), (Version.PRESENT, situation.present))
+    for version, names in given:
+        if name in names and _holds(warehouse, facts, Atom(fact.predicate.of(version), fact.terms)):
+            found.append(Atom(fact.predicate.of(version), fact.terms))
+    for contribution in warehouse.decision.contributions:
+        if contribution.rule.head.predicate.name == name and not found:
+            found.extend(_view_rows(warehouse, facts, contribution.rule, fact))
+    return Supply(fact, tuple(found))
+
+
+def _holds(warehouse: Warehouse[D], facts: Facts[D], atom: Atom) -> bool:
+    goal = Predicate("holds", Version.PROBLEM)
+    return bool(warehouse.engine.nonempty(Program((Rule(Atom(goal, ()), (atom,)),)), [goal], facts))
+
+
+def _view_rows(warehouse: Warehouse[D], facts: Facts[D], rule: Rule, fact: Atom) -> list[Atom]:
+    """One row of a view that contributes a fact."""
+    pattern: dict[Variable, Term] = {}
+    for term, value in zip(rule.head.terms, fact.terms, strict=True):
+        if isinstance(term, Variable):
+            pattern[term] = value
+        elif term != value:
+            return []
+    stored = apply_atom(pattern, rule.atoms[0])
+    free = tuple(dict.fromkeys(t for t in stored.terms if isinstance(t, Variable)))
+    goal = Predicate(stored.predicate.name, Version.FOUND)
+    program = Program((Rule(Atom(goal, free), (stored,)),))
+    rows = warehouse.engine.sample(warehouse.engine.evaluate(program, goal, facts), 1)
+    return [apply_atom({v: Constant(x) for v, x in zip(free, row, strict=False)}, stored) for row in rows]

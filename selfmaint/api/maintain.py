@@ -1,0 +1,208 @@
+"""`maintain`: every view's delta, with base rows read only where the verdict needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic
+
+from datalog.diagnostics import Diagnostic
+from selfmaint.api.not_maintained import NotMaintainedError, uncountable
+from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict, require_recomputable
+from selfmaint.api.validate import require_possible
+from selfmaint.api.verify import Difference, differences, require_sources
+from selfmaint.api.warehouse import Update, Warehouse
+from selfmaint.decide.informed import informed
+from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
+from selfmaint.engine.protocol import D, Facts
+from selfmaint.errors import Code
+from selfmaint.fallback.groups import settle_groups
+from selfmaint.fallback.settle import Reader, settle
+from selfmaint.maintain import Delta, applied, delta
+from selfmaint.sources.protocol import Read
+from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.situation import Situation
+
+SHOWN_WITNESSES = 3
+"""How many witnesses of each failing J come with the verdicts."""
+
+
+@dataclass(frozen=True)
+class Maintained(Generic[D]):
+    """What `maintain` found.
+
+    Attributes:
+        verdicts: the verdict on each view before any base row was read.
+        reads: every read of a base relation, in order.
+        deltas: each view's change; of a view that keeps duplicates as counted rows, the number of copies gained or
+            lost last.
+        differences: what recomputing the views from their sources shows to be different; None if not asked for.
+        update: the update, which partial copies follow as well.
+        recomputed: the new contents of the views that were recomputed from their sources; their deltas count
+            equal rows.
+    """
+
+    verdicts: Mapping[str, Verdict]
+    reads: tuple[Read, ...]
+    deltas: Mapping[str, Delta[D]]
+    differences: tuple[Difference, ...] | None
+    update: Update[D]
+    recomputed: Mapping[str, D] = field(default_factory=dict)
+
+
+def maintain(
+    warehouse: Warehouse[D],
+    update: Update[D],
+    *,
+    strict: bool = False,
+    verify: bool = False,
+    full: bool = False,
+    recompute: bool = False,
+    progress: Callable[[str], None] = lambda _message: None,
+) -> Maintained[D]:
+    """The deltas of all views, computed from the old state of all of them. Nothing is written.
+
+    Args:
+        warehouse: the views and what is known besides.
+        update: the change of the base relations, as a whole.
+        strict: never read a base relation; a view that is not self-maintainable is then an error.
+        verify: recompute every view from its sources and compare, both ways.
+        full: first check that the views explain each other, at the cost of recomputing them.
+        recompute: recompute from its sources, right before or right after the update, what is not decided otherwise.
+        progress: told of each step.
+
+    Returns:
+        Verdicts, reads and deltas.
+
+    Raises:
+        InputError: SM102 an unknown name; SM103 a base relation without a source, to verify with; SM2xx, SM3xx
+            contradictions in what is given; SM404 recomputing in strict mode, or a query that cannot be run.
+        SourceError: SM401 a source that does not answer; SM402 one that has moved past the update.
+        NotMaintainedError: SM404 a view stays undetermined.
+
+    Source:
+        Huyn (VLDB 1997), Algorithm 3.1 and section 6.
+    """
+    engine, decision, views = warehouse.engine, warehouse.decision, warehouse.catalog.views
+    require_not_strict(recompute=recompute, strict=strict)
+    if verify:
+        require_sources(warehouse.catalog, warehouse.readable)
+    facts, situation = warehouse.given(update)
+    progress("checking the update against what is known")
+    require_possible(warehouse, facts, situation, update.files, full=full)
+    progress("deciding")
+    facts, situation = known = informed(decision, engine, facts, situation)
+    verdicts = decide(decision, engine, facts, situation, views, sample=SHOWN_WITNESSES)
+    open_views = [view for view in views if not isinstance(verdicts[view.name], SelfMaintainable)]
+    again = not_followed(open_views, situation) if recompute else []
+    require_recomputable(warehouse, again, verdicts)
+    open_views = [view for view in open_views if view not in again]
+    _require_class(open_views, verdicts)
+    facts, situation, reads = _settled(warehouse, known, open_views, verdicts, progress, strict=strict)
+    whole = {view.name for view in open_views if view.core is not None}
+    progress("computing the deltas")
+    stages, followed = decision.stages(engine, facts, situation), [v for v in views if v not in again]
+    deltas = {view.name: delta(stages, decision.catalog, view, whole=view.name in whole) for view in followed}
+    anew = recomputed_views(
+        warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
+    )
+    deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in views}
+    found = differences(warehouse, deltas, [view.name for view in again]) if verify else None
+    return Maintained(verdicts, (*reads, *anew.reads), deltas, found, update, anew.contents)
+
+
+def _settled(
+    warehouse: Warehouse[D],
+    known: tuple[Facts[D], Situation],
+    open_views: Sequence[View],
+    verdicts: Mapping[str, Verdict],
+    progress: Callable[[str], None],
+    *,
+    strict: bool,
+) -> tuple[Facts[D], Situation, tuple[Read, ...]]:
+    """What is known once everything is read that the open views need.
+
+    Raises:
+        SourceError: SM401, SM402.
+        NotMaintainedError: SM404 what they need cannot be read.
+    """
+    engine, decision = warehouse.engine, warehouse.decision
+    reader = Reader(decision, engine, *known, {} if strict else warehouse.readable, progress)
+    if open_views:
+        failing = settle(reader, open_views)
+        if failing:
+            raise _not_maintained({r.new_facts.view.name for r in failing}, verdicts, strict=strict)
+        reader.facts, reader.situation = informed(decision, engine, reader.facts, reader.situation)
+    with_core = [view for view in open_views if view.core is not None]
+    if with_core:
+        left = settle_groups(reader, _countable(with_core, reader.situation, verdicts))
+        if left:
+            raise _not_maintained(set(left), verdicts, strict=strict)
+    return reader.facts, reader.situation, tuple(reader.reads)
+
+
+def _require_class(views: Sequence[View], verdicts: Mapping[str, Verdict]) -> None:
+    limited = [view for view in views if view.limitation is not None and view.core is None]
+    if limited:
+        raise NotMaintainedError(
+            [
+                Diagnostic(
+                    code=Code.NOT_MAINTAINED,
+                    message=f"the view `{view.name}` cannot be maintained: {view.limitation}",
+                    note="views of one rule with every body variable in the head are decided exactly",
+                    hint="put every variable of the body into the head, or take the view out of this warehouse",
+                )
+                for view in limited
+            ],
+            verdicts,
+        )
+
+
+def _countable(
+    views: Sequence[View], situation: Situation, verdicts: Mapping[str, Verdict]
+) -> Sequence[View]:
+    """The views; refuses an update of which it is not known whether its rows were there before."""
+    doubtful = uncountable(views, situation)
+    if doubtful:
+        raise NotMaintainedError([_uncountable(view) for view in doubtful], verdicts)
+    return views
+
+
+def _uncountable(view: View) -> Diagnostic:
+    does = "it keeps duplicates" if view.is_counted else "it groups"
+    return Diagnostic(
+        code=Code.NOT_MAINTAINED,
+        message=f"the view `{view.name}` cannot be maintained: {does}, and the update is not effective",
+        note="a row inserted that was there before, or deleted that was not, would be counted",
+        hint="give the net changes, and say `effective = true`: a change feed of a database is effective",
+    )
+
+
+def _not_maintained(names: set[str], verdicts: Mapping[str, Verdict], *, strict: bool) -> NotMaintainedError:
+    reason = (
+        "and base relations must not be read" if strict else "and no source is given for what would settle it"
+    )
+    return NotMaintainedError([_unsettled(name, verdicts[name], reason) for name in sorted(names)], verdicts)
+
+
+def _unsettled(name: str, verdict: Verdict, reason: str) -> Diagnostic:
+    explained = f"`selfmaint explain WAREHOUSE.toml {name}`"
+    if isinstance(verdict, Undecided):
+        return Diagnostic(
+            code=Code.NOT_MAINTAINED,
+            message=f"the new state of `{name}` is not decided by what is known, {reason}",
+            note="; ".join(verdict.reasons),
+            hint=f"give a source for the base relations that it reads; {explained} says more",
+        )
+    return Diagnostic(
+        code=Code.NOT_MAINTAINED,
+        message=f"the new state of `{name}` is not determined by what is known, {reason}",
+        note="two databases that agree with everything known give the view different new states",
+        hint=f"{explained} shows them, and what would settle it",
+    )
+
+
+def new_contents(warehouse: Warehouse[D], view: View, delta: Delta[D]) -> D:
+    """The view's rows after the update; counted rows of a view that keeps duplicates, as its contents are."""
+    return applied(warehouse.engine, view, warehouse.contents[view.name], delta)

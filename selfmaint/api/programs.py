@@ -1,0 +1,83 @@
+"""The definitions of views as they are given: Datalog, SQL, or a dbt manifest; told apart by what they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from datalog.model import Declaration, Program
+from datalog.sql.views import SqlText, SqlViews, read_sql
+from datalog.syntax import parse_program
+from selfmaint.api.toml_tables import read_text
+from selfmaint.errors import Code, input_error
+from selfmaint.warehouse.catalog import Catalog, catalog
+
+_SQL = re.compile(
+    r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(?:create|select|with)\b(?!\s*(?:[(@.]|:-))|\s*\(\s*select\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_sql(text: str) -> bool:
+    r"""Whether a text is SQL and not rules, by how it begins.
+
+    >>> is_sql("-- sales\ncreate view v as select 1"), is_sql("select(X) :- r(X)."), is_sql(".decl r(a: int).")
+    (True, False, False)
+    """
+    return _SQL.match(text) is not None
+
+
+def catalog_of(program: str | Program | SqlViews, source: str = "<program>") -> Catalog:
+    """The catalog of definitions that are at hand.
+
+    Args:
+        program: rules or SQL as text, a program, or views that were read from SQL.
+        source: the text's name for diagnostics.
+
+    Raises:
+        ProgramError: the definitions are not valid.
+        InputError: SM105 definitions that are no views.
+    """
+    if isinstance(program, SqlViews):
+        return catalog_of_sql(program)
+    if isinstance(program, Program):
+        return catalog(program)
+    if is_sql(program):
+        return catalog_of_sql(read_sql([SqlText(program, source)]))
+    return catalog(parse_program(program, source))
+
+
+def catalog_of_sql(found: SqlViews) -> Catalog:
+    """The catalog of what texts of SQL define."""
+    return catalog(Program((), found.declarations, found.views), found.opaque, found.warnings)
+
+
+def catalog_of_path(path: Path) -> Catalog:
+    """The catalog of a file of rules or of SQL (`.sql`), or of a directory of `.sql` and `.dl` files.
+
+    In a directory the files of rules hold declarations only; the views are those of the SQL files.
+
+    Raises:
+        ProgramError: the definitions are not valid.
+        InputError: SM101 a file that cannot be read, or a directory without SQL; SM103 no such file.
+    """
+    if path.is_dir():
+        return _directory(path)
+    text = read_text(path, "program")
+    if path.suffix.lower() == ".sql":
+        return catalog_of_sql(read_sql([SqlText(text, str(path))]))
+    return catalog(parse_program(text, source=str(path)))
+
+
+def _directory(path: Path) -> Catalog:
+    texts = [SqlText(read_text(one, "program"), str(one)) for one in sorted(path.glob("*.sql"))]
+    if not texts:
+        raise input_error(
+            Code.WAREHOUSE_FILE,
+            f"the directory `{path}` has no `.sql` files",
+            hint="name a file of rules, a file of SQL, or a directory of files of SQL",
+        )
+    declarations: list[Declaration] = []
+    for one in sorted(path.glob("*.dl")):
+        declarations += parse_program(read_text(one, "program"), str(one)).declarations
+    return catalog_of_sql(read_sql(texts, declarations))

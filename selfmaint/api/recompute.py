@@ -1,0 +1,108 @@
+"""Recomputing, within `maintain`: which views, whether they can be, and their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic
+
+from selfmaint.api.not_maintained import NotMaintainedError, uncountable
+from selfmaint.api.warehouse import Update, Warehouse
+from selfmaint.decide.verdict import Verdict
+from selfmaint.engine.protocol import D
+from selfmaint.errors import Code, input_error
+from selfmaint.fallback.recompute import Recomputing, obstacles
+from selfmaint.maintain import Delta, recounted
+from selfmaint.sources.protocol import Read
+from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.situation import Situation
+
+
+@dataclass(frozen=True)
+class Anew(Generic[D]):
+    """Views that were recomputed.
+
+    Attributes:
+        contents: by view, all its new rows.
+        deltas: by view, how they differ from the old ones, each row as often as it is more or less; counted rows of
+            views that keep duplicates and are decided.
+        reads: every read of a base relation.
+    """
+
+    contents: Mapping[str, D] = field(default_factory=dict)
+    deltas: Mapping[str, Delta[D]] = field(default_factory=dict)
+    reads: tuple[Read, ...] = ()
+
+
+def require_not_strict(*, recompute: bool, strict: bool) -> None:
+    """Refuses to recompute where no base relation may be read.
+
+    Raises:
+        InputError: SM404.
+    """
+    if recompute and strict:
+        message = "views cannot be recomputed in strict mode, in which no base relation may be read"
+        raise input_error(Code.NOT_MAINTAINED, message, "leave one of the two out")
+
+
+def not_followed(open_views: Sequence[View], situation: Situation) -> list[View]:
+    """The views, of those that are not self-maintainable, that reading some rows does not help.
+
+    Args:
+        open_views: the views without a "yes".
+        situation: what changes.
+    """
+    doubtful = uncountable(open_views, situation)
+    return [v for v in open_views if (v.limitation is not None and v.core is None) or v in doubtful]
+
+
+def require_recomputable(
+    warehouse: Warehouse[D], views: Sequence[View], verdicts: Mapping[str, Verdict]
+) -> None:
+    """Refuses, before anything is read, views that cannot be recomputed.
+
+    Raises:
+        NotMaintainedError: SM404 for each of them, with the reason.
+    """
+    found = obstacles(warehouse.catalog, views, warehouse.readable)
+    if found:
+        raise NotMaintainedError(found, verdicts)
+
+
+def recomputed_views(
+    warehouse: Warehouse[D],
+    update: Update[D],
+    views: Sequence[View],
+    followed: Callable[[View], D],
+    progress: Callable[[str], None],
+) -> Anew[D]:
+    """The new contents and changes of views that nothing stands in the way of recomputing.
+
+    Args:
+        warehouse: the warehouse.
+        update: the update.
+        views: the views.
+        followed: the new contents of any other view.
+        progress: told of every step.
+
+    Raises:
+        SourceError: a source that does not answer, or is neither right before nor right after the update (SM402).
+        InputError: SM404 a query that cannot be run; SM104 one with other columns.
+    """
+    if not views:
+        return Anew()
+    engine = warehouse.engine
+    facts, situation = warehouse.given(update)
+
+    recomputing = Recomputing(
+        warehouse.decision, engine, facts, situation, warehouse.readable, followed, progress
+    )
+    found = recomputing.recomputed(views)
+    changes = {}
+    for name, rows in found.contents.items():
+        old = warehouse.contents[name]
+        if warehouse.catalog.view(name).is_counted:
+            changes[name] = recounted(engine, rows, old)
+            continue
+        changes[name] = Delta(engine.minus_all(rows, old), engine.minus_all(old, rows))
+    return Anew(found.contents, changes, found.reads)

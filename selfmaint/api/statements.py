@@ -1,0 +1,250 @@
+"""What decides and maintains a view, as Spark SQL to ship with an ETL job. Needs neither data nor Spark.
+
+The tables: a view's rows are in the table that the warehouse file names for it, else in one named like the
+view; an update's rows in `RELATION_inserted` and `RELATION_deleted`; a partial copy's in `RELATION_present`
+and `RELATION_absent`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+
+from datalog.model import Predicate, Program, Rule, Version
+from datalog.rewrite import drop_unreachable, simplify
+from datalog.sql import Table, read_set, select, text
+from datalog.syntax import show
+from selfmaint.api.group_statements import bag_statements, counted_sql, group_statements
+from selfmaint.api.toml_tables import dotted
+from selfmaint.decide.procedure import Decision
+from selfmaint.decide.selftest import DependsRules
+from selfmaint.fallback.probes import Probe, options
+from selfmaint.maintain import gained, lost
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+
+
+@unique
+class Kind(Enum):
+    """What a statement is for."""
+
+    TEST = "test"
+    """The self-maintainability test: the view is self-maintainable iff no test has a row."""
+    PROBE = "probe"
+    """Keys to look up in a base relation, which settle a failing test."""
+    GAINED = "gained"
+    """Rows to insert into the view."""
+    LOST = "lost"
+    """Rows to delete from the view."""
+    OPEN = "open"
+    """Groups of a view for which the merge has no right values."""
+    MERGE = "merge"
+    """Brings the table of a view that groups up to date."""
+    COUNTED = "counted"
+    """Makes the rows of a view that keeps duplicates readable with their numbers of copies, for other statements."""
+    CHANGES = "changes"
+    """Holds the rows of such a view that change, with their new numbers of copies."""
+    DELETE = "delete"
+    """Deletes these rows from its table."""
+    INSERT = "insert"
+    """Inserts them into its table as often as they stand now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One query.
+
+    Attributes:
+        kind: what it is for.
+        name: its predicate, such as `v1@depends_1`.
+        about: what its rows are, in words.
+        program: its rules.
+        sql: the query.
+        reads: the tables that it reads, dotted names quoted where need be.
+    """
+
+    kind: Kind
+    name: str
+    about: str
+    program: Program
+    sql: str
+    reads: tuple[str, ...]
+
+
+def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Table]:
+    """Where the statements expect the rows of views, update and partial copies.
+
+    Of a view that keeps duplicates the rows are those of `BAG`; its own predicate is the temporary view of counted rows
+    that the first statements make, and `STEP` the table of its changes.
+
+    Args:
+        catalog: the warehouse's schema.
+        names: for some views the name of a table of Spark's catalog.
+    """
+    found = {}
+    for view in catalog.views:
+        name = _parts(names[view.name]) if view.name in names else (view.name,)
+        at = view.predicate.of(Version.BAG) if view.is_counted else view.predicate
+        found[at] = Table(name, view.stored_columns, catalog.not_null(view))
+    taken = {table.name[-1].casefold() for table in found.values()}
+
+    def unused(plain: str) -> tuple[str]:
+        while plain.casefold() in taken:
+            plain += "_"
+        taken.add(plain.casefold())
+        return (plain,)
+
+    for view in catalog.views:
+        if view.is_counted:
+            more = catalog.not_null(view) | {len(view.stored_columns)}
+            found[view.predicate] = Table(unused(f"{view.name}_counted"), view.columns, more)
+            columns = (*view.columns, "is_there")
+            found[view.predicate.of(Version.STEP)] = Table(unused(f"{view.name}_changes"), columns)
+    for relation in catalog.relations.values():
+        not_null = frozenset(range(relation.arity)) - relation.nullable
+        for version in (Version.INSERTED, Version.DELETED, Version.PRESENT, Version.ABSENT):
+            name = unused(f"{relation.name}_{version.value}")
+            found[Predicate(relation.name, version)] = Table(name, relation.columns, not_null)
+    return found
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """The parts of a table's name as Spark reads it: `catalog.database.table`, each perhaps in backticks."""
+    pieces = re.findall(r"`((?:[^`]|``)*)`|([^`.]+)", name)
+    return tuple(quoted.replace("``", "`") or plain for quoted, plain in pieces)
+
+
+def statements(
+    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+) -> tuple[Statement, ...]:
+    """The test, probe and maintenance statements of a view in a situation.
+
+    Args:
+        decision: the symbolic side of deciding.
+        view: the view; of a view outside the exact class there are none, as none would be right.
+        situation: which relations change, and what is known besides the views.
+        tables: where the rows are; see `tables_of`.
+
+    Returns:
+        Tests, then probes, then the rows gained and lost, or what changes the view's table; only those that can have
+        a row. Before them what counts the rows of the views that keep duplicates and that they read.
+
+    Raises:
+        EmissionError: a name that Spark cannot take.
+    """
+    if view.limitation is not None and view.core is None:
+        return ()
+    found = (
+        *_tests(decision, view, situation, tables),
+        *_probes(decision, view, situation, tables),
+        *_deltas(decision, view, situation, tables),
+    )
+    read = {name for statement in found for name in statement.reads}
+    bags = [v for v in decision.catalog.views if v.is_counted and dotted(tables[v.predicate].name) in read]
+    return (*(_counted(bag, tables) for bag in bags), *found)
+
+
+def _counted(view: View, tables: Mapping[Predicate, Table]) -> Statement:
+    about = f"the rows of `{view.name}`, each once with its number of copies, for the statements that follow"
+    name, reads = f"{view.name}@counted", (dotted(tables[view.predicate.of(Version.BAG)].name),)
+    return Statement(Kind.COUNTED, name, about, Program(), counted_sql(view, tables), reads)
+
+
+def _tests(
+    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+) -> Iterator[Statement]:
+    program = decision.test(view, situation)
+    for rules in decision.depends(view, situation):
+        if program.rules_for(rules.goal):
+            names = tuple(variable.name.lower() for variable in rules.new_facts.bound)
+            yield _statement(Kind.TEST, rules.goal, _unknown(rules), program, tables, names)
+
+
+def _unknown(rules: DependsRules) -> str:
+    """What a row of a test says."""
+    facts = [show(rules.new_facts.instance.body[j]) for j in rules.new_facts.subgoals]
+    name = rules.new_facts.view.name
+    shown = " and ".join(facts)
+    return f"rows for which nobody knows {shown}; `{name}` is self-maintainable iff no test has rows"
+
+
+def _probes(
+    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+) -> Iterator[Statement]:
+    """For each base relation and key, the keys that some failing test would have looked up."""
+    test = decision.test(view, situation)
+    wanted: dict[Predicate, tuple[Probe, list[Rule]]] = {}
+    for rules in decision.depends(view, situation):
+        for probe in options(decision.catalog, rules) if test.rules_for(rules.goal) else ():
+            if probe.columns:
+                wanted.setdefault(probe.keys, (probe, []))[1].extend(probe.program.rules)
+    for keys, (probe, rules_) in wanted.items():
+        program = simplify(Program((*rules_, *test.rules)), [keys])
+        columns = decision.catalog.relations[probe.relation].columns
+        names = tuple(columns[i] for i in probe.columns)
+        shown = ", ".join(f"`{name}`" for name in names)
+        about = f"values of {shown} to look up in `{probe.relation}`, if a test has rows"
+        yield _statement(Kind.PROBE, keys, about, program, tables, names)
+
+
+def _deltas(
+    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+) -> Iterator[Statement]:
+    if view.core is not None:
+        change = _bag if view.is_counted else _merge
+        yield from change(decision, view, situation, tables)
+        return
+    program = decision.maintenance(view, situation)
+    for kind, goal, about in (
+        (Kind.GAINED, gained(view), f"rows that `{view.name}` gains, if it is self-maintainable"),
+        (Kind.LOST, lost(view), f"rows that `{view.name}` loses, if it is self-maintainable"),
+    ):
+        if program.rules_for(goal):
+            yield _statement(kind, goal, about, program, tables, view.columns)
+
+
+def _merge(
+    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+) -> Iterator[Statement]:
+    found = group_statements(decision, view, situation, tables)
+    if found is None:
+        return
+    only_if = "no test has rows"
+    if found.open is not None:
+        about = f"groups of `{view.name}` whose new rows are not determined: their base rows are needed"
+        yield Statement(Kind.OPEN, f"{view.name}@open", about, found.program, found.open, found.reads)
+        only_if = "neither the tests nor the query of open groups have rows"
+    about = f"brings `{view.name}` up to date, if {only_if}"
+    yield Statement(Kind.MERGE, f"{view.name}@merge", about, found.program, found.merge, found.reads)
+
+
+def _bag(
+    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+) -> Iterator[Statement]:
+    """No MERGE: it can neither add nor remove some of several equal rows."""
+    found, name = bag_statements(decision, view, situation, tables), view.name
+    if found is None:
+        return
+    about = f"the rows of `{name}` that change and their new numbers of copies, if no test has rows; drop it at the end"
+    yield Statement(Kind.CHANGES, f"{name}@changes", about, found.program, found.changes, found.reads)
+    bag, held = (dotted(tables[view.predicate.of(v)].name) for v in (Version.BAG, Version.STEP))
+    about = f"every copy of these rows of `{name}`: a MERGE can not tell equal rows apart"
+    yield Statement(Kind.DELETE, f"{name}@delete", about, Program(), found.delete, tuple(sorted((bag, held))))
+    about = f"these rows, as often as they stand in `{name}` now"
+    yield Statement(Kind.INSERT, f"{name}@insert", about, Program(), found.insert, (held,))
+
+
+def _statement(
+    kind: Kind,
+    goal: Predicate,
+    about: str,
+    program: Program,
+    tables: Mapping[Predicate, Table],
+    names: tuple[str, ...],
+) -> Statement:
+    needed = drop_unreachable(program, [goal])
+    query = select(needed, goal, tables, columns=names or None)
+    reads = tuple(sorted(dotted(name) for name in read_set(query)))
+    return Statement(kind, str(goal), about, needed, text(query), reads)

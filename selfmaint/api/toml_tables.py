@@ -1,0 +1,234 @@
+"""Reading TOML with every problem collected: unknown keys, missing entries, wrong types; with places."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import Span
+from selfmaint.api.toml_places import KeyPath, key_places
+from selfmaint.errors import Code, InputError, input_error
+from selfmaint.warehouse.near import near_miss
+
+_KINDS = {str: "a string", bool: "true or false", float: "a number", dict: "a table", list: "a list"}
+
+
+@dataclass
+class TomlFile:
+    """A TOML file that is being read, and what is wrong with it so far.
+
+    Attributes:
+        path: the file.
+        text: its text.
+        data: its meaning.
+        problems: what was found.
+    """
+
+    path: Path
+    text: str
+    data: Mapping[str, Any]
+    problems: list[Diagnostic] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> TomlFile:
+        """The file, parsed.
+
+        Raises:
+            InputError: SM103 no such file; SM101 one that cannot be read, or is not TOML.
+        """
+        text = read_text(path, "warehouse file")
+        try:
+            return cls(path, text, tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise InputError([_not_toml(path, str(error))]) from None
+
+    @cached_property
+    def _places(self) -> dict[KeyPath, Span]:
+        return key_places(self.text, str(self.path))
+
+    def place(self, path: KeyPath) -> Span | None:
+        """Where a key stands; for one that is missing, where its table does."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self._places:
+                return self._places[path[:length]]
+        return None
+
+    def report(
+        self,
+        path: KeyPath,
+        message: str,
+        label: str = "",
+        hint: str | None = None,
+        code: Code = Code.WAREHOUSE_FILE,
+    ) -> None:
+        """Notes a problem at a key; what its line holds of a secret is starred out when it is shown."""
+        span = self.place(path)
+        if span is None:
+            span = Span(1, 1, 1, str(self.path))
+        self.problems.append(Diagnostic(code=code, message=message, span=span, label=label, hint=hint))
+
+    def root(self, allowed: Sequence[str]) -> TomlTable:
+        """The whole file as a table."""
+        return TomlTable(self, (), self.data, allowed)
+
+
+@dataclass
+class TomlTable:
+    """A table of a file, with typed access to its entries; what does not fit is reported, not raised."""
+
+    file: TomlFile
+    path: KeyPath
+    data: Mapping[str, Any]
+    allowed: Sequence[str]
+
+    def __post_init__(self) -> None:
+        for key in self.data:
+            if key not in self.allowed:
+                self.file.report(
+                    (*self.path, key),
+                    f"unknown key `{key}` in {self.shown}",
+                    hint=near_miss(key, self.allowed, "key"),
+                )
+
+    @property
+    def shown(self) -> str:
+        """The table's name for messages."""
+        return f"`[{dotted(self.path)}]`" if self.path else "the warehouse file"
+
+    def text(self, key: str) -> str | None:
+        """A string that is not empty."""
+        value = self._typed(key, str)
+        if value == "":
+            self.file.report((*self.path, key), f"`{key}` in {self.shown} is empty")
+            return None
+        return value if isinstance(value, str) else None
+
+    def flag(self, key: str) -> bool | None:
+        """True or false."""
+        value = self._typed(key, bool)
+        return value if isinstance(value, bool) else None
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of strings; empty if it is missing."""
+        value = self._typed(key, list) or []
+        for entry in value:
+            if not isinstance(entry, str):
+                self.file.report((*self.path, key), f"`{key}` in {self.shown} has {_kind(entry)} in it")
+        return tuple(entry for entry in value if isinstance(entry, str))
+
+    def number(self, key: str) -> float | None:
+        """A number, not negative."""
+        value = self._typed(key, float)
+        if value is None:
+            return None
+        if not 0 <= value < float("inf"):
+            self.file.report((*self.path, key), f"`{key}` in {self.shown} is {value}", "not a cost")
+            return None
+        return float(value)
+
+    def tables(self, key: str, allowed: Sequence[str]) -> dict[str, TomlTable]:
+        """The tables below a table: `[key.name]` for each name."""
+        outer = self._typed(key, dict)
+        found: dict[str, TomlTable] = {}
+        for name, value in (outer or {}).items():
+            path = (*self.path, key, name)
+            if isinstance(value, dict):
+                found[name] = TomlTable(self.file, path, value, allowed)
+            else:
+                shown = dotted(path)
+                hint = f"write `[{shown}]`, and below it {' or '.join(f'`{k} = ...`' for k in allowed)}"
+                self.file.report(path, f"`{shown}` is {_kind(value)}, not a table", hint=hint)
+        return found
+
+    def table(self, key: str, allowed: Sequence[str]) -> TomlTable:
+        """One table, empty if it is missing."""
+        data = self._typed(key, dict)
+        return TomlTable(self.file, (*self.path, key), data or {}, allowed)
+
+    def one_of(self, *keys: str) -> tuple[str, str] | None:
+        """Which of some strings is given, and its value; several or none are reported."""
+        given = [key for key in keys if key in self.data]
+        listed = " or ".join(f"`{key}`" for key in keys)
+        if not given:
+            self.file.report(self.path, f"{self.shown} has no {listed}")
+        if len(given) > 1:
+            self.file.report((*self.path, given[1]), f"{self.shown} has several of {listed}", "leave one out")
+        if len(given) != 1:
+            return None
+        value = self.text(given[0])
+        return None if value is None else (given[0], value)
+
+    def _typed(self, key: str, wanted: type[Any]) -> Any:
+        value = self.data.get(key)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is None or (is_number if wanted is float else isinstance(value, wanted)):
+            return value
+        path = (*self.path, key)
+        self.file.report(path, f"`{dotted(path)}` is {_kind(value)}, not {_KINDS[wanted]}")
+        return None
+
+
+def dotted(path: KeyPath) -> str:
+    """A key's path as it is written in TOML.
+
+    >>> dotted(("views", "v 1"))
+    'views."v 1"'
+    """
+    plain = re.compile(r"[A-Za-z0-9_-]+")
+    quoted = {key: json.dumps(key, ensure_ascii=False).replace("\x7f", "\\u007f") for key in path}
+    return ".".join(key if plain.fullmatch(key) else quoted[key] for key in path)
+
+
+def read_text(path: Path, kind: str) -> str:
+    """The text of a file.
+
+    Raises:
+        InputError: SM103 no such file, SM101 one that cannot be read as text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise input_error(Code.MISSING_CONTENTS, f"there is no {kind} `{path}`") from None
+    except UnicodeDecodeError as error:
+        message = f"the {kind} `{path}` is not UTF-8 text: byte {error.start} cannot be read"
+        raise input_error(Code.WAREHOUSE_FILE, message) from None
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise input_error(Code.WAREHOUSE_FILE, f"the {kind} `{path}` cannot be read: {reason}") from None
+
+
+def _kind(value: object) -> str:
+    match value:
+        case bool():
+            return "true or false"
+        case str():
+            return "a string"
+        case int() | float():
+            return "a number"
+        case dict():
+            return "a table"
+        case list():
+            return "a list"
+        case _:
+            return "a date or time"
+
+
+def _not_toml(path: Path, message: str) -> Diagnostic:
+    found = re.search(r"^(.*) \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
+    span = None
+    if found is not None:
+        message = found.group(1)
+        if found.group(2):
+            span = Span(int(found.group(2)), int(found.group(3)), 1, str(path))
+    return Diagnostic(
+        code=Code.WAREHOUSE_FILE,
+        message=f"the warehouse file `{path}` is not TOML: {message[:1].lower()}{message[1:]}",
+        span=span,
+    )

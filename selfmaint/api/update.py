@@ -1,0 +1,209 @@
+"""An update of the base relations from files or DataFrames, with the declared columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import Predicate, Version
+from selfmaint.api.columns import Columns, columns_of
+from selfmaint.api.warehouse import Update, Warehouse, require_known
+from selfmaint.api.warehouse_file import Location
+from selfmaint.errors import Code, InputError, input_error
+
+if TYPE_CHECKING:
+    from selfmaint.spark import DataFrame
+
+    Rows: TypeAlias = DataFrame | str | Path
+    """A DataFrame, or the path of a file or a directory of files."""
+
+SUFFIXES = ("parquet", "csv", "jsonl", "ndjson", "json")
+"""What the names of an update's files end with."""
+PARTS = ("insert", "delete")
+"""The two parts of a relation's update, as files name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file of an update."""
+
+    relation: str
+    part: str
+    path: Path
+
+
+def read_update(
+    warehouse: Warehouse[DataFrame], directory: str | Path, *, effective: bool | None = None
+) -> Update[DataFrame]:
+    """The update in a directory: `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX`, files or directories.
+
+    Args:
+        warehouse: whose base relations change.
+        directory: where the files are; each `parquet`, `csv` with a header line, or `jsonl`.
+        effective: whether inserted rows were absent before, deleted ones present; by default as the warehouse
+            says.
+
+    Returns:
+        The update; a relation without files does not change.
+
+    Raises:
+        InputError: SM101 a file that is no part of an update, or two for one part; SM102 a misspelt relation;
+            SM103 no such directory; SM104 columns that do not fit; every problem of one kind at once.
+    """
+    parts = update_files(directory, warehouse.catalog.relations)
+    inserted = {part.relation: part.path for part in parts if part.part == "insert"}
+    deleted = {part.relation: part.path for part in parts if part.part == "delete"}
+    return update_from(warehouse, inserted, deleted, effective=effective)
+
+
+def update_from(
+    warehouse: Warehouse[DataFrame],
+    inserted: Mapping[str, Rows] | None = None,
+    deleted: Mapping[str, Rows] | None = None,
+    *,
+    effective: bool | None = None,
+) -> Update[DataFrame]:
+    """An update from DataFrames or paths.
+
+    Args:
+        warehouse: whose base relations change.
+        inserted: for each relation that gains rows, the rows.
+        deleted: for each relation that loses rows, the rows.
+        effective: whether inserted rows were absent before, deleted ones present; by default as the warehouse
+            says.
+
+    Returns:
+        The update. Columns are matched by name to those that are declared; those of a relation that is not
+        declared by position.
+
+    Raises:
+        InputError: SM102 an unknown relation; SM103 nothing at a path; SM104 columns that do not fit; every
+            problem of one kind at once.
+    """
+    from selfmaint.api.frames import families, known_families  # noqa: PLC0415 - Spark only when it is needed
+
+    fit = _fitting(warehouse)
+    columns = columns_of(warehouse.catalog)
+    problems: list[Diagnostic] = []
+
+    def part(given: Mapping[str, Rows] | None) -> dict[str, DataFrame]:
+        found = {}
+        for relation, rows in (given or {}).items():
+            try:
+                require_known([relation], warehouse.catalog.relations, "base relation")
+                found[relation] = fit(rows, columns[relation])
+            except InputError as error:
+                problems.extend(error.diagnostics)
+        return found
+
+    result = Update(
+        part(inserted),
+        part(deleted),
+        warehouse.effective if effective is None else effective,
+        files=_files(inserted, Version.INSERTED) | _files(deleted, Version.DELETED),
+    )
+    if not problems:
+        known = known_families(warehouse.catalog, warehouse.contents)
+        for rows_of in (result.inserted, result.deleted):
+            for relation, rows in rows_of.items():
+                known.add_rows(relation, families(rows), "the update")
+        problems = known.problems
+    if problems:
+        raise InputError(problems)
+    return result
+
+
+def _files(given: Mapping[str, Rows] | None, version: Version) -> dict[Predicate, str]:
+    """The parts of an update that are given by path."""
+    return {
+        Predicate(name, version): str(rows)
+        for name, rows in (given or {}).items()
+        if isinstance(rows, str | Path)
+    }
+
+
+def _fitting(warehouse: Warehouse[DataFrame]) -> Callable[[Rows, Columns], DataFrame]:
+    """What makes given rows fit columns, for the warehouse's session."""
+    from selfmaint.api.frames import fit_rows, read_rows  # noqa: PLC0415 - Spark only when it is needed
+    from selfmaint.spark import SparkEngine  # noqa: PLC0415
+
+    engine = warehouse.engine
+    if not isinstance(engine, SparkEngine):
+        raise input_error(
+            Code.NO_ENGINE,
+            f"files and DataFrames cannot be read with the engine `{engine.name}`",
+            hint="make the `Update` from sets of rows",
+        )
+    spark = engine.spark
+
+    def fit(rows: Rows, columns: Columns) -> DataFrame:
+        if isinstance(rows, str | Path):
+            text = str(rows)
+            here = text if "://" in text else str(Path(text).absolute())
+            return read_rows(spark, Location(here), columns)
+        return fit_rows(rows, columns)
+
+    return fit
+
+
+def update_files(directory: str | Path, relations: Mapping[str, object]) -> list[_Part]:
+    """The files of an update by relation and part.
+
+    Raises:
+        InputError: SM101, SM102, SM103, see `read_update`.
+    """
+    folder = Path(directory)
+    if not folder.is_dir():
+        raise input_error(
+            Code.MISSING_CONTENTS,
+            f"there is no directory `{folder}`",
+            hint="an update is a directory of files `RELATION.insert.parquet` and `RELATION.delete.parquet`",
+        )
+    problems: list[Diagnostic] = []
+    parts: dict[tuple[str, str], _Part] = {}
+    for part in _named(folder, problems):
+        try:
+            require_known([part.relation], relations, "base relation")
+        except InputError as error:
+            problems.extend(_at(part.path, diagnostic) for diagnostic in error.diagnostics)
+        earlier = parts.setdefault((part.relation, part.part), part)
+        if earlier is not part:
+            message = (
+                f"`{earlier.path.name}` and `{part.path.name}` are the same part of the update in `{folder}`"
+            )
+            problems.append(Diagnostic(Code.WAREHOUSE_FILE, message, hint="put their rows into one"))
+    if problems:
+        raise InputError(problems)
+    return list(parts.values())
+
+
+def _named(folder: Path, problems: list[Diagnostic]) -> Iterator[_Part]:
+    """The directory's files by what their names say; other names are problems, hidden files are none."""
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(("_", ".")):
+            continue
+        pieces = path.name.rsplit(".", 2)
+        if (
+            len(pieces) == len(("relation", "part", "suffix"))
+            and pieces[1] in PARTS
+            and pieces[2] in SUFFIXES
+        ):
+            yield _Part(pieces[0], pieces[1], path)
+            continue
+        problems.append(
+            Diagnostic(
+                Code.WAREHOUSE_FILE,
+                f"`{path.name}` in `{folder}` is no part of an update",
+                hint="name it `RELATION.insert.SUFFIX` or `RELATION.delete.SUFFIX`, "
+                f"with {', '.join(f'`{s}`' for s in SUFFIXES[:3])} for the suffix",
+            )
+        )
+
+
+def _at(path: Path, diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with the file that it is about."""
+    message = f"`{path}`: {diagnostic.message}"
+    return Diagnostic(diagnostic.code, message, note=diagnostic.note, hint=diagnostic.hint)

@@ -1,0 +1,115 @@
+"""`--verify`: recompute every view from its sources after the update, and compare both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from datalog.model import Atom, Predicate, Program, Row, Rule, Version, ViewDefinition
+from selfmaint.api.tolerance import beyond_tolerance
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.engine.protocol import D, Facts
+from selfmaint.errors import Code, input_error
+from selfmaint.maintain import Delta, applied
+from selfmaint.warehouse.catalog import Catalog, View
+
+SHOWN_ROWS = 5
+"""How many differing rows are fetched."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A view whose maintained contents differ from the recomputed ones.
+
+    Attributes:
+        view: the view.
+        missing: some rows that recomputing gives and maintenance does not; counted rows of a view that keeps
+            duplicates.
+        extra: some rows that maintenance gives and recomputing does not.
+    """
+
+    view: str
+    missing: tuple[Row, ...]
+    extra: tuple[Row, ...]
+
+
+def differences(
+    warehouse: Warehouse[D], deltas: Mapping[str, Delta[D]], recomputed: Collection[str] = ()
+) -> tuple[Difference, ...]:
+    """The views whose new contents are not what their sources give. Reads every base relation whole.
+
+    Sums of doubles are compared with a tolerance (`tolerance.py`), everything else exactly.
+
+    Args:
+        warehouse: the warehouse.
+        deltas: each view's change.
+        recomputed: views whose new contents were recomputed, and need no comparison.
+
+    Raises:
+        InputError: SM103 a base relation without a source.
+        SourceError: a source that does not answer.
+    """
+    engine = warehouse.engine
+    base = _base_facts(warehouse)
+    found = []
+    for view in warehouse.catalog.views:
+        if view.name in recomputed:
+            continue
+        truth = engine.keep(_recomputed(warehouse, base, view))
+        new = engine.keep(applied(engine, view, warehouse.contents[view.name], deltas[view.name]))
+        less, more = beyond_tolerance(engine, view, engine.minus(truth, new), engine.minus(new, truth))
+        missing, extra = (engine.sample(rows, SHOWN_ROWS) for rows in (less, more))
+        if missing or extra:
+            found.append(Difference(view.name, tuple(missing), tuple(extra)))
+    return tuple(found)
+
+
+def require_sources(catalog: Catalog, given: Iterable[str]) -> None:
+    """Refuses to verify unless every base relation that a view reads has a source; nothing is read for that.
+
+    Args:
+        catalog: the warehouse's schema.
+        given: the base relations that have a source.
+
+    Raises:
+        InputError: SM103 with all that have none.
+    """
+    missing = sorted(_used(catalog) - set(given))
+    if missing:
+        have = "has" if len(missing) == 1 else "have"
+        raise input_error(
+            Code.MISSING_CONTENTS,
+            f"cannot verify: {', '.join(f'`{name}`' for name in missing)} {have} no source",
+            hint="give every base relation a source in the warehouse file",
+        )
+
+
+def _used(catalog: Catalog) -> set[str]:
+    found = {atom.predicate.name for view in catalog.views for atom in view.body}
+    return found & catalog.relations.keys()
+
+
+def _base_facts(warehouse: Warehouse[D]) -> Facts[D]:
+    require_sources(warehouse.catalog, warehouse.readable)
+    used = _used(warehouse.catalog)
+    relations = {}
+    not_null = {}
+    for name in sorted(used):
+        rows, _ = warehouse.readable[name].source.read(name, [], None)
+        relation = warehouse.catalog.relations[name]
+        relations[Predicate(name)] = rows
+        not_null[Predicate(name)] = frozenset(range(relation.arity)) - relation.nullable
+    return Facts(relations, not_null)
+
+
+def _recomputed(warehouse: Warehouse[D], base: Facts[D], view: View) -> D:
+    if view.always_empty:
+        return warehouse.engine.empty(warehouse.contents[view.name])
+    definition = view.grouping or view.definition
+    if isinstance(definition, ViewDefinition) and view.is_more_than_rules:
+        types = {Predicate(r.name): r.types for r in warehouse.catalog.relations.values()}
+        found = warehouse.engine.evaluate_view(definition, base, types)
+        return warehouse.engine.like(found, warehouse.contents[view.name])
+    goal = view.predicate.of(Version.RECOMPUTED)
+    rule = Rule(Atom(goal, view.head.terms), (*view.body, *view.filters))
+    return warehouse.engine.evaluate(Program((rule,)), goal, base, view.columns)

@@ -1,0 +1,332 @@
+"""The warehouse file: TOML that says what the views are and where everything is. Reading it reads no data.
+
+    program = "views.dl"              # rules and declarations, or SQL (`.sql`, or a directory of such files);
+                                      # or program_text = '''...''', or dbt_manifest = "target/manifest.json",
+                                      # or catalog = "database" (or a list of views) of Spark's catalog, with
+                                      # tables = "tables.sql" for the keys of their tables
+    [views.v1]                        # one for each view
+    path = "views/v1"                 # Parquet, CSV or JSON lines; or table = "database.v1"
+    [sources.ops]                     # where base relations live
+    kind = "postgres"                 # or "files", or "spark" (tables of Spark's catalog)
+    url_env = "OPS_URL"               # the environment variable with the URL; or `url`, without a password
+    [relations.orders]                # optional: a base relation that may be read
+    source = "ops"
+    table = "public.orders"           # or path = "..." for files
+    cost = 4.0                        # of one looked-up key; by default estimated from the number of rows
+    [copies.part]                     # optional: a partial copy
+    present = "copies/part_present"   # rows known to be there
+    absent = "copies/part_absent"     # rows known not to be there
+    [update]
+    effective = true                  # inserted rows were absent before, deleted ones present
+    inexact_sums = true               # optional, at the top: maintain sums of doubles, exact but for their last digits
+    [feed]                            # optional: how change feeds are to be read, see `feed_settings`
+
+Paths are relative to the file. Every problem is reported at once, each with its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datalog.diagnostics import Diagnostic, ProgramError, in_text_order
+from datalog.model import Predicate
+from datalog.syntax import show
+from selfmaint.api.catalog_views import read_catalog_key
+from selfmaint.api.dbt_manifest import read_dbt_manifest
+from selfmaint.api.feed_settings import feed_settings
+from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
+from selfmaint.api.secrets import has_password
+from selfmaint.api.toml_tables import TomlFile, TomlTable, dotted
+from selfmaint.errors import Code, InputError
+from selfmaint.feeds.settings import FeedSettings
+from selfmaint.warehouse.catalog import Catalog, with_inexact_sums
+from selfmaint.warehouse.near import near_miss
+
+if TYPE_CHECKING:
+    from selfmaint.spark import SparkSession
+
+
+@unique
+class SourceKind(Enum):
+    """What a source is."""
+
+    POSTGRES = "postgres"
+    FILES = "files"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where some rows are: a path or URI of files, or a table of Spark's catalog."""
+
+    text: str
+    is_table: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """A place where base relations live; a URL is never shown.
+
+    Attributes:
+        name: its name in the file.
+        kind: what it is.
+        url: how to connect, for PostgreSQL.
+        url_env: the environment variable that holds the URL.
+    """
+
+    name: str
+    kind: SourceKind
+    url: str | None = field(default=None, repr=False)
+    url_env: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationEntry:
+    """Where a base relation is, and what looking up one key costs (None: to be estimated)."""
+
+    source: SourceEntry
+    location: Location
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyEntry:
+    """A partial copy: where the rows are that are known to be there, and those known not to be."""
+
+    present: Location | None = None
+    absent: Location | None = None
+
+
+@dataclass(frozen=True)
+class WarehouseFile:
+    """What a warehouse file says.
+
+    Attributes:
+        path: the file.
+        catalog: the views' definitions and the base relations' declarations.
+        views: where each view's rows are.
+        relations: the base relations that may be read.
+        copies: the partial copies by base relation.
+        effective: whether updates are effective unless said otherwise.
+        feeds: how change feeds are to be read.
+    """
+
+    path: Path
+    catalog: Catalog
+    views: Mapping[str, Location]
+    relations: Mapping[str, RelationEntry] = field(default_factory=dict)
+    copies: Mapping[str, CopyEntry] = field(default_factory=dict)
+    effective: bool = False
+    feeds: FeedSettings = field(default_factory=FeedSettings)
+
+
+def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> WarehouseFile:
+    """What a warehouse file says, checked as far as it can be without data.
+
+    Args:
+        path: the TOML file.
+        spark: the session whose catalog has the views, if it says so; by default the active one, else a new one.
+
+    Raises:
+        ProgramError: the program is not valid, and nothing else is wrong.
+        InputError: SM101 and SM102 for every unknown key, missing entry, wrong type and misspelt name, SM103
+            for a missing file, SM105 for a fact among the rules; with the program's problems.
+    """
+    file = TomlFile.read(Path(path))
+    root = file.root(
+        (
+            "program",
+            "program_text",
+            "dbt_manifest",
+            "catalog",
+            "tables",
+            "views",
+            "sources",
+            "relations",
+            "copies",
+            "update",
+            "feed",
+            "inexact_sums",
+        )
+    )
+    schema, faults = _catalog(root, spark)
+    if root.flag("inexact_sums") and schema is not None:
+        schema = with_inexact_sums(schema)
+    sources = _sources(root)
+    views = {n: _location(t) for n, t in root.tables("views", ("path", "table")).items()}
+    tables = root.tables("relations", ("source", "table", "path", "cost"))
+    relations = {n: _relation(t, sources) for n, t in tables.items()}
+    copies = {n: _copy(t) for n, t in root.tables("copies", ("present", "absent")).items()}
+    effective = root.table("update", ("effective",)).flag("effective")
+    feeds = feed_settings(root, None if schema is None else schema.relations)
+    if schema is not None:
+        _check_names(file, schema)
+        _check_declared(file, schema, relations)
+    if file.problems:
+        raise InputError(in_text_order([*file.problems, *faults]))
+    if schema is None:
+        raise ProgramError(faults)
+    return WarehouseFile(
+        path=file.path,
+        catalog=schema,
+        views={n: location for n, location in views.items() if location is not None},
+        relations={n: entry for n, entry in relations.items() if entry is not None},
+        copies=copies,
+        effective=bool(effective),
+        feeds=feeds,
+    )
+
+
+def _catalog(root: TomlTable, spark: SparkSession | None) -> tuple[Catalog | None, tuple[Diagnostic, ...]]:
+    """The program's catalog, or what is wrong with the program."""
+    others = ("program", "program_text", "dbt_manifest")
+    if "catalog" not in root.data and "tables" in root.data:
+        root.file.report(("tables",), "`tables` is for views of Spark's catalog: there is no `catalog`")
+    try:
+        if "catalog" in root.data and not any(key in root.data for key in others):
+            found = read_catalog_key(root, spark)
+            return (None if found is None else catalog_of_sql(found)), ()
+        given = root.one_of(*others, "catalog")
+        return (None if given is None else _given_catalog(root, *given)), ()
+    except ProgramError as error:
+        return None, error.diagnostics
+    except InputError as error:
+        root.file.problems.extend(error.diagnostics)
+        return None, ()
+
+
+def _given_catalog(root: TomlTable, key: str, value: str) -> Catalog:
+    path = root.file.path.parent / value
+    match key:
+        case "program":
+            return catalog_of_path(path)
+        case "dbt_manifest":
+            return catalog_of_sql(read_dbt_manifest(path))
+        case _:
+            return catalog_of(_in_place(root, value), source=str(root.file.path))
+
+
+def _in_place(root: TomlTable, text: str) -> str:
+    """A program inside the warehouse file, moved to where it stands there, so that messages point at it."""
+    span = root.file.place(("program_text",))
+    start = root.file.text.find(text)
+    if span is None or start < 0:
+        return text
+    before = root.file.text[:start]
+    return "\n" * before.count("\n") + " " * (start - before.rfind("\n") - 1) + text
+
+
+def _sources(root: TomlTable) -> dict[str, SourceEntry | None]:
+    return {n: _source(n, t) for n, t in root.tables("sources", ("kind", "url", "url_env")).items()}
+
+
+def _source(name: str, table: TomlTable) -> SourceEntry | None:
+    """A source; None for one that is reported."""
+    kind = table.text("kind")
+    kinds = [k.value for k in SourceKind]
+    if kind is None:
+        if "kind" not in table.data:
+            hint = f"one of {', '.join(f'`{k}`' for k in kinds)}"
+            table.file.report(table.path, f"{table.shown} has no `kind`", hint=hint)
+        return None
+    if kind not in kinds:
+        hint = near_miss(kind, kinds, "kind")
+        table.file.report((*table.path, "kind"), f"`{kind}` is no kind of source", hint=hint)
+        return None
+    if SourceKind(kind) is not SourceKind.POSTGRES:
+        for key in ("url", "url_env"):
+            if key in table.data:
+                table.file.report((*table.path, key), f"{table.shown} of kind `{kind}` has no `{key}`")
+        return SourceEntry(name, SourceKind(kind))
+    given = table.one_of("url_env", "url")
+    if given is None:
+        return None
+    if given[0] == "url_env":
+        return SourceEntry(name, SourceKind.POSTGRES, url_env=given[1])
+    if has_password(given[1]):
+        hint = "put the URL into an environment variable, and its name into `url_env`"
+        table.file.report((*table.path, "url"), f"`url` in {table.shown} holds a password", hint=hint)
+        return None
+    return SourceEntry(name, SourceKind.POSTGRES, url=given[1])
+
+
+def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> RelationEntry | None:
+    """A base relation that may be read; None for one that is reported."""
+    name = table.text("source")
+    cost = table.number("cost")
+    place = table.one_of("table", "path")
+    if name is None:
+        if "source" not in table.data:
+            hint = "name a `[sources.NAME]`"
+            table.file.report(table.path, f"{table.shown} has no `source`", hint=hint)
+        return None
+    if name not in sources:
+        hint = near_miss(name, sources, "source")
+        table.file.report((*table.path, "source"), f"there is no source `{name}`", hint=hint)
+        return None
+    source = sources[name]
+    if source is None or place is None:
+        return None
+    wanted = "path" if source.kind is SourceKind.FILES else "table"
+    if place[0] != wanted:
+        kind = source.kind.value
+        message = f"a relation in the source `{name}` of kind `{kind}` has a `{wanted}`, no `{place[0]}`"
+        table.file.report((*table.path, place[0]), message)
+        return None
+    return RelationEntry(source, _resolved(table, *place), cost)
+
+
+def _copy(table: TomlTable) -> CopyEntry:
+    if not table.data:
+        message = f"{table.shown} has neither `present` nor `absent`"
+        table.file.report(table.path, message, hint="say where the rows are that are known to be there")
+    found = {key: table.text(key) for key in ("present", "absent")}
+    placed = {key: _resolved(table, "path", text) for key, text in found.items() if text is not None}
+    return CopyEntry(placed.get("present"), placed.get("absent"))
+
+
+def _location(table: TomlTable) -> Location | None:
+    given = table.one_of("path", "table")
+    return None if given is None else _resolved(table, *given)
+
+
+def _resolved(table: TomlTable, key: str, text: str) -> Location:
+    """A table, or a path that is relative to the file's folder, made absolute: Spark's own may be another."""
+    if key == "table":
+        return Location(text, is_table=True)
+    return Location(text) if "://" in text else Location(str((table.file.path.parent / text).absolute()))
+
+
+def _check_names(file: TomlFile, schema: Catalog) -> None:
+    """Whether the file's views are the program's, and its relations and copies base relations."""
+    views = [view.name for view in schema.views]
+    given = file.data.get("views")
+    for name in views:
+        if not isinstance(given, dict) or name not in given:
+            message = f"the view `{name}` has no entry: its stored rows are needed"
+            hint = f"add `[{dotted(('views', name))}]` with `path` or `table`"
+            file.report(("views",), message, hint=hint, code=Code.MISSING_CONTENTS)
+    known = {"views": views, "relations": [*schema.relations], "copies": [*schema.relations]}
+    for section, names in known.items():
+        kind = "view" if section == "views" else "base relation"
+        entries = file.data.get(section)
+        for name in entries if isinstance(entries, dict) else ():
+            if name not in names:
+                message = f"`{name}` is no {kind} of the program"
+                hint = near_miss(name, names, kind)
+                file.report((section, name), message, hint=hint, code=Code.UNKNOWN_RELATION)
+
+
+def _check_declared(file: TomlFile, schema: Catalog, relations: Mapping[str, RelationEntry | None]) -> None:
+    """Whether the columns of every relation in PostgreSQL have names: a server knows no positions."""
+    for name, entry in relations.items():
+        if entry is None or name not in schema.relations or schema.program.declaration(name) is not None:
+            continue
+        if entry.source.kind is SourceKind.POSTGRES:
+            message = f"the columns of `{name}` are not declared, so it cannot be read from PostgreSQL"
+            hint = f"add `.decl {show(Predicate(name))}(column: type, ...).` to the program"
+            file.report(("relations", name), message, hint=hint)

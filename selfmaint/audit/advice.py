@@ -1,0 +1,234 @@
+"""Advice: what to add so that "depends" becomes "always", each proposal checked by the audit with it.
+
+Nothing is advised on the strength of a rule of thumb: what a piece of advice claims is what the verdicts are in the
+warehouse that has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of
+from selfmaint.audit.outcome import Always
+from selfmaint.audit.proposals import (
+    NewForeignKey,
+    NewKey,
+    NewView,
+    Proposal,
+    proposals,
+    with_proposals,
+)
+from selfmaint.audit.search import Search
+from selfmaint.warehouse.catalog import Catalog, View
+
+LARGEST = 3
+"""Sets of so many proposals are tried."""
+
+TRIES = 150
+"""How many sets are tried for one view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A verdict that becomes "always": of a view, for a kind of change of a relation (None: of all)."""
+
+    view: str
+    relation: str | None
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Some things to add together.
+
+    Attributes:
+        view: the view that it is for.
+        proposals: what to add.
+        flips: the verdicts, of all views, that become "always".
+        stored_rows: an estimate of the rows that must be stored besides; None if sizes are not known.
+    """
+
+    view: str
+    proposals: tuple[Proposal, ...]
+    flips: tuple[Flip, ...]
+    stored_rows: int | None
+
+    @property
+    def settles(self) -> bool:
+        """Whether the view is then always self-maintainable, whatever changes."""
+        return Flip(self.view, None, Kind.ANY) in self.flips
+
+
+def advised(
+    search: Search,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    views: Iterable[View] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[Advice, ...]:
+    """For each view that is not always self-maintainable, what would make it so, or help; cheapest first.
+
+    Args:
+        search: of the warehouse as it is.
+        sizes: rows of base relations, where known.
+        views: the views to advise on; all by default.
+        progress: told what is being done.
+
+    Returns:
+        For each view all sets that settle it, of which none contains another; sets that store less and settle
+        changes of one relation; and single proposals that flip some verdict. Nothing for a view outside the class
+        that is decided, unless a key brings it in.
+    """
+    found: list[Advice] = []
+    tried: dict[frozenset[Proposal], Search | None] = {}
+    for view in search.catalog.views if views is None else views:
+        if not isinstance(search.outcome(view, ANYTHING), Always):
+            progress(f"advice on {view.name}")
+            found += _Advisor(search, view, sizes or {}, tried).advice()
+    return tuple(found)
+
+
+@dataclass
+class _Advisor:
+    search: Search
+    view: View
+    sizes: Mapping[str, int]
+    tried: dict[frozenset[Proposal], Search | None]
+
+    def advice(self) -> list[Advice]:
+        """The checked proposals."""
+        offered = proposals(self.search.catalog, self.view)
+        free = [unit for unit in offered.constraints if self._with(unit) is not None]
+        stored = sorted(offered.views, key=self._effort)
+        sets = {
+            **dict.fromkeys(self._settling(ANYTHING, frozenset[Proposal]().union(*free), stored)),
+            **dict.fromkeys(self._settling(ANYTHING, frozenset(), stored) if free else ()),
+        }
+        made = sorted((self._made(chosen) for chosen in sets), key=self._total)
+        single = [self._made(unit) for unit in free if unit not in sets]
+        if not made:
+            single += [self._made(frozenset([view])) for view in stored]
+        single += [self._made(chosen) for chosen in self._partly(stored, sets)]
+        return [*made, *(one for one in single if any(flip.view == self.view.name for flip in one.flips))]
+
+    def _partly(
+        self, stored: Sequence[NewView], settling: Collection[frozenset[Proposal]]
+    ) -> Iterator[frozenset[Proposal]]:
+        """Sets of views that settle any mix on one relation, and store less than all that settle every mix."""
+        least = min(map(self._stored, settling), default=float("inf"))
+        seen = set(settling)
+        for name in relations_of(self.view):
+            change = Change(Kind.ANY, name)
+            if not isinstance(self.search.outcome(self.view, change), Always):
+                found = sorted(self._settling(change, frozenset(), stored, least), key=self._stored)
+                for at, chosen in enumerate(found):
+                    if chosen not in seen and not any(_covers(less, chosen) for less in found[:at]):
+                        seen.add(chosen)
+                        yield chosen
+
+    def _settling(
+        self,
+        change: Change,
+        free: frozenset[Proposal],
+        stored: Sequence[NewView],
+        below: float = float("inf"),
+    ) -> list[frozenset[Proposal]]:
+        """The least sets of views with which, and with some constraints, a kind of change is always followed."""
+        found: list[frozenset[Proposal]] = []
+        tries = 0
+        for size in range(LARGEST + 1):
+            for several in combinations(stored, size):
+                chosen = free | frozenset(several)
+                if not chosen or tries == TRIES or any(one <= chosen for one in found):
+                    continue
+                if self._stored(chosen) >= below:
+                    continue
+                tries += 1
+                if self._is_settled(chosen, change):
+                    found.append(self._least(chosen, change))
+        return found
+
+    def _least(self, chosen: frozenset[Proposal], change: Change) -> frozenset[Proposal]:
+        """What of a set that settles the view is needed; what is dear is dropped first."""
+        for proposal in sorted(chosen, key=lambda p: (-self._effort(p), str(p))):
+            smaller = chosen - {proposal}
+            if smaller and not _is_referenced(proposal, smaller) and self._is_settled(smaller, change):
+                chosen = smaller
+        return chosen
+
+    def _total(self, made: Advice) -> float:
+        return sum(map(self._effort, made.proposals))
+
+    def _stored(self, chosen: Iterable[Proposal]) -> float:
+        return sum(self._effort(proposal) for proposal in chosen if isinstance(proposal, NewView))
+
+    def _is_settled(self, chosen: frozenset[Proposal], change: Change) -> bool:
+        with_it = self._with(chosen)
+        if with_it is None:
+            return False
+        return isinstance(with_it.outcome(with_it.catalog.view(self.view.name), change), Always)
+
+    def _with(self, chosen: Iterable[Proposal]) -> Search | None:
+        key = frozenset(chosen)
+        if key not in self.tried:
+            made = with_proposals(self.search.catalog, sorted(key, key=str))
+            self.tried[key] = None if made is None else Search(made, self.search.known, quick=True)
+        return self.tried[key]
+
+    def _made(self, chosen: frozenset[Proposal]) -> Advice:
+        with_it = self._with(chosen)
+        flips = () if with_it is None else flipped(self.search, with_it)
+        ordered = tuple(sorted(chosen, key=lambda p: (self._effort(p), str(p))))
+        return Advice(self.view.name, ordered, flips, self._rows(ordered))
+
+    def _rows(self, chosen: Iterable[Proposal]) -> int | None:
+        """Upper bounds, added up: a view over several relations is as large as the first."""
+        total = 0
+        for proposal in chosen:
+            if isinstance(proposal, NewView):
+                if proposal.relation not in self.sizes:
+                    return None
+                total += self.sizes[proposal.relation]
+        return total
+
+    def _effort(self, proposal: Proposal) -> float:
+        """What to prefer: nothing to store before part of a relation before a whole copy; then the fewer values."""
+        match proposal:
+            case NewKey() | NewForeignKey():
+                return 0.01
+            case NewView(relation=relation):
+                values = self.sizes.get(relation, 1_000_000) * proposal.rule.head.arity
+                return values * (1 if proposal.is_copy else 0.5) + 1
+
+
+def _covers(less: Iterable[Proposal], more: Iterable[Proposal]) -> bool:
+    """Whether one set of views, which stores less, keeps rows of no other relations than another."""
+    relations = {view.relation for view in more if isinstance(view, NewView)}
+    return {view.relation for view in less if isinstance(view, NewView)} == relations
+
+
+def _is_referenced(proposal: Proposal, others: Iterable[Proposal]) -> bool:
+    """Whether a proposal is the key that a proposed foreign key references."""
+    return any(
+        isinstance(other, NewForeignKey) and proposal == NewKey(other.target, other.target_columns)
+        for other in others
+    )
+
+
+def flipped(before: Search, after: Search) -> tuple[Flip, ...]:
+    """The verdicts that become "always" from one warehouse to another that has all its views."""
+    found = []
+    for view in before.catalog.views:
+        same = after.catalog.view(view.name)
+        for change in _all_changes(before.catalog, view):
+            was, now = before.outcome(view, change), after.outcome(same, change)
+            if isinstance(now, Always) and not isinstance(was, Always):
+                found.append(Flip(view.name, change.relation, change.kind))
+    return tuple(found)
+
+
+def _all_changes(catalog: Catalog, view: View) -> list[Change]:
+    own = [change for name in relations_of(view) for change in changes_of(catalog, name)]
+    return [*own, ANYTHING]

@@ -1,0 +1,209 @@
+"""The chase: an instance made to satisfy the declared constraints before and after its update.
+
+Conditions of exactness. Whatever warehouse an unfolded body has a row in, one of the instances that are made here
+maps into it, row by row; so what contradicts the instance contradicts the warehouse:
+
+1. Rows that agree on a key are one row.
+2. An inserted row with the key of a row before the update is either that row, which an effective update rules out,
+   or that row is deleted.
+3. A row that a foreign key references is there; its other columns are null where they may be (a null meets
+   nothing), else new values.
+4. After the update a referenced row may have stayed or may be inserted too; a row whose reference is lost is
+   deleted. Each way is an instance.
+5. An update of columns deletes a row for each inserted one and inserts one for each deleted one.
+6. Nothing is deleted without need: it would be known to have been there, and prove no row after the update.
+7. Null has no key and references nothing: constraints are applied to values that are not null, or not yet, until
+   that is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from datalog.model import Atom, Constant, Predicate, Term, Variable
+from selfmaint.audit.changes import Change, Kind
+from selfmaint.audit.instance import Instance, not_null_here
+from selfmaint.warehouse.catalog import Catalog, Reference
+from selfmaint.warehouse.constraints import unifier
+from selfmaint.warehouse.situation import Situation
+
+
+@dataclass(frozen=True)
+class Chase:
+    """The chase for one kind of change.
+
+    Attributes:
+        catalog: the constraints.
+        situation: which relations gain and lose rows.
+        change: the kind of change.
+    """
+
+    catalog: Catalog
+    situation: Situation
+    change: Change
+
+    def step(self, instance: Instance) -> tuple[Instance, ...] | None:
+        """The instances that one step makes of one: none if it cannot be; None if nothing is left to do."""
+        if not self._is_possible(instance):
+            return ()
+        for found in (
+            self._there(instance),
+            self._same_key(instance, instance.before),
+            self._same_key(instance, instance.inserted),
+            self._replaced(instance),
+            self._pairs(instance),
+            self._references_before(instance),
+            self._references_after(instance),
+        ):
+            if found is not None:
+                return tuple(one for one in found if one is not None)
+        return None
+
+    def _is_possible(self, instance: Instance) -> bool:
+        relations = self.catalog.relations
+        for atom in instance.atoms:
+            nullable = relations[atom.predicate.name].nullable
+            if any(t == Constant(None) and i not in nullable for i, t in enumerate(atom.terms)):
+                return False
+        gains, loses = self.situation.inserted, self.situation.deleted
+        if any(atom.predicate.name not in gains for atom in instance.inserted):
+            return False
+        if any(atom.predicate.name not in loses for atom in instance.deleted):
+            return False
+        if set(instance.inserted) & set(instance.deleted) or set(instance.kept) & set(instance.deleted):
+            return False
+        return not (self.situation.effective and set(instance.inserted) & set(instance.before))
+
+    def _there(self, instance: Instance) -> Sequence[Instance | None] | None:
+        """What an effective update deletes was there; so was what is kept, unless it is inserted."""
+        if self.situation.effective:
+            missing = [atom for atom in instance.deleted if atom not in instance.before]
+            if missing:
+                return [instance.added(before=missing)]
+        return None
+
+    def _same_key(self, instance: Instance, atoms: Sequence[Atom]) -> Sequence[Instance | None] | None:
+        """Condition 1."""
+        certain = not_null_here(self.catalog, instance)
+        for i, left in enumerate(atoms):
+            for right in atoms[i + 1 :]:
+                if self._agree(left, right, certain):
+                    return [_unified(instance, left, right)]
+        return None
+
+    def _replaced(self, instance: Instance) -> Sequence[Instance | None] | None:
+        """Condition 2."""
+        certain = not_null_here(self.catalog, instance)
+        for new in instance.inserted:
+            for old in instance.before:
+                if new != old and old not in instance.deleted and self._agree(new, old, certain):
+                    ways: list[Instance | None] = []
+                    if old not in instance.kept and old.predicate.name in self.situation.deleted:
+                        ways.append(instance.added(deleted=[old]))
+                    if not self.situation.effective:
+                        ways.append(_unified(instance, new, old))
+                    return ways
+        return None
+
+    def _agree(self, left: Atom, right: Atom, certain: frozenset[Variable]) -> bool:
+        if left.predicate != right.predicate:
+            return False
+        return any(
+            all(left.terms[i] == right.terms[i] and _is_value(left.terms[i], certain) for i in key)
+            for key in self.catalog.relations[left.predicate.name].unique
+        )
+
+    def _pairs(self, instance: Instance) -> Sequence[Instance | None] | None:
+        """Condition 5."""
+        if self.change.kind is not Kind.UPDATE:
+            return None
+        fixed = [
+            i
+            for i in range(self.catalog.relations[str(self.change.relation)].arity)
+            if i not in self.change.columns
+        ]
+        for atoms, others in (
+            (instance.inserted, instance.deleted),
+            (instance.deleted, instance.inserted),
+        ):
+            for atom in atoms:
+                if not any(all(atom.terms[i] == other.terms[i] for i in fixed) for other in others):
+                    terms = {i: atom.terms[i] for i in fixed}
+                    other, made = self._row(atom.predicate, terms, instance, null=False)
+                    if atoms is instance.inserted:
+                        return [made.added(deleted=[other])]
+                    return [made.added(inserted=[other])]
+        return None
+
+    def _references_before(self, instance: Instance) -> Sequence[Instance | None] | None:
+        """Condition 3."""
+        for _, reference, key in _with_atoms(self, instance, instance.before):
+            target, made = self._target(reference, key, instance)
+            return [made.added(before=[target])]
+        return None
+
+    def _references_after(self, instance: Instance) -> Sequence[Instance | None] | None:
+        """Condition 4."""
+        for atom, reference, key in _with_atoms(self, instance, instance.after):
+            ways: list[Instance | None] = []
+            gone = [a for a in instance.deleted if a.predicate.name == reference.target]
+            target, made = self._target(reference, key, instance)
+            if not any(reference.key_in(a) == key for a in gone):
+                ways.append(made.added(before=[target], kept=[target]))
+            if reference.target in self.situation.inserted:
+                ways.append(made.added(inserted=[target]))
+            if (
+                atom not in instance.kept
+                and atom not in instance.inserted
+                and atom.predicate.name in self.situation.deleted
+            ):
+                ways.append(instance.added(deleted=[atom]))
+            return ways
+        return None
+
+    def _target(
+        self, reference: Reference, key: tuple[Term, ...], instance: Instance
+    ) -> tuple[Atom, Instance]:
+        terms = dict(zip(reference.target_columns, key, strict=True))
+        return self._row(Predicate(reference.target), terms, instance)
+
+    def _row(
+        self, predicate: Predicate, terms: dict[int, Term], instance: Instance, *, null: bool = True
+    ) -> tuple[Atom, Instance]:
+        """A row of which only some columns are known; the others are null, if wanted, where they may be."""
+        relation = self.catalog.relations[predicate.name]
+        number = instance.number
+        for i in range(relation.arity):
+            if i not in terms:
+                number += 1
+                is_null = null and i in relation.nullable
+                terms[i] = Constant(None) if is_null else Variable(f"_c{number}")
+        row = Atom(predicate, tuple(terms[i] for i in range(relation.arity)))
+        return row, replace(instance, number=number)
+
+
+def _unified(instance: Instance, left: Atom, right: Atom) -> Instance | None:
+    meets = unifier(left, right)
+    return None if meets is None else instance.under(meets)
+
+
+def _is_value(term: Term, certain: frozenset[Variable]) -> bool:
+    """Condition 7."""
+    return term in certain if isinstance(term, Variable) else term.value is not None
+
+
+def _with_atoms(
+    chase: Chase, instance: Instance, atoms: Sequence[Atom]
+) -> Iterator[tuple[Atom, Reference, tuple[Term, ...]]]:
+    """The foreign keys that reference nothing."""
+    certain = not_null_here(chase.catalog, instance)
+    for atom in atoms:
+        for reference in chase.catalog.relations[atom.predicate.name].references:
+            key = reference.key_of(atom)
+            if not all(_is_value(term, certain) for term in key):
+                continue
+            if not any(
+                other.predicate.name == reference.target and reference.key_in(other) == key for other in atoms
+            ):
+                yield atom, reference, key

@@ -1,0 +1,120 @@
+"""Databases by the definition: what the views hold on one, whether it satisfies the constraints, and updates.
+
+Nothing here is shared with the decision: this is what an example is held against.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from datalog.evaluate import Evaluator
+from datalog.evaluate.views import evaluate_view
+from datalog.model import OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
+from datalog.rewrite import guard_joins
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
+
+Rows = Mapping[str, frozenset[Row]]
+"""Rows by base relation; one that is missing is empty."""
+
+Contents = Mapping[str, Counter[Row]]
+"""For each view its rows, each with its number of copies."""
+
+
+class CannotEvaluateError(Exception):
+    """A view of which only the text is known."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The views of a warehouse as functions of a database."""
+
+    catalog: Catalog
+
+    @cached_property
+    def rules(self) -> Program:
+        """The views that are rules: those of the exact class as the decision has them, the others as written."""
+        rules: list[Rule] = []
+        for view in self.catalog.views:
+            if view.limitation is None and not view.always_empty:
+                rules.append(Rule(view.head, (*view.body, *view.filters)))
+            elif not view.always_empty:
+                written = self.catalog.program.rules_for(view.predicate)
+                rules += [guard_joins(rule) for rule in written]
+        return Program(tuple(rules))
+
+    def contents(self, database: Rows) -> Contents:
+        """What every view holds on a database.
+
+        Raises:
+            CannotEvaluateError: some view is known only as text.
+        """
+        facts = {Predicate(name): rows for name, rows in database.items()}
+        evaluator = Evaluator(self.rules, facts)
+        found: dict[str, Counter[Row]] = {}
+        for view in self.catalog.views:
+            found[view.name] = self._rows(view, evaluator, database, found)
+        return found
+
+    def _rows(
+        self, view: View, evaluator: Evaluator, database: Rows, before: Mapping[str, Counter[Row]]
+    ) -> Counter[Row]:
+        if view.always_empty:
+            return Counter()
+        if view.limitation is None or self.rules.rules_for(view.predicate):
+            return Counter(evaluator.extension(view.predicate))
+        match view.definition:
+            case ViewDefinition() as definition:
+                bags = {Predicate(name): Counter(rows) for name, rows in database.items()}
+                bags |= {Predicate(name): rows for name, rows in before.items()}
+                types = {Predicate(r.name): r.types for r in self.catalog.relations.values()}
+                return evaluate_view(definition, bags, types)
+            case OpaqueView() | None:
+                raise CannotEvaluateError(view.name)
+
+
+def stored_rows(catalog: Catalog, contents: Contents) -> dict[str, frozenset[Row]]:
+    """The views' rows as the decision takes them: counted rows of views that keep duplicates."""
+    return {
+        name: frozenset((*row, copies) for row, copies in rows.items())
+        if catalog.view(name).is_counted
+        else frozenset(rows)
+        for name, rows in contents.items()
+    }
+
+
+def updated(database: Rows, inserted: Rows, deleted: Rows) -> dict[str, frozenset[Row]]:
+    """The database after an update."""
+    none: frozenset[Row] = frozenset()
+    names = dict.fromkeys((*database, *inserted))
+    return {n: database.get(n, none) - deleted.get(n, none) | inserted.get(n, none) for n in names}
+
+
+def satisfies(catalog: Catalog, database: Rows) -> bool:
+    """Whether a database satisfies the declared keys, foreign keys and `not null`s."""
+    for name, rows in database.items():
+        relation = catalog.relations[name]
+        if any(row[i] is None for row in rows for i in range(relation.arity) if i not in relation.nullable):
+            return False
+        for key in relation.unique:
+            values = [v for row in rows if None not in (v := tuple(row[i] for i in key))]
+            if len(set(values)) < len(values):
+                return False
+        if not _refers(relation, rows, database):
+            return False
+    return True
+
+
+def _refers(relation: BaseRelation, rows: frozenset[Row], database: Rows) -> bool:
+    for reference in relation.references:
+        there = {
+            tuple(row[i] for i in reference.target_columns)
+            for row in database.get(reference.target, frozenset())
+        }
+        for row in rows:
+            key = tuple(row[i] for i in reference.columns)
+            if None not in key and key not in there:
+                return False
+    return True

@@ -1,0 +1,206 @@
+"""Examples: two databases that no one can tell apart by the views, and that an update makes different.
+
+An example is held against the definition, on both databases: the constraints hold before and after the update,
+all views have the same contents before it, and the view that it is about differs after it. Nothing of the decision
+takes part in that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from datalog.model import Predicate, Row, Version
+from selfmaint.audit.candidates import Candidate, Relations
+from selfmaint.audit.changes import Change, Kind
+from selfmaint.audit.databases import (
+    CannotEvaluateError,
+    Contents,
+    Evaluation,
+    satisfies,
+    stored_rows,
+    updated,
+)
+from selfmaint.engine.protocol import Facts
+from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.situation import Situation
+
+
+@dataclass(frozen=True)
+class Example:
+    """Why a view's new state is not always determined.
+
+    Attributes:
+        view: the view.
+        first: one database before the update, rows by base relation; relations without rows are left out.
+        second: another one.
+        inserted: the update's inserted rows.
+        deleted: the update's deleted rows.
+        contents: every view's rows before the update, on both databases.
+        after_first: the view's rows after the update of the first database.
+        after_second: the same for the second.
+        present: rows of partial copies.
+    """
+
+    view: str
+    first: Relations
+    second: Relations
+    inserted: Relations
+    deleted: Relations
+    contents: Contents
+    after_first: Counter[Row]
+    after_second: Counter[Row]
+    present: Relations = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The number of rows of the databases and the update."""
+        parts = (self.second, self.inserted, self.deleted)
+        return sum(len(rows) for part in parts for rows in part.values())
+
+    def facts(self, catalog: Catalog) -> Facts[frozenset[Row]]:
+        """What is known in it: the views' contents, the update, and partial copies."""
+        found: dict[Predicate, frozenset[Row]] = {
+            Predicate(name): rows for name, rows in stored_rows(catalog, self.contents).items()
+        }
+        found |= {Predicate(name, Version.INSERTED): rows for name, rows in self.inserted.items()}
+        found |= {Predicate(name, Version.DELETED): rows for name, rows in self.deleted.items()}
+        found |= {Predicate(name, Version.PRESENT): rows for name, rows in self.present.items()}
+        return Facts(found)
+
+    @property
+    def difference(self) -> tuple[Row, ...]:
+        """The rows that the view has after the update of one database and not of the other."""
+        rows = {*self.after_first, *self.after_second}
+        return tuple(
+            sorted((row for row in rows if self.after_first[row] != self.after_second[row]), key=repr)
+        )
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Holds examples against the definition.
+
+    Attributes:
+        evaluation: the views as functions of a database.
+        situation: what changes, and what is known besides the views.
+        change: the kind of change.
+    """
+
+    evaluation: Evaluation
+    situation: Situation
+    change: Change
+
+    def example(self, view: str, first: Relations, second: Relations, candidate: Candidate) -> Example | None:
+        """The example that two databases and an update make, or None if they make none."""
+        catalog = self.evaluation.catalog
+        inserted, deleted = candidate.inserted, candidate.deleted
+        if not self.is_such_a_change(inserted, deleted):
+            return None
+        for database in (first, second):
+            after = updated(database, inserted, deleted)
+            if not satisfies(catalog, database) or not satisfies(catalog, after):
+                return None
+            if self.situation.effective and not _is_effective(database, inserted, deleted):
+                return None
+        if any(_rows(first, name) != _rows(second, name) for name in self.situation.readable):
+            return None
+        if any(not rows <= _rows(second, name) for name, rows in candidate.present.items()):
+            return None
+        try:
+            contents = self.evaluation.contents(first)
+            if contents != self.evaluation.contents(second):
+                return None
+            states = [
+                self.evaluation.contents(updated(database, inserted, deleted))[view]
+                for database in (first, second)
+            ]
+        except CannotEvaluateError:
+            return None
+        if states[0] == states[1]:
+            return None
+        return Example(
+            view=view,
+            first=_filled(first),
+            second=_filled(second),
+            inserted=_filled(inserted),
+            deleted=_filled(deleted),
+            contents=contents,
+            after_first=states[0],
+            after_second=states[1],
+            present=_filled(candidate.present),
+        )
+
+    def is_such_a_change(self, inserted: Relations, deleted: Relations) -> bool:
+        """Whether an update is of the kind in question."""
+        for rows, names in ((inserted, self.situation.inserted), (deleted, self.situation.deleted)):
+            if any(found and name not in names for name, found in rows.items()):
+                return False
+        if any(rows & _rows(deleted, name) for name, rows in inserted.items()):
+            return False
+        if self.change.kind is not Kind.UPDATE:
+            return True
+        name = str(self.change.relation)
+        fixed = [
+            i for i in range(self.evaluation.catalog.relations[name].arity) if i not in self.change.columns
+        ]
+        new, old = (
+            {tuple(row[i] for i in fixed) for row in _rows(part, name)} for part in (inserted, deleted)
+        )
+        return new == old
+
+    def shrunk(self, example: Example, accepts: Callable[[Example], bool]) -> Example:
+        """The example without the rows that it does not need.
+
+        Args:
+            example: an example.
+            accepts: what a smaller one must satisfy besides.
+        """
+        shrinking = True
+        while shrinking:
+            shrinking = False
+            for smaller in _without_one(example):
+                candidate = Candidate(smaller[0], smaller[2], smaller[3])
+                made = self.example(example.view, smaller[0], smaller[1], candidate)
+                if made is not None and accepts(made):
+                    example, shrinking = made, True
+                    break
+        return example
+
+
+Parts = tuple[Relations, Relations, Relations, Relations]
+
+
+def _without_one(example: Example) -> Iterator[Parts]:
+    """The example's parts without one row: of both databases, of the update, or of a database and a deletion."""
+    parts = (example.first, example.second, example.inserted, example.deleted)
+    names = dict.fromkeys(name for part in parts for name in part)
+    for name in names:
+        for row in sorted(_rows(example.second, name) | _rows(example.deleted, name), key=repr):
+            first, second, _, deleted = (_minus(part, name, row) for part in parts)
+            yield first, second, example.inserted, deleted
+        for row in sorted(_rows(example.inserted, name), key=repr):
+            yield parts[0], parts[1], _minus(parts[2], name, row), parts[3]
+        for row in sorted(_rows(example.deleted, name), key=repr):
+            yield parts[0], parts[1], parts[2], _minus(parts[3], name, row)
+            for new in sorted(_rows(example.inserted, name), key=repr):
+                first, second, _, deleted = (_minus(part, name, row) for part in parts)
+                yield first, second, _minus(parts[2], name, new), deleted
+
+
+def _minus(part: Relations, name: str, row: Row) -> Relations:
+    return {n: rows - {row} if n == name else rows for n, rows in part.items()}
+
+
+def _rows(part: Mapping[str, frozenset[Row]], name: str) -> frozenset[Row]:
+    return part.get(name, frozenset())
+
+
+def _filled(part: Relations) -> Relations:
+    return {name: rows for name, rows in part.items() if rows}
+
+
+def _is_effective(database: Relations, inserted: Relations, deleted: Relations) -> bool:
+    was_absent = not any(rows & _rows(database, name) for name, rows in inserted.items())
+    return was_absent and all(rows <= _rows(database, name) for name, rows in deleted.items())

@@ -1,0 +1,120 @@
+"""Values for the variables of an instance: pairwise different, in the order that is wanted, easy to read."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import count, pairwise
+
+from datalog.model import ANY, Atom, ColumnType, Comparison, Constant, TypeName, Value, Variable, variables_of
+from datalog.order import assign
+from selfmaint.audit.instance import Instance
+from selfmaint.warehouse.base_relations import variable_types
+from selfmaint.warehouse.catalog import Catalog
+
+ROOM = (3, 1, 0)
+"""How many values are wanted between two that are ordered, if there are so many."""
+
+_NUMBER = ColumnType(TypeName.BIGINT)
+"""What values of no declared type are where some view compares values: such columns mostly hold numbers."""
+
+_FIRST_DAY = dt.date(2026, 1, 1)
+
+
+def grounded(catalog: Catalog, instance: Instance) -> dict[Variable, Value] | None:
+    """A value for each variable; None if there are none.
+
+    Args:
+        catalog: for types, names of columns, and the constants to keep away from.
+        instance: with every choice made.
+    """
+    types = variable_types(instance.atoms, catalog.relations)
+    ordered = [v for v in variables_of(instance.comparisons) if v not in instance.apart]
+    values: dict[Variable, Value] | None = None
+    for room in ROOM:
+        values = _assigned(ordered, instance.comparisons, types, room)
+        if values is not None:
+            break
+    if values is None:
+        return None
+    taken = {*values.values(), *constants_of(catalog), *_constants_of(instance.atoms)}
+    names = _column_names(catalog, instance)
+    is_compared = any((view.core or view).comparisons for view in catalog.views)
+    for variable in instance.variables:
+        if variable not in values:
+            its = types.get(variable, ANY)
+            family = _NUMBER if its == ANY and is_compared and variable not in instance.apart else its
+            values[variable] = next(v for v in candidates_of(family, names[variable]) if v not in taken)
+            taken.add(values[variable])
+    return values
+
+
+def _assigned(
+    variables: Sequence[Variable],
+    comparisons: Sequence[Comparison],
+    types: Mapping[Variable, ColumnType],
+    room: int,
+) -> dict[Variable, Value] | None:
+    """Values with some others between each two that are ordered, so that there is room for more."""
+    spread: list[Comparison] = []
+    between: dict[Variable, ColumnType] = {}
+    for number, one in enumerate(comparisons):
+        if one.operator != "<" or room == 0:
+            spread.append(one)
+            continue
+        its = next((types[t] for t in (one.left, one.right) if isinstance(t, Variable) and t in types), ANY)
+        chain = [one.left, *(Variable(f"_b{number}_{i}") for i in range(room)), one.right]
+        between.update({t: its for t in chain[1:-1] if isinstance(t, Variable)})
+        spread += [Comparison("<", a, b) for a, b in pairwise(chain)]
+    found = assign([*variables, *between], spread, {}, {**types, **between})
+    return None if found is None else {v: found[v] for v in variables}
+
+
+def constants_of(catalog: Catalog) -> set[Value]:
+    """The constants that the views mention."""
+    found: set[Value] = set()
+    for view in (each.core or each for each in catalog.views):
+        found |= _constants_of(view.body)
+        found |= {t.value for c in view.comparisons for t in (c.left, c.right) if isinstance(t, Constant)}
+    return found
+
+
+def _constants_of(atoms: Sequence[Atom]) -> set[Value]:
+    return {term.value for atom in atoms for term in atom.terms if isinstance(term, Constant)}
+
+
+def _column_names(catalog: Catalog, instance: Instance) -> dict[Variable, str]:
+    """For each variable the name of a column that it stands in."""
+    found: dict[Variable, str] = {}
+    for atom in instance.atoms:
+        for name, term in zip(catalog.relations[atom.predicate.name].columns, atom.terms, strict=True):
+            if isinstance(term, Variable):
+                found.setdefault(term, name)
+    return found
+
+
+def candidates_of(its: ColumnType, name: str) -> Iterator[Value]:
+    """Values of a type, one after another."""
+    for number in count(1):
+        match its.name:
+            case TypeName.STRING | TypeName.ANY:
+                yield f"{name} {number}"
+            case TypeName.BOOLEAN:
+                yield number % 2 == 1  # every choice was made before: not reached
+            case TypeName.DATE:
+                yield _FIRST_DAY + dt.timedelta(days=number - 1)
+            case TypeName.TIMESTAMP:
+                yield dt.datetime(2026, 1, 1) + dt.timedelta(hours=number - 1)
+            case TypeName.FLOAT | TypeName.DOUBLE:
+                yield float(number)
+            case TypeName.DECIMAL:
+                yield _decimal(its, number)
+            case _:
+                yield number
+
+
+def _decimal(its: ColumnType, number: int) -> Decimal:
+    scale = its.scale or 0
+    whole = (its.precision or 10) - scale
+    return Decimal(number) if number < 10**whole else Decimal(number).scaleb(-scale)

@@ -1,0 +1,344 @@
+"""Pairs of databases that may show what a group's stored values do not tell: a lost extremum, a last row.
+
+A few core rows, of which one is lost; the others have different values in the two databases, chosen so that counts,
+sums and extrema may be the same before, or two rows exchange a value, such as their group. Nothing depends on how well
+they are chosen: whether a pair is an example is for the definition to say.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from itertools import combinations, islice
+
+from datalog.model import (
+    ANY,
+    Atom,
+    ColumnType,
+    Constant,
+    Row,
+    Term,
+    TypeName,
+    Value,
+    Variable,
+    apply_atom,
+    apply_comparison,
+    variables_of,
+)
+from datalog.model.expressions import expression_variables
+from datalog.order import assign
+from selfmaint.audit.candidates import Candidate, Relations
+from selfmaint.audit.changes import Change, Kind
+from selfmaint.audit.databases import Evaluation, satisfies, updated
+from selfmaint.audit.grounding import candidates_of, constants_of
+from selfmaint.warehouse.base_relations import variable_types
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.constraints import merged_by_keys
+from selfmaint.warehouse.grouped import Grouped
+from selfmaint.warehouse.situation import Situation
+
+COPIES = 4
+_LOST = 5
+_OTHERS: tuple[tuple[int | None, ...], ...] = (
+    (),
+    (None,),
+    (0,),
+    (1,),
+    (2,),
+    (6,),
+    (7,),
+    (1, 4),
+    (2, 3),
+    (6, 9),
+    (7, 8),
+    (0, 1, 4),
+    (0, 2, 3),
+    (6, 9, 11),
+    (7, 8, 11),
+)
+"""Values of the other rows, where the lost row has 5."""
+
+Copies = list[tuple[Atom, ...]]
+"""The atoms of some core rows."""
+
+Pair = tuple[Relations, Relations, Candidate]
+Found = tuple[Row, Relations]
+"""A row that is to be deleted, and a database that has it."""
+
+
+def group_examples(
+    evaluation: Evaluation, view: View, change: Change, situation: Situation
+) -> Iterator[Pair]:
+    """Pairs of databases with the same views, each with an update of both; small ones first.
+
+    Args:
+        evaluation: the views of the warehouse as functions of a database.
+        view: a view that groups.
+        change: the kind of change.
+        situation: what changes, and what is known besides the views.
+
+    Raises:
+        CannotEvaluateError: some view is known only as text.
+    """
+    assert view.core is not None
+    assert view.grouped is not None
+    operands = [m.aggregate.operand for m in view.grouped.measures]
+    varied = dict.fromkeys(
+        t
+        for operand in operands
+        for v in (() if operand is None else expression_variables([operand]))
+        if isinstance(t := view.grouped.terms.get(v, v), Variable)
+    )
+    for index, atom in enumerate(view.core.body):
+        if atom.predicate.name in situation.deleted:
+            for operand in varied or [None]:
+                for shared in _sharings(evaluation.catalog, view.core, view.grouped, index, operand):
+                    yield from _Made(evaluation, view, change, index, operand, shared).pairs()
+
+
+def _sharings(
+    catalog: Catalog, core: View, grouped: Grouped, anchor: int, operand: Variable | None
+) -> Iterator[frozenset[Variable]]:
+    """What the core rows have in common: all that leaves them different; their group; nothing."""
+    every = frozenset(variables_of(core.body))
+    apart = {operand} if operand is not None else set[Term]()
+    for index, atom in enumerate(core.body):
+        if operand in atom.terms or (operand is None and index == anchor):
+            keys = catalog.relations[atom.predicate.name].keys or (tuple(range(atom.arity)),)
+            apart |= {atom.terms[i] for key in keys for i in key}
+    yield every - apart
+    used = (grouped.terms.get(v, v) for v in expression_variables(grouped.groups))
+    yield frozenset(t for t in used if isinstance(t, Variable))
+    if grouped.groups:
+        yield frozenset()
+
+
+@dataclass
+class _Made:
+    """The databases with some core rows, of which one loses its row of a subgoal.
+
+    Attributes:
+        evaluation: the views.
+        view: the view.
+        change: the kind of change.
+        anchor: the subgoal.
+        operand: the variable whose values differ; None if there is none.
+        shared: the variables that the core rows have in common.
+    """
+
+    evaluation: Evaluation
+    view: View
+    change: Change
+    anchor: int
+    operand: Variable | None
+    shared: frozenset[Variable]
+
+    @property
+    def catalog(self) -> Catalog:
+        """The warehouse."""
+        return self.evaluation.catalog
+
+    def pairs(self) -> Iterator[Pair]:
+        """Those that no view tells apart."""
+        made = list(dict.fromkeys((row, _frozen(rows)) for row, rows in self._databases()))
+        for lost in dict.fromkeys(row for row, _ in made):
+            mine = [dict(rows) for row, rows in made if row == lost]
+            for inserted in self._replacements(lost):
+                yield from self._unlike(
+                    mine, lost, frozenset() if inserted is None else frozenset({inserted})
+                )
+
+    def _unlike(self, databases: Sequence[Relations], lost: Row, new: frozenset[Row]) -> Iterator[Pair]:
+        """The pairs of some databases with the same views, in one of which the view is another after the update."""
+        name = self._core.body[self.anchor].predicate.name
+        inserted, deleted = ({name: new} if new else {}), {name: frozenset({lost})}
+        alike: dict[object, list[tuple[Relations, object]]] = {}
+        for incomplete in databases:
+            database = self._completed(incomplete, inserted)
+            after = updated(database, inserted, deleted)
+            if satisfies(self.catalog, database) and satisfies(self.catalog, after):
+                contents = self.evaluation.contents(database)
+                key = frozenset((n, frozenset(its.items())) for n, its in contents.items())
+                state = self.evaluation.contents(after)[self.view.name]
+                alike.setdefault(key, []).append((database, state))
+        for found in alike.values():
+            for (first, one), (second, other) in combinations(found, 2):
+                if one != other:
+                    yield first, second, Candidate(first, inserted, deleted)
+
+    def _databases(self) -> Iterator[Found]:
+        if self._copies is None:
+            return
+        for others in _OTHERS:
+            made = self._database(self._copies, others)
+            if made is not None:
+                yield made
+        for others in ((_LOST,), (1,)):
+            for exchanged in self._exchanged(self._copies):
+                made = self._database(exchanged, others)
+                if made is not None:
+                    yield made
+
+    def _exchanged(self, copies: Copies) -> Iterator[Copies]:
+        """The first two rows, with the values of a variable exchanged in one subgoal; as they are before that."""
+        yield copies
+        for index, atom in enumerate(self._core.body):
+            one, other = copies[0][index], copies[1][index]
+            for i, _ in enumerate(atom.terms):
+                if one.terms[i] != other.terms[i]:
+                    left, right = (
+                        Atom(a.predicate, (*a.terms[:i], b.terms[i], *a.terms[i + 1 :]))
+                        for a, b in ((one, other), (other, one))
+                    )
+                    first = (*copies[0][:index], left, *copies[0][index + 1 :])
+                    second = (*copies[1][:index], right, *copies[1][index + 1 :])
+                    yield [first, second, *copies[2:]]
+
+    @cached_property
+    def _core(self) -> View:
+        assert self.view.core is not None
+        return self.view.core
+
+    @cached_property
+    def _copies(self) -> Copies | None:
+        """The core's body so many times, some variables in common, keys carried out."""
+        bodies: Copies = []
+        for number in range(COPIES):
+            images: dict[Variable, Term] = {
+                v: Variable(f"{v.name}_{number}")
+                for v in variables_of(self._core.body)
+                if v not in self.shared
+            }
+            bodies.append(tuple(apply_atom(images, atom) for atom in self._core.body))
+        atoms = tuple(dict.fromkeys(atom for body in bodies for atom in body))
+        merged = merged_by_keys(atoms, self.catalog.relations, frozenset(variables_of(atoms)))
+        if merged is None:
+            return None
+        return [tuple(apply_atom(merged, atom) for atom in body) for body in bodies]
+
+    def _database(self, copies: Copies, others: tuple[int | None, ...]) -> Found | None:
+        """The row to be deleted, and a database; None if the values cannot be."""
+        values = dict(self._fixed)
+        assert self._copies is not None
+        for body, number in zip(self._copies, (_LOST, *others), strict=False):
+            for term, its in self._operand_terms(body):
+                wanted = None if number is None else _value(its, number)
+                if wanted is None and number is not None:
+                    return None
+                values[term] = wanted
+        found: dict[str, set[Row]] = {}
+        for body in copies[: 1 + len(others)]:
+            for atom in body:
+                found.setdefault(atom.predicate.name, set()).add(_row(atom, values))
+        rows = {name: frozenset(its) for name, its in found.items()}
+        lost = _row(self._copies[0][self.anchor], values)
+        name = self._core.body[self.anchor].predicate.name
+        return (lost, rows) if lost in rows[name] else None
+
+    def _operand_terms(self, body: tuple[Atom, ...]) -> Iterator[tuple[Variable, ColumnType]]:
+        for atom, original in zip(body, self._core.body, strict=True):
+            for i, term in enumerate(original.terms):
+                moved = atom.terms[i]
+                if term == self.operand and isinstance(moved, Variable):
+                    yield moved, self.catalog.relations[atom.predicate.name].types[i]
+
+    @cached_property
+    def _fixed(self) -> Mapping[Variable, Value]:
+        """Values for all variables, different ones where nothing else is asked."""
+        assert self._copies is not None
+        atoms = [atom for body in self._copies for atom in body]
+        types = variable_types(atoms, self.catalog.relations)
+        taken = constants_of(self.catalog)
+        tests = [
+            apply_comparison(dict(zip(own, body_variables, strict=True)), comparison)
+            for body in self._copies
+            for own, body_variables in [_paired(self._core.body, body)]
+            for comparison in self._core.comparisons
+        ]
+        compared = variables_of(tests)
+        values: dict[Variable, Value] = dict(assign(compared, tests, {}, types) or {}) if tests else {}
+        names: dict[Term, str] = {}
+        for atom in atoms:
+            names |= dict(zip(atom.terms, self.catalog.relations[atom.predicate.name].columns, strict=True))
+        for variable in variables_of(atoms):
+            if variable not in values:
+                options = candidates_of(types.get(variable, ANY), names[variable])
+                values[variable] = next(v for v in options if v not in taken)
+                taken = {*taken, values[variable]}
+        return values
+
+    def _replacements(self, lost: Row) -> Iterator[Row | None]:
+        """What the lost row becomes: nothing, or another row."""
+        if self.change.kind is not Kind.UPDATE:
+            yield None
+            return
+        atom = self._core.body[self.anchor]
+        types = self.catalog.relations[atom.predicate.name].types
+        for i in sorted(self.change.columns):
+            new = [_value(types[i], number) for number in (0, 10, 11)]
+            for value in (v for v in new if v is not None and v != lost[i]):
+                yield (*lost[:i], value, *lost[i + 1 :])
+
+    def _completed(self, database: Relations, inserted: Relations) -> Relations:
+        """The database with the rows that foreign keys ask for, before and after the insertion."""
+        found = {name: set(rows) for name, rows in database.items()}
+        waiting = [
+            (n, row) for n, rows in updated(database, inserted, {}).items() for row in sorted(rows, key=repr)
+        ]
+        while waiting:
+            name, row = waiting.pop()
+            for reference in self.catalog.relations[name].references:
+                key = tuple(row[i] for i in reference.columns)
+                target = self.catalog.relations[reference.target]
+                there = found.setdefault(reference.target, set())
+                if None in key or any(tuple(r[i] for i in reference.target_columns) == key for r in there):
+                    continue
+                more: list[Value] = []
+                for i, (kind, column) in enumerate(zip(target.types, target.columns, strict=True)):
+                    taken = {row[i] for row in there}
+                    options = islice(candidates_of(kind, column), len(taken) + 1)
+                    more.append(next((v for v in options if v not in taken), None))
+                for i, value in zip(reference.target_columns, key, strict=True):
+                    more[i] = value
+                there.add(tuple(more))
+                waiting.append((reference.target, tuple(more)))
+        return {name: frozenset(rows) for name, rows in found.items()}
+
+
+def _frozen(rows: Relations) -> tuple[tuple[str, frozenset[Row]], ...]:
+    return tuple(sorted(rows.items()))
+
+
+def _paired(body: tuple[Atom, ...], moved: tuple[Atom, ...]) -> tuple[tuple[Variable, ...], tuple[Term, ...]]:
+    """The variables of a body, and what stands in their places in another."""
+    found: dict[Variable, Term] = {}
+    for atom, other in zip(body, moved, strict=True):
+        for term, its in zip(atom.terms, other.terms, strict=True):
+            if isinstance(term, Variable):
+                found.setdefault(term, its)
+    return tuple(found), tuple(found.values())
+
+
+def _row(atom: Atom, values: Mapping[Variable, Value]) -> Row:
+    return tuple(t.value if isinstance(t, Constant) else values[t] for t in atom.terms)
+
+
+def _value(its: ColumnType, number: int) -> Value:
+    """A value of a type that stands for a number, in the order of the numbers; None if the type has none."""
+    match its.name:
+        case TypeName.STRING:
+            return f"value {number:02}"
+        case TypeName.DATE:
+            return dt.date(2026, 1, 1) + dt.timedelta(days=number)
+        case TypeName.DECIMAL:
+            found = Decimal(number)
+            return found if its.accepts(found) else None
+        case TypeName.FLOAT | TypeName.DOUBLE:
+            return float(number)
+        case TypeName.BOOLEAN | TypeName.TIMESTAMP:
+            return None
+        case _:
+            return number

@@ -1,0 +1,190 @@
+"""The verdict on a view that groups and one kind of change, from rules and constraints alone.
+
+"Always" is sound, not exact:
+
+1. The core rows that the view gains and loses are determined if the test for its core never has a row: shown as in
+   `search.py`, with what `evidence.py` leaves of the views; knowing more only leaves fewer databases.
+2. Given them, no value may stay open: `lost_values.py`. That no core row can be lost, or that all are known, is shown
+   by the most general databases with a core row: what the views tell of them they tell wherever these map to.
+
+"Depends" rests on an example that is held against the definition, with every view of the warehouse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+
+from datalog.evaluate import Evaluator
+from datalog.model import Atom, Constant, Literal, Predicate, Program, Row, Rule, Version
+from selfmaint.audit.candidates import Candidate, Candidates
+from selfmaint.audit.changes import Change
+from selfmaint.audit.databases import CannotEvaluateError, Evaluation
+from selfmaint.audit.example import Example, Replay
+from selfmaint.audit.group_examples import group_examples
+from selfmaint.audit.lost_values import LostValues
+from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
+from selfmaint.audit.second import second_databases
+from selfmaint.canonical.rules import known_rules
+from selfmaint.decide.procedure import Decision
+from selfmaint.decide.selftest import DependsRules, compact_program
+from selfmaint.decide.verdict import Witness
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.maintain.core_rows import anchored
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+
+TRIED = 6
+"""So many databases in which a core row is not determined are tried for an example."""
+
+WITNESSES = 3
+"""So many rows of the test are tried in each of them."""
+
+NOT_EFFECTIVE = "whether the rows of an update were there before is not known: say that updates are effective"
+NOT_KNOWN = "which rows join with those of the update is not always known"
+TOO_MANY = "there are too many kinds of data to go through"
+
+
+@dataclass
+class GroupSearch:
+    """The search for one view that groups.
+
+    Attributes:
+        view: the view.
+        decision: of the warehouse without aggregates.
+        evaluation: all views as functions of a database.
+        quick: whether examples are not wanted.
+    """
+
+    view: View
+    decision: Decision
+    evaluation: Evaluation
+    quick: bool
+
+    @cached_property
+    def _silent(self) -> Catalog:
+        """The views that are knowledge here, each of which can be evaluated."""
+        catalog = self.decision.catalog
+        return replace(catalog, views=tuple(v for v in catalog.views if v.limitation is None or v.core))
+
+    @cached_property
+    def _core(self) -> View:
+        assert self.view.core is not None
+        return self.view.core
+
+    def outcome(self, change: Change, situation: Situation) -> Outcome:
+        """The verdict on a kind of change, in its situation."""
+        changed = situation.inserted | situation.deleted
+        if not changed & {atom.predicate.name for atom in self._core.body}:
+            return Always()
+        if not situation.effective:
+            return Unclear((NOT_EFFECTIVE,))
+        rules = self.decision.depends(self._silent.view(self.view.name), situation)
+        candidates = Candidates(self.decision, change, situation)
+        fires = any(True for _ in self._firing(rules, candidates, situation))
+        if not fires and not candidates.are_all:
+            return Unclear((TOO_MANY,))
+        reasons = [NOT_KNOWN] if fires else list(self._open(change, situation))
+        if not reasons:
+            return Always(len(rules))
+        try:
+            example = None if self.quick else self._example(rules if fires else (), change, situation)
+        except CannotEvaluateError as error:
+            example = None
+            reasons.append(f"only the text of `{error}` is known, and what it holds cannot be told")
+        return Unclear(tuple(reasons)) if example is None else Depends(example, _hidden(example))
+
+    def _firing(
+        self, rules: tuple[DependsRules, ...], candidates: Candidates, situation: Situation
+    ) -> Iterator[tuple[DependsRules, Candidate, list[Row]]]:
+        """Databases in which a core row that is gained or lost is not determined, with rows of the test."""
+        evaluation, engine = Evaluation(self._silent), MemoryEngine()
+        for one in rules:
+            program = compact_program(self.decision.support(situation), [one])
+            if not program.rules_for(one.goal):
+                continue
+            for candidate in candidates.of(one):
+                facts = candidate.facts(evaluation, situation)
+                rows = engine.evaluate(program, one.goal, facts)
+                if rows:
+                    yield one, candidate, sorted(rows, key=repr)
+
+    def _open(self, change: Change, situation: Situation) -> Iterator[str]:
+        """What may be open although the core rows that are gained and lost are determined."""
+        loses = self._may_lose(change, situation)
+        if loses is False:
+            return
+        if loses is None:
+            yield TOO_MANY
+        known = self._knows_core(change, situation)
+        yield from LostValues(self.evaluation.catalog, self.view, change, is_known=known).open()
+
+    def _may_lose(self, change: Change, situation: Situation) -> bool | None:
+        """Whether the view can lose core rows; None if not all cases could be looked at."""
+        candidates = Candidates(self.decision, change, situation)
+        for index, atom in enumerate(self._core.body):
+            if atom.predicate.name in situation.deleted:
+                body = anchored(self._core, index, Version.DELETED, Version.BEFORE)
+                if next(candidates.holding(body), None) is not None:
+                    return True
+        return False if candidates.are_all else None
+
+    def _knows_core(self, change: Change, situation: Situation) -> bool:
+        """Whether every core row there is, is always among those that the views prove."""
+        evaluation = Evaluation(self._silent)
+        candidates = Candidates(self.decision, change, situation)
+        known = known_rules(self._silent, situation, self.decision.contributions)
+        body: list[Literal] = [Atom(a.predicate.of(Version.BEFORE), a.terms) for a in self._core.body]
+        goal = Predicate("core", Version.STEP)
+        head = Atom(goal, self._core.head.terms)
+        every = Rule(head, (*self._core.body, *self._core.filters))
+        proved = Rule(
+            head,
+            (
+                *(Atom(a.predicate.of(Version.KNOWN), a.terms) for a in self._core.body),
+                *self._core.filters,
+            ),
+        )
+        for candidate in candidates.holding((*body, *self._core.filters)):
+            there = Evaluator(Program((every,)), {Predicate(n): r for n, r in candidate.database.items()})
+            facts = candidate.facts(evaluation, situation)
+            if there.extension(goal) != Evaluator(Program((*known, proved)), facts.relations).extension(goal):
+                return False
+        return candidates.are_all
+
+    def _example(
+        self, rules: tuple[DependsRules, ...], change: Change, situation: Situation
+    ) -> Example | None:
+        """Two databases that all views agree on, and of which the update makes different ones.
+
+        Raises:
+            CannotEvaluateError: some view is known only as text.
+        """
+        self.evaluation.contents({})
+        replay = Replay(self.evaluation, situation, change)
+        candidates = Candidates(self.decision, change, situation)
+        for one, candidate, rows in islice(self._firing(rules, candidates, situation), TRIED):
+            for row in rows[:WITNESSES]:
+                witness = Witness(one.new_facts, dict(zip(one.new_facts.bound, row, strict=True)))
+                for second in second_databases(self.evaluation.catalog, candidate, witness):
+                    found = replay.example(self.view.name, candidate.database, second, candidate)
+                    if found is not None:
+                        return replay.shrunk(found, lambda _: True)
+        for first, second, candidate in group_examples(self.evaluation, self.view, change, situation):
+            found = replay.example(self.view.name, first, second, candidate)
+            if found is not None:
+                return replay.shrunk(found, lambda _: True)
+        return None
+
+
+def _hidden(example: Example) -> tuple[Atom, ...]:
+    """The rows that one of the databases has and the other has not."""
+    pairs = ((example.second, example.first), (example.first, example.second))
+    return tuple(
+        Atom(Predicate(name), tuple(map(Constant, row)))
+        for one, other in pairs
+        for name, rows in one.items()
+        for row in sorted(rows - other.get(name, frozenset()), key=repr)
+    )

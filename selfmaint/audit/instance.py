@@ -1,0 +1,202 @@
+"""Symbolic instances: a database and an update with variables for values, to be made consistent and ground."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    NullTest,
+    Predicate,
+    Rule,
+    Term,
+    Variable,
+    Version,
+    apply_atom,
+    apply_comparison,
+    apply_term,
+    variables_of,
+)
+from selfmaint.audit.unfolding import renamed
+from selfmaint.decide.companions import unused_prefix
+from selfmaint.warehouse.catalog import Catalog, View, certain_variables
+from selfmaint.warehouse.constraints import unifier
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A database before an update, and the update; atoms are over base relations.
+
+    Attributes:
+        before: rows of the database.
+        inserted: inserted rows.
+        deleted: deleted rows.
+        kept: rows that must be there after the update.
+        present: rows of the partial copies.
+        comparisons: what holds for the variables.
+        settled: variables that are not null, or for which that does not matter.
+        apart: variables, of no declared type, whose values are of another family than the constants they meet.
+        number: how many new variables were made.
+    """
+
+    before: tuple[Atom, ...] = ()
+    inserted: tuple[Atom, ...] = ()
+    deleted: tuple[Atom, ...] = ()
+    kept: tuple[Atom, ...] = ()
+    present: tuple[Atom, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    settled: frozenset[Variable] = field(default_factory=frozenset)
+    apart: frozenset[Variable] = field(default_factory=frozenset)
+    number: int = 0
+
+    @property
+    def after(self) -> tuple[Atom, ...]:
+        """The rows after the update."""
+        return tuple(dict.fromkeys((*(a for a in self.before if a not in self.deleted), *self.inserted)))
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """Every row."""
+        return tuple(dict.fromkeys((*self.before, *self.inserted, *self.deleted, *self.present)))
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables, in order of appearance."""
+        return variables_of([*self.atoms, *self.comparisons])
+
+    def added(
+        self,
+        *,
+        before: Iterable[Atom] = (),
+        inserted: Iterable[Atom] = (),
+        deleted: Iterable[Atom] = (),
+        kept: Iterable[Atom] = (),
+    ) -> Instance:
+        """With more rows."""
+        return replace(
+            self,
+            before=_distinct((*self.before, *before)),
+            inserted=_distinct((*self.inserted, *inserted)),
+            deleted=_distinct((*self.deleted, *deleted)),
+            kept=_distinct((*self.kept, *kept)),
+        )
+
+    def under(self, substitution: Mapping[Variable, Term]) -> Instance | None:
+        """With some variables replaced; None if one that is not null becomes null."""
+        settled = {apply_term(substitution, variable) for variable in self.settled}
+        if Constant(None) in settled:
+            return None
+
+        def moved(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+            return _distinct(apply_atom(substitution, atom) for atom in atoms)
+
+        return replace(
+            self,
+            before=moved(self.before),
+            inserted=moved(self.inserted),
+            deleted=moved(self.deleted),
+            kept=moved(self.kept),
+            present=moved(self.present),
+            comparisons=tuple(apply_comparison(substitution, one) for one in self.comparisons),
+            settled=_variables(settled),
+            apart=_variables(apply_term(substitution, variable) for variable in self.apart),
+        )
+
+
+def _variables(terms: Iterable[Term]) -> frozenset[Variable]:
+    return frozenset(term for term in terms if isinstance(term, Variable))
+
+
+def _distinct(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
+    return tuple(dict.fromkeys(atoms))
+
+
+def frozen(catalog: Catalog, body: Sequence[Literal], *, effective: bool) -> Instance | None:
+    """The least instance in which an unfolded body has a row: view rows stand for their whole bodies.
+
+    Args:
+        catalog: the warehouse's schema.
+        body: an unfolded body.
+        effective: whether deleted rows were there.
+
+    Returns:
+        The instance, not yet consistent; None if the body contradicts itself.
+    """
+    parts: dict[Version, list[Atom]] = {v: [] for v in Version}
+    kept: list[Atom] = []
+    tests: list[Literal] = []
+    equal: list[tuple[Atom, Atom]] = []
+    for number, literal in enumerate(body):
+        match literal:
+            case Atom(predicate=Predicate(version=Version.STORED)):
+                row = renamed(_stored(catalog.view(literal.predicate.name)), f"_f{number}")
+                equal.append((row.head, literal))
+                parts[Version.BEFORE] += [li for li in row.body if isinstance(li, Atom)]
+                tests += [li for li in row.body if not isinstance(li, Atom)]
+            case Atom():
+                parts[literal.predicate.version].append(_base(literal))
+            case Negation(body=(Atom(predicate=Predicate(version=Version.DELETED)) as gone,)):
+                kept.append(_base(gone))
+            case Negation():
+                pass  # asked of the ground instance
+            case _:
+                tests.append(literal)
+    before = [*parts[Version.BEFORE], *parts[Version.PRESENT]]
+    before += parts[Version.DELETED] if effective else []
+    made = Instance(
+        before=_distinct(before),
+        inserted=_distinct(parts[Version.INSERTED]),
+        deleted=_distinct(parts[Version.DELETED]),
+        kept=_distinct(kept),
+        present=_distinct(parts[Version.PRESENT]),
+    )
+    return _tested(made, equal, tests)
+
+
+def _stored(view: View) -> Rule:
+    """A stored row with the body that it stands for: of a group, one row of the core."""
+    if view.core is None or view.grouped is None:
+        return Rule(view.head, (*view.body, *view.filters))
+    head = view.grouped.stored(view.predicate, unused_prefix("A", view.core.body))
+    return Rule(head, (*view.core.body, *view.core.filters))
+
+
+def _tested(made: Instance, equal: Sequence[tuple[Atom, Atom]], tests: Sequence[Literal]) -> Instance | None:
+    """With equalities and null tests carried out, and the comparisons noted."""
+    left: list[Term] = [t for one, _ in equal for t in one.terms]
+    right: list[Term] = [t for _, other in equal for t in other.terms]
+    for test in tests:
+        match test:
+            case Comparison(operator="="):
+                left.append(test.left)
+                right.append(test.right)
+            case NullTest(negated=False):
+                left.append(test.term)
+                right.append(Constant(None))
+            case _:
+                pass
+    pair = Predicate("equal")
+    substitution = unifier(Atom(pair, tuple(left)), Atom(pair, tuple(right)))
+    if substitution is None:
+        return None
+    compared = [test for test in tests if isinstance(test, Comparison)]
+    not_null = {t for test in compared for t in (test.left, test.right)}
+    not_null |= {test.term for test in tests if isinstance(test, NullTest) and test.negated}
+    if Constant(None) in not_null:
+        return None
+    ordered = tuple(test for test in compared if test.operator != "=")
+    return replace(made, comparisons=ordered, settled=_variables(not_null)).under(substitution)
+
+
+def _base(atom: Atom) -> Atom:
+    return Atom(Predicate(atom.predicate.name), atom.terms)
+
+
+def not_null_here(catalog: Catalog, instance: Instance) -> frozenset[Variable]:
+    """The variables that are not null: those settled, and those in a column that never is."""
+    return instance.settled | certain_variables(instance.atoms, catalog.relations)

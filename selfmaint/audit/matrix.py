@@ -1,0 +1,158 @@
+"""The audit of a warehouse: for each view, each base relation that it reads, and each kind of change, a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of, updatable
+from selfmaint.audit.needs import Need, needs
+from selfmaint.audit.outcome import Always, Outcome, Unclear, word
+from selfmaint.audit.search import Search
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+
+
+@dataclass(frozen=True)
+class Line:
+    """One view under changes of one base relation, or of all.
+
+    Attributes:
+        relation: the relation that changes; None for a mix on all.
+        outcomes: the verdict for each kind of change: any mix alone where all relations change.
+        needs: the smallest sets of relations that, if readable, make "always" of any mix; empty if none is needed or
+            none was looked for.
+        quiet: columns whose updates alone are always followed, where an update of any columns is not.
+        updated: the columns that `outcomes[Kind.UPDATE]` is about.
+    """
+
+    relation: str | None
+    outcomes: Mapping[Kind, Outcome]
+    needs: tuple[Need, ...] = ()
+    quiet: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+
+    @property
+    def any(self) -> Outcome:
+        """The verdict for any mix."""
+        return self.outcomes[Kind.ANY]
+
+
+@dataclass(frozen=True)
+class ViewAudit:
+    """The verdicts on one view.
+
+    Attributes:
+        view: the view.
+        lines: one for each base relation that it reads.
+        anything: the line of a mix on all relations.
+    """
+
+    view: View
+    lines: tuple[Line, ...]
+    anything: Line
+
+    @property
+    def every_line(self) -> tuple[Line, ...]:
+        """The lines, that of all relations last."""
+        return (*self.lines, self.anything)
+
+    def cells(self) -> Iterator[tuple[Line, Kind, Outcome]]:
+        """Every verdict on the view."""
+        for line in self.every_line:
+            for kind, outcome in line.outcomes.items():
+                yield line, kind, outcome
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What is known of a warehouse at definition time.
+
+    Attributes:
+        catalog: the views and base relations.
+        known: what is known besides the views.
+        views: the verdicts on each view.
+    """
+
+    catalog: Catalog
+    known: Situation
+    views: tuple[ViewAudit, ...]
+
+    def words(self) -> dict[tuple[str, str, str], str]:
+        """Each verdict in a word, by view, changing relation (`*` for all) and kind of change."""
+        return {
+            (audit.view.name, line.relation or "*", kind.value): word(outcome)
+            for audit in self.views
+            for line, kind, outcome in audit.cells()
+        }
+
+
+def audited(
+    search: Search,
+    *,
+    costs: Mapping[str, float] | None = None,
+    columns: Mapping[str, frozenset[int]] | None = None,
+    views: Iterable[View] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Audit:
+    """The audit of a warehouse.
+
+    Args:
+        search: finds the verdicts.
+        costs: of looking up one key of a relation.
+        columns: for some relations the columns that updates change; all but the key's if not given.
+        views: the views to audit; all by default.
+        progress: told what is being done.
+    """
+    found = []
+    for view in search.catalog.views if views is None else views:
+        progress(f"auditing {view.name}")
+        lines = tuple(
+            _line(search, view, relation, costs or {}, columns or {}) for relation in relations_of(view)
+        )
+        outcome = search.outcome(view, ANYTHING)
+        anything = Line(None, {Kind.ANY: outcome}, _needs(search, view, ANYTHING, outcome, costs or {}))
+        found.append(ViewAudit(view, lines, anything))
+    return Audit(search.catalog, search.known, tuple(found))
+
+
+def _line(
+    search: Search,
+    view: View,
+    relation: str,
+    costs: Mapping[str, float],
+    columns: Mapping[str, frozenset[int]],
+) -> Line:
+    catalog = search.catalog
+    chosen = columns.get(relation, updatable(catalog, relation))
+    changes = [
+        Change(change.kind, relation, chosen) if change.kind is Kind.UPDATE else change
+        for change in changes_of(catalog, relation)
+    ]
+    outcomes = {change.kind: search.outcome(view, change) for change in changes}
+    names = catalog.relations[relation].columns
+    quiet = []
+    if not isinstance(outcomes[Kind.UPDATE], Always | Unclear) and len(chosen) > 1:
+        quiet = [
+            i
+            for i in sorted(chosen)
+            if isinstance(search.hasty.outcome(view, Change(Kind.UPDATE, relation, frozenset([i]))), Always)
+        ]
+        together = Change(Kind.UPDATE, relation, frozenset(quiet))
+        if quiet and not isinstance(search.hasty.outcome(view, together), Always):
+            quiet = []
+    return Line(
+        relation,
+        outcomes,
+        _needs(search, view, changes[-1], outcomes[Kind.ANY], costs),
+        tuple(names[i] for i in quiet),
+        tuple(names[i] for i in sorted(chosen)),
+    )
+
+
+def _needs(
+    search: Search, view: View, change: Change, outcome: Outcome, costs: Mapping[str, float]
+) -> tuple[Need, ...]:
+    if isinstance(outcome, Always) or (view.limitation is not None and view.core is None):
+        return ()
+    return needs(search, view, change, costs)

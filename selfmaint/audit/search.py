@@ -1,0 +1,272 @@
+"""The verdict on one view and one kind of change, from rules and constraints alone.
+
+"Always" is exact, and never wrong where it is said:
+
+1. A view is self-maintainable iff no rule of its test has a row (Huyn 1997; `decide/selftest.py`).
+2. If a rule has a row in some warehouse, it has one in a candidate of `candidates.py`: the rule's body, unfolded to
+   rows of views and of the update, frozen, and chased with the constraints. That instance maps into any
+   warehouse in which the rule has a row, so it proves no fact that the warehouse does not prove; what a rule negates
+   are conjunctions of such facts (`evidence.py` leaves out what is not like that).
+3. So if all candidates were made and none gives a rule a row, no warehouse does. Where not all could be made the
+   verdict is `Unclear`.
+
+4. Views of which only the text is known are left out: knowing more only leaves fewer databases.
+
+"Depends" rests on an example that is held against the definition (`example.py`), and on the decision's own "no".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+
+from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Program, Row, Variable, Version
+from selfmaint.audit.candidates import Candidate, Candidates
+from selfmaint.audit.changes import ANYTHING, Change, Kind
+from selfmaint.audit.databases import CannotEvaluateError, Evaluation
+from selfmaint.audit.evidence import without_aggregates
+from selfmaint.audit.example import Example, Replay
+from selfmaint.audit.group_search import GroupSearch
+from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
+from selfmaint.audit.second import second_databases
+from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.selftest import DependsRules, compact_program
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.engine.protocol import Facts
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+
+FIRING_LIMIT = 12
+"""For one rule, after so many candidates with a row but no example the search goes on to the next rule."""
+
+MORE = 5
+"""Once there is an example, so many candidates of each other rule are looked at for a smaller one."""
+
+
+@dataclass
+class Search:
+    """Verdicts at definition time for one warehouse.
+
+    Attributes:
+        catalog: the views and constraints.
+        known: what is known besides the views: partial copies, readable relations, effective updates.
+        quick: any example will do: for asking whether a verdict is "always".
+    """
+
+    catalog: Catalog
+    known: Situation
+    quick: bool = False
+    _decision: Decision | None = None
+    _found: dict[tuple[str, Change], Outcome] = field(default_factory=dict)
+    _grouped: dict[str, GroupSearch] = field(default_factory=dict)
+
+    @cached_property
+    def decision(self) -> Decision:
+        """The symbolic side of deciding."""
+        return self._decision or Decision(without_aggregates(self.catalog))
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The views as functions of a database."""
+        return Evaluation(self.catalog)
+
+    def readable(self, relations: Iterable[str]) -> Search:
+        """The same warehouse with some base relations readable; any examples will do."""
+        known = Situation(
+            present=self.known.present,
+            absent=self.known.absent,
+            readable=frozenset(relations),
+            effective=self.known.effective,
+        )
+        return Search(self.catalog, known, True, self.decision)
+
+    @cached_property
+    def hasty(self) -> Search:
+        """The same search with any examples."""
+        return Search(self.catalog, self.known, True, self.decision)
+
+    def outcome(self, view: View, change: Change) -> Outcome:
+        """The verdict on a view and a kind of change; each is searched for once."""
+        key = (view.name, change)
+        if key not in self._found:
+            self._found[key] = self._inherited(view, change) or self._searched(view, change)
+        return self._found[key]
+
+    def _inherited(self, view: View, change: Change) -> Outcome | None:
+        """What follows from the verdict on a wider kind of change: always; or its example, if it is of this kind."""
+        if (view.limitation is not None and view.core is None) or change == ANYTHING:
+            return None
+        wider = ANYTHING if change.kind is Kind.ANY else Change(Kind.ANY, change.relation)
+        match self.outcome(view, wider):
+            case Always():
+                return Always()
+            case Depends(example=example, unknown=unknown) if view.core is None:
+                cell = self._cell(view, change)
+                replay = Replay(self.evaluation, cell.situation, change)
+                if replay.is_such_a_change(example.inserted, example.deleted):
+                    return Depends(example, unknown, is_never=cell.is_never)
+        return None
+
+    def _searched(self, view: View, change: Change) -> Outcome:
+        if view.core is not None:
+            return self._groups(view).outcome(change, change.situation(self.catalog, self.known))
+        if view.limitation is not None:
+            return Unclear((str(view.limitation),))
+        if any(isinstance(v.definition, OpaqueView) for v in self.catalog.views):
+            return self._among_texts(view, change)
+        cell = self._cell(view, change)
+        return cell.outcome() if cell.rules else Always()
+
+    @cached_property
+    def _plain(self) -> Search:
+        """The same warehouse without the views of which it cannot be told what they hold."""
+        views = tuple(view for view in self.catalog.views if view.limitation is None or view.core)
+        return Search(replace(self.catalog, views=views), self.known, self.quick)
+
+    def _among_texts(self, view: View, change: Change) -> Outcome:
+        """The verdict without views of which only the text is known, where knowing them cannot change it (4)."""
+        found = self._plain.outcome(view, change)
+        if not isinstance(found, Depends):
+            return found
+        texts = (v.name for v in self.catalog.views if isinstance(v.definition, OpaqueView))
+        return Unclear(
+            tuple(f"only the text of `{name}` is known, and what it holds cannot be told" for name in texts)
+        )
+
+    def _groups(self, view: View) -> GroupSearch:
+        if view.name not in self._grouped:
+            self._grouped[view.name] = GroupSearch(view, self.decision, self.evaluation, self.quick)
+        return self._grouped[view.name]
+
+    def _cell(self, view: View, change: Change) -> _Cell:
+        situation = change.situation(self.catalog, self.known)
+        return _Cell(self, view, change, situation, self.decision.depends(view, situation))
+
+
+@dataclass
+class _Cell:
+    """The search for one view and one kind of change."""
+
+    search: Search
+    view: View
+    change: Change
+    situation: Situation
+    rules: tuple[DependsRules, ...]
+    reasons: dict[str, None] = field(default_factory=dict)
+
+    def outcome(self) -> Outcome:
+        """The verdict."""
+        best: Depends | None = None
+        candidates = Candidates(self.search.decision, self.change, self.situation)
+        for rules in sorted(self.rules, key=lambda r: r.new_facts.facts.bit_count()):
+            try:
+                found = self._depends(rules, candidates, None if best is None else MORE)
+            except CannotEvaluateError as error:
+                return Unclear((f"only the text of `{error}` is known, and what it holds cannot be told",))
+            if found is not None and (best is None or found.example.size < best.example.size):
+                best = found
+            if best is not None and self.search.quick:
+                break
+        if best is not None:
+            return Depends(best.example, best.unknown, is_never=self.is_never)
+        if self.reasons:
+            return Unclear(tuple(self.reasons))
+        if not candidates.are_all:
+            return Unclear(("there are too many kinds of data to go through",))
+        return Always(len(self.rules))
+
+    def _depends(self, rules: DependsRules, candidates: Candidates, limit: int | None) -> Depends | None:
+        """An example for the rules of one J, from its first few candidates with a row."""
+        program = compact_program(self.search.decision.support(self.situation), [rules])
+        if not program.rules_for(rules.goal):
+            return None
+        made = islice(candidates.of(rules), limit)
+        firing = ((c, facts) for c in made if (facts := self._fires(c, program, rules)) is not None)
+        for candidate, facts in islice(firing, FIRING_LIMIT):
+            verdict = self._decided(facts)
+            if isinstance(verdict, SelfMaintainable):
+                continue
+            for witness in verdict.witnesses:
+                example = self._example(candidate, witness, type(verdict))
+                if example is not None:
+                    return Depends(example, witness.unknown)
+            self.reasons.update(dict.fromkeys(_reasons(verdict)))
+        return None
+
+    def _decided(self, facts: Facts[frozenset[Row]]) -> Verdict:
+        search = self.search
+        found = check(search.decision, MemoryEngine(), facts, self.situation, [self.view])
+        return found[self.view.name]
+
+    def _fires(
+        self, candidate: Candidate, program: Program, rules: DependsRules
+    ) -> Facts[frozenset[Row]] | None:
+        """What is known in a candidate, if the rules have a row there."""
+        facts = candidate.facts(self.search.evaluation, self.situation)
+        return facts if MemoryEngine().nonempty(program, [rules.goal], facts) else None
+
+    def _example(self, candidate: Candidate, witness: Witness, verdict: type[Verdict]) -> Example | None:
+        replay = Replay(self.search.evaluation, self.situation, self.change)
+        for second in second_databases(self.search.catalog, candidate, witness):
+            found = replay.example(self.view.name, candidate.database, second, candidate)
+            if found is not None:
+                return self._shrunk(replay, found, verdict) if self._may_shrink else found
+        return None
+
+    @property
+    def _may_shrink(self) -> bool:
+        """Whether a smaller example is wanted, and nothing is known that it would have to be told of."""
+        known = self.situation
+        return not (self.search.quick or known.present or known.absent or known.readable)
+
+    def _shrunk(self, replay: Replay, example: Example, verdict: type[Verdict]) -> Example:
+        """A smaller example on which the decision says the same."""
+
+        def same(smaller: Example) -> bool:
+            given = {Predicate(n, Version.INSERTED): none for n in self.situation.inserted}
+            given |= {Predicate(n, Version.DELETED): none for n in self.situation.deleted}
+            return isinstance(
+                self._decided(Facts({**given, **smaller.facts(self.search.catalog).relations})), verdict
+            )
+
+        none: frozenset[Row] = frozenset()
+        return replay.shrunk(example, same)
+
+    @cached_property
+    def is_never(self) -> bool:
+        """Whether some rule has a row for every inserted row: what it negates can never hold of one."""
+        if self.change.relation is None:
+            return False
+        return any(
+            any(self._is_unconditional(positive, rules.negative) for positive in rules.positive)
+            and not self.search.decision.doubts(self.view, self.situation, [rules.new_facts])
+            for rules in self.rules
+        )
+
+    def _is_unconditional(self, positive: tuple[Literal, ...], negative: tuple[Literal, ...]) -> bool:
+        if not _is_any_row(positive):
+            return False
+        candidates = Candidates(self.search.decision, self.change, self.situation)
+        for literal in negative:
+            if not isinstance(literal, Negation) or any(isinstance(li, Negation) for li in literal.body):
+                return False
+            if next(candidates.holding((*positive, *literal.body)), None) is not None:
+                return False
+        return candidates.are_all
+
+
+def _reasons(verdict: NotSelfMaintainable | Undecided) -> tuple[str, ...]:
+    if isinstance(verdict, Undecided):
+        return verdict.reasons
+    return ("the decision says no, but two databases that show it were not found",)
+
+
+def _is_any_row(positive: tuple[object, ...]) -> bool:
+    match positive:
+        case (Atom(terms=terms),):
+            return len(set(terms)) == len(terms) and all(isinstance(t, Variable) for t in terms)
+        case _:
+            return False

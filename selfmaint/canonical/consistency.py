@@ -1,0 +1,288 @@
+"""Checks that what is given can be: each is a rule whose rows are the culprits.
+
+The cheap ones are anchored on the update or look at one view alone. The full check also asks whether the views
+explain each other: every view, evaluated on the canonical database, must give no row that it does not store. It
+takes the canonical database whole, from every contribution and partial copy: what a copy among the views makes
+redundant for a decision is just what may contradict the copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    NullTest,
+    Predicate,
+    Program,
+    Rule,
+    Term,
+    Variable,
+    Version,
+    apply_comparison,
+)
+from datalog.rewrite import drop_empty, simplify
+from selfmaint.canonical.consistency_check import Check
+from selfmaint.canonical.constraint_checks import constraint_checks
+from selfmaint.canonical.references import row_atom
+from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
+from selfmaint.errors import Code
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, Outside, View
+from selfmaint.warehouse.situation import Situation
+
+
+def checks(
+    catalog: Catalog, situation: Situation, kept: tuple[Contribution, ...], *, full: bool = False
+) -> tuple[Check, ...]:
+    """The checks for a situation; `full` adds those that cost as much as recomputing the views."""
+    found: list[Check] = []
+    for view in catalog.views:
+        if view.always_empty:
+            found.append(_filled(view))
+            continue
+        if view.limitation is None:
+            found.extend(_view_checks(view, catalog))
+        if view.limitation is None and situation.effective:
+            found.extend(_missing_rows(view, catalog, situation))
+    for relation in catalog.relations.values():
+        found.extend(_update_checks(relation, situation))
+    found.extend(constraint_checks(catalog, situation, wholly_known(catalog, situation, kept), full=full))
+    if full:
+        found.extend(_explained(view) for view in catalog.views if _of_subgoals_alone(view))
+        found.extend(_readable(r) for n, r in catalog.relations.items() if n in situation.readable)
+    return tuple(
+        Check(c.code, c.subject, c.message, c.hint, c.columns, _numbered(c.rules, i))
+        for i, c in enumerate(found)
+    )
+
+
+def check_program(
+    catalog: Catalog,
+    situation: Situation,
+    kept: tuple[Contribution, ...],
+    wanted: tuple[Check, ...],
+    *,
+    full: bool = False,
+) -> Program:
+    """The rules of some checks with those of the canonical database, simplified.
+
+    Args:
+        catalog: the warehouse's schema.
+        situation: what is known besides the views.
+        kept: the views' contributions: for the full check all of them.
+        wanted: the checks.
+        full: whether the canonical database is taken with what a copy or a readable relation makes redundant.
+    """
+    known = known_rules(catalog, situation, kept, redundant=full)
+    contributed = [Rule(_contributed(c.rule.head), c.rule.body) for c in kept]
+    for relation in catalog.relations.values():
+        contributed.extend(given_rules(relation, situation, Version.POSSIBLE))
+    defined = {rule.head.predicate for rule in known}
+    empty = [p for name in catalog.relations if (p := Predicate(name, Version.KNOWN)) not in defined]
+    rules = [rule for check in wanted for rule in check.rules]
+    program = drop_empty(Program((*rules, *known, *contributed)), empty)
+    return simplify(program, [check.goal for check in wanted])
+
+
+def _numbered(rules: tuple[Rule, ...], number: int) -> tuple[Rule, ...]:
+    return tuple(
+        Rule(Atom(Predicate(r.head.predicate.name, Version.PROBLEM, (number,)), r.head.terms), r.body)
+        for r in rules
+    )
+
+
+def _contributed(head: Atom) -> Atom:
+    """What views and partial copies tell of a relation, apart from a readable relation's own rows."""
+    return Atom(head.predicate.of(Version.POSSIBLE), head.terms)
+
+
+def _view_checks(view: View, catalog: Catalog) -> Iterator[Check]:
+    row = tuple(Variable(f"X{i}") for i in range(view.head.arity))
+    stored = Atom(view.predicate, row)
+    goal = Atom(view.predicate.of(Version.PROBLEM), row)
+    wrong = tuple(Rule(goal, (stored, *tests)) for tests in _mismatches(view, row))
+    if wrong:
+        yield Check(
+            Code.HEAD_MISMATCH,
+            view.name,
+            f"the view `{view.name}` stores rows that its rule can never produce",
+            "check that the contents belong to this view, and its columns' order",
+            view.columns,
+            wrong,
+        )
+    positions = sorted(catalog.not_null(view))
+    if positions:
+        some_null = Negation(tuple(NullTest(row[i]) for i in positions))  # one test: the view is read once
+        yield Check(
+            Code.NULL_IN_JOIN,
+            view.name,
+            f"the view `{view.name}` stores null in a column that its rule joins on, or whose base column is not null",
+            "a join never matches null: recompute the view, or correct its rule or the declaration",
+            view.columns,
+            (Rule(goal, (stored, some_null)),),
+        )
+
+
+def _filled(view: View) -> Check:
+    """Any row of a view that is always empty."""
+    row = tuple(Variable(f"X{i}") for i in range(view.head.arity))
+    return Check(
+        Code.HEAD_MISMATCH,
+        view.name,
+        f"the view {view.always_empty}, and yet it stores some",
+        "check that the contents belong to this view, and correct its rule if it does not say what was meant",
+        view.columns,
+        (Rule(Atom(view.predicate.of(Version.PROBLEM), row), (Atom(view.predicate, row),)),),
+    )
+
+
+def _mismatches(view: View, row: tuple[Variable, ...]) -> Iterator[tuple[Literal, ...]]:
+    """For each constant and each repeated variable of the head, what a row that does not fit it satisfies."""
+    first: dict[Term, int] = {}
+    for i, term in enumerate(view.head.terms):
+        if isinstance(term, Constant):
+            if term.value is None:
+                yield (NullTest(row[i]),)
+            else:
+                yield (Negation((Comparison("=", row[i], term),)),)
+        elif term in first:
+            earlier = row[first[term]]
+            both_null = Negation((NullTest(earlier, negated=False), NullTest(row[i], negated=False)))
+            yield Negation((Comparison("=", earlier, row[i]),)), both_null
+        else:
+            first[term] = i
+    place: dict[Variable, Term] = {t: row[i] for t, i in first.items() if isinstance(t, Variable)}
+    for comparison in view.comparisons:
+        yield (Negation((apply_comparison(place, comparison),)),)
+
+
+def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Check]:
+    name = relation.name
+    goal = row_atom(relation, Version.PROBLEM)
+
+    def check(code: Code, message: str, hint: str, *versions: Version) -> Check:
+        body = tuple(row_atom(relation, version) for version in versions)
+        return Check(code, name, message, hint, relation.columns, (Rule(goal, body),))
+
+    yield from _null_checks(relation, situation)
+    if name in situation.inserted & situation.deleted:
+        yield check(
+            Code.BOTH_CHANGED,
+            f"the same rows are inserted into and deleted from `{name}`",
+            "leave out both: the net effect of the two is nothing",
+            Version.INSERTED,
+            Version.DELETED,
+        )
+    if situation.effective and name in situation.inserted:
+        yield check(
+            Code.CONTRADICTS,
+            f"rows inserted into `{name}` were there before: the views or partial copies prove it",
+            "the update is not effective: drop the claim, or take these rows out",
+            Version.INSERTED,
+            Version.KNOWN,
+        )
+    if situation.effective and name in situation.deleted & situation.absent:
+        yield check(
+            Code.CONTRADICTS,
+            f"rows deleted from `{name}` are known not to have been there",
+            "the update is not effective: drop the claim, or take these rows out",
+            Version.DELETED,
+            Version.ABSENT,
+        )
+    if name in situation.absent:
+        yield check(
+            Code.NOT_EXPLAINED,
+            f"rows known to be absent from `{name}` are proved present by the views or partial copies",
+            "one of the two is out of date",
+            Version.ABSENT,
+            Version.KNOWN,
+        )
+    if situation.effective and name in situation.deleted & situation.readable:
+        body = (row_atom(relation, Version.DELETED), Negation((row_atom(relation, Version.BEFORE),)))
+        yield Check(
+            Code.CONTRADICTS,
+            name,
+            f"rows deleted from `{name}` were not there before",
+            "the update is not effective: drop the claim, or take these rows out",
+            relation.columns,
+            (Rule(goal, body),),
+        )
+
+
+def _null_checks(relation: BaseRelation, situation: Situation) -> Iterator[Check]:
+    given = {
+        Version.INSERTED: situation.inserted,
+        Version.DELETED: situation.deleted,
+        Version.PRESENT: situation.present,
+        Version.BEFORE: situation.readable,
+    }
+    goal = row_atom(relation, Version.PROBLEM)
+    for version, names in given.items():
+        if relation.name in names and len(relation.nullable) < relation.arity:
+            rows = row_atom(relation, version)
+            columns = [i for i in range(relation.arity) if i not in relation.nullable]
+            yield Check(
+                Code.COLUMNS_DIFFER,
+                relation.name,
+                f"`{relation.name}` ({version.value} rows) has null in a column declared not null",
+                "correct the rows, or the declaration",
+                relation.columns,
+                tuple(Rule(goal, (rows, NullTest(rows.terms[i], negated=False))) for i in columns),
+            )
+
+
+def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterator[Check]:
+    """A view, such as a copy, proves a deleted row absent if it lacks what that row and known facts would give."""
+    for number, atom in enumerate(view.body):
+        name = atom.predicate.name
+        if name not in situation.deleted:
+            continue
+        others = (
+            Atom(a.predicate.of(Version.KNOWN), a.terms) for i, a in enumerate(view.body) if i != number
+        )
+        gone = Atom(atom.predicate.of(Version.DELETED), atom.terms)
+        goal = Atom(atom.predicate.of(Version.PROBLEM), atom.terms)
+        yield Check(
+            Code.CONTRADICTS,
+            name,
+            f"rows deleted from `{name}` were not there before: `{view.name}` lacks what they would give",
+            "the update is not effective, or was applied already: drop the claim, or take these rows out",
+            catalog.relations[name].columns,
+            (Rule(goal, (gone, *others, *view.filters, Negation((view.head,)))),),
+        )
+
+
+def _of_subgoals_alone(view: View) -> bool:
+    """Whether the view's rows are those of its subgoals and guards: then more facts never take a row away."""
+    if view.always_empty:
+        return False
+    return view.limitation is None or view.limitation.kind is Outside.PROJECTION
+
+
+def _explained(view: View) -> Check:
+    body = tuple(Atom(a.predicate.of(Version.KNOWN), a.terms) for a in view.body)
+    head = Atom(view.predicate.of(Version.PROBLEM), view.head.terms)
+    return Check(
+        Code.NOT_EXPLAINED,
+        view.name,
+        f"the other views or partial copies prove rows of `{view.name}` that it lacks: no database explains them",
+        "a view is stale or damaged: recompute the views that disagree from one state of the sources",
+        view.columns,
+        (Rule(head, (*body, *view.filters, Negation((view.head,)))),),
+    )
+
+
+def _readable(relation: BaseRelation) -> Check:
+    body = (row_atom(relation, Version.POSSIBLE), Negation((row_atom(relation, Version.BEFORE),)))
+    return Check(
+        Code.NOT_EXPLAINED,
+        relation.name,
+        f"the views or partial copies prove rows of `{relation.name}` that its before-image does not have",
+        "the views and the relation are from different states",
+        relation.columns,
+        (Rule(row_atom(relation, Version.PROBLEM), body),),
+    )

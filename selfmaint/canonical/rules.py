@@ -1,0 +1,171 @@
+"""The rules of the canonical database (Huyn 1997, Definition 3.1) and of its after-image.
+
+Conditions of soundness:
+
+1. Every body variable of a view is in its head, so a view row grounds every subgoal; of a view outside the
+   exact class only the subgoals without a projected variable contribute.
+2. A contribution may be dropped when it is contained, as a query over the base relations, in another one:
+   the views are what their rules say, so the containment holds for their contents too.
+3. A partial copy's `present` rows and, for an effective update, the `deleted` rows were in the database.
+4. A readable relation's before-image is the whole relation: nothing else can add to it.
+5. A view that groups proves the subgoals all of whose variables are group columns: a stored group has a row.
+6. A foreign key proves rows of the relation that it references (`references.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from datalog.containment import contained_in
+from datalog.model import Atom, Constant, Literal, Negation, NullTest, Rule, Term, Variable, Version
+from datalog.rewrite import guarded_variables
+from selfmaint.canonical.references import proved, row_atom
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
+from selfmaint.warehouse.grouped import Grouped
+from selfmaint.warehouse.situation import Situation
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """One subgoal of one view: what the view's rows tell about the subgoal's relation.
+
+    Attributes:
+        view: the view.
+        subgoal: index into the view's body.
+        rule: `relation@known(...) :- view(...).`
+        is_exact: whether the view has a row for each match of its body, as one with filters has not.
+    """
+
+    view: View
+    subgoal: int
+    rule: Rule
+    is_exact: bool = True
+
+    @property
+    def meaning(self) -> Rule:
+        """The contribution as a query over the base relations: the view unfolded."""
+        return Rule(self.rule.head, (*self.view.body, *self.view.filters))
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is the whole relation: no other subgoal, no constant, no repeated variable, no guard."""
+        head = self.rule.head
+        distinct = len(set(head.terms)) == head.arity and all(isinstance(t, Variable) for t in head.terms)
+        return len(self.view.body) == 1 and distinct and not self.view.filters and self.is_exact
+
+
+def contributions(catalog: Catalog) -> tuple[Contribution, ...]:
+    """What each view tells about the base relations, without what another contribution tells anyway."""
+    kept: list[Contribution] = []
+    for new in all_contributions(catalog):
+        rivals = [c for c in kept if c.rule.head.predicate == new.rule.head.predicate]
+        if any(rival.is_exact and contained_in(new.meaning, rival.meaning) for rival in rivals):
+            continue
+        if new.is_exact:
+            kept = [c for c in kept if c not in rivals or not contained_in(c.meaning, new.meaning)]
+        kept.append(new)
+    return tuple(kept)
+
+
+def all_contributions(catalog: Catalog) -> Iterator[Contribution]:
+    """What each view tells about the base relations, even what another one tells by condition 2."""
+    for view in catalog.views:
+        if view.core is not None and view.grouped is not None:
+            yield from _of_groups(view.core, view.grouped)
+        if view.limitation is not None:
+            continue
+        for index, atom in enumerate(view.body):
+            variables = {t for t in atom.terms if isinstance(t, Variable)}
+            if variables <= set(view.head.terms):
+                head = Atom(atom.predicate.of(Version.KNOWN), atom.terms)
+                guards = tuple(NullTest(v) for v in guarded_variables([atom]))
+                yield Contribution(view, index, Rule(head, (view.head, *guards)))
+
+
+def _of_groups(core: View, grouped: Grouped) -> Iterator[Contribution]:
+    """Condition 5: what the groups tell; nothing of a view that has a row even over none."""
+    stored = grouped.stored(core.rule.head.predicate.of(Version.STORED), "Q")
+    for index, atom in enumerate(core.body):
+        if not grouped.is_total and set(atom.terms) <= {*grouped.group_terms.values(), *_constants(atom)}:
+            head = Atom(atom.predicate.of(Version.KNOWN), atom.terms)
+            guards = tuple(NullTest(v) for v in guarded_variables([atom]))
+            yield Contribution(core, index, Rule(head, (stored, *guards)), grouped.tells_absence)
+
+
+def _constants(atom: Atom) -> Iterator[Term]:
+    return (t for t in atom.terms if isinstance(t, Constant))
+
+
+def known_rules(
+    catalog: Catalog, situation: Situation, kept: tuple[Contribution, ...], *, redundant: bool = False
+) -> tuple[Rule, ...]:
+    """The rules that define `relation@known`, the canonical database.
+
+    Args:
+        catalog: the warehouse's schema.
+        situation: what is known besides the views.
+        kept: the views' contributions.
+        redundant: also what a copy or a readable relation tells anyway if nothing contradicts it: for asking
+            whether something does.
+    """
+    evident: dict[str, tuple[Rule, ...]] = {
+        name: _evident(relation, situation, kept, redundant=redundant)
+        for name, relation in catalog.relations.items()
+    }
+    whole: frozenset[str] = frozenset() if redundant else wholly_known(catalog, situation, kept)
+    return proved(catalog, situation, evident, whole)
+
+
+def _evident(
+    relation: BaseRelation, situation: Situation, kept: tuple[Contribution, ...], *, redundant: bool
+) -> tuple[Rule, ...]:
+    """What views and partial copies tell of one relation."""
+    known = row_atom(relation, Version.KNOWN)
+    rules: list[Rule] = []
+    if relation.name in situation.readable:
+        rules.append(Rule(known, (row_atom(relation, Version.BEFORE),)))
+        if not redundant:
+            return tuple(rules)
+    mine = [c for c in kept if c.rule.head.predicate == known.predicate]
+    rules.extend(c.rule for c in mine)
+    if redundant or not any(c.is_copy for c in mine):
+        rules.extend(given_rules(relation, situation, Version.KNOWN))
+    return tuple(rules)
+
+
+def wholly_known(catalog: Catalog, situation: Situation, kept: tuple[Contribution, ...]) -> frozenset[str]:
+    """The relations all of whose rows are in the canonical database: readable, or copied by a view."""
+    copied = {c.rule.head.predicate.name for c in kept if c.is_copy}
+    return frozenset(n for n in catalog.relations if n in copied | situation.readable)
+
+
+def given_rules(relation: BaseRelation, situation: Situation, version: Version) -> tuple[Rule, ...]:
+    """The rules of the rows of one relation that are known apart from the views (condition 3).
+
+    Args:
+        relation: the base relation.
+        situation: what is known besides the views.
+        version: the version of the relation that the rules define.
+    """
+    name, head = relation.name, row_atom(relation, version)
+    rules: list[Rule] = []
+    if name in situation.present:
+        rules.append(Rule(head, (row_atom(relation, Version.PRESENT),)))
+    if situation.effective and name in situation.deleted:
+        rules.append(Rule(head, (row_atom(relation, Version.DELETED),)))
+    return tuple(rules)
+
+
+def after_rules(catalog: Catalog, situation: Situation) -> tuple[Rule, ...]:
+    """The rules that define `relation@after`: the canonical database with the update applied."""
+    rules: list[Rule] = []
+    for name, relation in catalog.relations.items():
+        after = row_atom(relation, Version.AFTER)
+        body: tuple[Literal, ...] = (row_atom(relation, Version.KNOWN),)
+        if name in situation.deleted:
+            body = (*body, Negation((row_atom(relation, Version.DELETED),)))
+        rules.append(Rule(after, body))
+        if name in situation.inserted:
+            rules.append(Rule(after, (row_atom(relation, Version.INSERTED),)))
+    return tuple(rules)

@@ -1,0 +1,199 @@
+"""`selfmaint audit`: what holds for every update, from definitions alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import typer
+
+from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
+from selfmaint.api.load import open_warehouse
+from selfmaint.api.validate import require_possible
+from selfmaint.api.warehouse import Update
+from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
+from selfmaint.audit.baseline import Worse, baseline_text, read_baseline, worse
+from selfmaint.cli.audit_options import (
+    Advise,
+    AuditFormat,
+    AuditFormatOption,
+    Baseline,
+    Contents,
+    FailOn,
+    FailOnOption,
+    Output,
+    Sizes,
+    UpdateOf,
+    Views,
+    Without,
+    WriteBaseline,
+)
+from selfmaint.cli.options import Effective, WarehousePath
+from selfmaint.cli.output import Format, print_text, print_warnings, progressing, reporting
+from selfmaint.errors import Code, InputError, input_error
+from selfmaint.report.audit.objects import audit_json
+from selfmaint.report.audit.page import audit_page
+from selfmaint.report.audit.sarif import audit_sarif
+from selfmaint.report.audit.table import audit_parts, summary
+from selfmaint.report.errors import diagnostics_text, errors_json
+from selfmaint.warehouse.situation import Situation
+
+FAILED, UNDECIDED = 1, 3
+"""Exit statuses: something is as bad as `--fail-on` says, or breaks; nothing is, but something is undecided."""
+
+
+def audit(
+    warehouse: WarehousePath,
+    view: Views = None,
+    without: Without = None,
+    update_of: UpdateOf = None,
+    rows: Sizes = None,
+    advice: Advise = True,
+    contents: Contents = False,
+    effective: Effective = None,
+    fail_on: FailOnOption = None,
+    baseline: Baseline = None,
+    write_baseline: WriteBaseline = False,
+    format_: AuditFormatOption = AuditFormat.TABLE,
+    output: Output = None,
+) -> None:
+    """Says for each view and kind of change whether it can always follow without a base relation, whatever the data.
+
+    Needs neither data nor Spark, except with --contents. Exit status: 0 nothing to report; 1 with --fail-on or
+    --baseline: some verdict is that bad (and worse than the baseline's); with --without: something breaks; with
+    --contents: the views contradict each other; 2 bad usage or input; 3 with --fail-on depends: nothing
+    fails, but something is undecided.
+    """
+    errors = Format.TABLE if format_ in (AuditFormat.TABLE, AuditFormat.HTML) else Format.JSON
+    if write_baseline and baseline is None:
+        raise typer.BadParameter("--write-baseline needs --baseline FILE")
+    with reporting(errors), progressing() as progress:
+        file = read_warehouse_file(warehouse)
+        print_warnings(file.catalog.warnings, errors)
+        if contents:
+            progress("starting Spark and opening the views")
+            raise typer.Exit(_contents(file, errors, progress))
+        before = None if baseline is None or write_baseline else read_baseline(baseline)
+        options = AuditOptions(
+            views=tuple(view) if view else None,
+            without=tuple(name for part in without or () for name in _names(part, file)),
+            updates={name: tuple(text.split(",")) for name, text in _pairs(update_of, "--update-of")},
+            costs={n: entry.cost for n, entry in file.relations.items() if entry.cost is not None},
+            sizes={name: _number(text) for name, text in _pairs(rows, "--rows")},
+            advise=advice and not without,
+            progress=progress,
+        )
+        report = audit_catalog(file.catalog, _known(file, effective), options)
+        least = FailOn.DEPENDS if fail_on is None else fail_on
+        found = worse(report.audit.words(), before or {}, least.value)
+        shown = None if before is None else found
+        _print(report, shown, format_, output, str(warehouse))
+        if write_baseline and baseline is not None:
+            _write(baseline, baseline_text(report.audit.words()))
+    if report.loss is not None:
+        raise typer.Exit(FAILED if report.loss.broken else 0)
+    raise typer.Exit(0 if write_baseline or (fail_on is None and before is None) else _status(found))
+
+
+def _status(found: Sequence[Worse]) -> int:
+    if all(one.now == "undecided" for one in found):
+        return UNDECIDED if found else 0
+    return FAILED
+
+
+def _names(part: str, file: WarehouseFile) -> list[str]:
+    """The relations of `R,S`; a known name may hold a comma."""
+    return [part] if part in file.catalog.relations else part.split(",")
+
+
+def _pairs(given: Iterable[str] | None, option: str) -> list[tuple[str, str]]:
+    found = []
+    for text in given or ():
+        name, equals, value = text.rpartition("=")
+        if not name or not equals or not value:
+            raise typer.BadParameter(f"{option} takes R=..., not {text!r}")
+        found.append((name, value))
+    return found
+
+
+def _number(text: str) -> int:
+    if not text.replace("_", "").isdecimal():
+        raise typer.BadParameter(f"--rows takes R=N with a number of rows, not {text!r}")
+    return int(text)
+
+
+def _known(file: WarehouseFile, effective: bool | None) -> Situation:
+    return Situation(
+        present=frozenset(name for name, entry in file.copies.items() if entry.present),
+        absent=frozenset(name for name, entry in file.copies.items() if entry.absent),
+        effective=file.effective if effective is None else effective,
+    )
+
+
+def _print(
+    report: AuditReport,
+    found: Sequence[Worse] | None,
+    format_: AuditFormat,
+    output: Path | None,
+    title: str,
+) -> None:
+    if format_ is AuditFormat.TABLE:
+        if output is not None:
+            raise typer.BadParameter("-o needs --format json, sarif or html")
+        print_text(*audit_parts(report))
+        if found is not None:
+            print_text(*([_worse_line(one) for one in found] or ["no verdict is worse than the baseline's"]))
+        return
+    text = _text(report, found, format_, title)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        _write(output, text)
+        print_text(f"written: {output} ({summary(report)})")
+
+
+def _text(report: AuditReport, found: Sequence[Worse] | None, format_: AuditFormat, title: str) -> str:
+    match format_:
+        case AuditFormat.HTML:
+            return audit_page(report, title)
+        case AuditFormat.SARIF:
+            return json.dumps(audit_sarif(report, found), ensure_ascii=False, indent=2) + "\n"
+        case _:
+            return json.dumps(audit_json(report, found), ensure_ascii=False) + "\n"
+
+
+def _worse_line(one: Worse) -> str:
+    before = one.before or "not there"
+    where = "all relations" if one.relation == "*" else one.relation
+    return f"worse: {one.view}, {one.kind} on {where}: {before} -> {one.now}"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise input_error(
+            Code.WAREHOUSE_FILE, f"`{path}` cannot be written: {error.strerror}", "name a file that can be"
+        ) from error
+
+
+def _contents(file: WarehouseFile, format_: Format, progress: Callable[[str], None]) -> int:
+    """Whether any database explains what the views hold now; what contradicts is printed."""
+    with closing(open_warehouse(file)) as warehouse:
+        progress("comparing the views' contents")
+        facts, situation = warehouse.given(Update())
+        try:
+            require_possible(warehouse, facts, situation, full=True)
+        except InputError as error:
+            if format_ is Format.JSON:
+                typer.echo(json.dumps({"consistent": False, **errors_json(error)}, ensure_ascii=False))  # type: ignore[dict-item]
+            else:
+                print_text(diagnostics_text(error.diagnostics))
+            return FAILED
+    if format_ is Format.JSON:
+        typer.echo(json.dumps({"consistent": True}))
+    else:
+        print_text("the views are consistent: there is a database that explains all of them")
+    return 0

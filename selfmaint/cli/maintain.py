@@ -1,0 +1,179 @@
+"""`selfmaint maintain`: every view brought up to date, reading base relations only where that is needed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from selfmaint.api.apply import Written, apply
+from selfmaint.api.maintain import Maintained
+from selfmaint.api.maintain import maintain as compute
+from selfmaint.api.not_maintained import NotMaintainedError
+from selfmaint.api.recompute import require_not_strict
+from selfmaint.api.tolerance import TOLERANCE
+from selfmaint.cli.inputs import FeedArguments, UpdateArguments, opened
+from selfmaint.cli.options import (
+    After,
+    Deletes,
+    Effective,
+    FeedFormatName,
+    Feeds,
+    FormatOption,
+    Full,
+    InitialLoad,
+    Inserts,
+    UpdateFolder,
+    Upto,
+    WarehousePath,
+)
+from selfmaint.cli.output import (
+    Format,
+    feed_entry,
+    print_error,
+    print_feed,
+    print_json,
+    print_text,
+    progressing,
+    reporting,
+)
+from selfmaint.report.maintenance import (
+    Change,
+    changes,
+    changes_json,
+    changes_table,
+    differences_json,
+    differences_table,
+    reads_json,
+    reads_table,
+)
+from selfmaint.report.values import Json, cell
+from selfmaint.report.verdicts import ALL_YES, SOME_NO, status, verdicts_json, verdicts_table
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What was done, without any data."""
+
+    found: Maintained[Any]
+    changes: tuple[Change, ...]
+    written: tuple[Written, ...]
+    dry_run: bool
+    is_inexact: bool
+
+
+def maintain(
+    warehouse: WarehousePath,
+    update: UpdateFolder = None,
+    insert: Inserts = None,
+    delete: Deletes = None,
+    effective: Effective = None,
+    feed: Feeds = None,
+    feed_format: FeedFormatName = None,
+    after: After = None,
+    upto: Upto = None,
+    initial_load: InitialLoad = False,
+    full: Full = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Compute everything, write nothing.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Never read a base relation.")] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Recompute every view from its sources, and compare before writing."),
+    ] = False,
+    recompute: Annotated[
+        bool,
+        typer.Option("--recompute", help="Recompute from its sources what can be followed in no other way."),
+    ] = False,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Brings all views up to date, or none.
+
+    Base relations are read only for the views that are not self-maintainable, and only the rows that matter.
+    Exit status: 0 done; 1 a view stays undetermined, or --verify found a difference; 2 bad usage or input, or
+    a source failed; 3 a view is undecided. Nothing is written unless it is 0.
+    """
+    feeds = FeedArguments(tuple(feed or ()), feed_format, tuple(after or ()), tuple(upto or ()), initial_load)
+    arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds)
+    with reporting(format_):
+        require_not_strict(recompute=recompute, strict=strict)
+    with (
+        reporting(format_),
+        progressing() as progress,
+        opened(warehouse, arguments, format_, progress, verify=verify) as (opened_, change),
+    ):
+        options = {"strict": strict, "verify": verify, "full": full, "recompute": recompute}
+        with _refusing(format_):
+            found = compute(opened_, change, **options, progress=progress)
+        sizes = changes(opened_, found)
+        written: tuple[Written, ...] = ()
+        if not dry_run and not found.differences:
+            progress("writing")
+            written = apply(opened_, found)
+    is_inexact = any(v.grouped is not None and v.grouped.inexact for v in opened_.catalog.views)
+    _print_result(_Result(found, sizes, written, dry_run, is_inexact), format_)
+    raise typer.Exit(SOME_NO if found.differences else ALL_YES)
+
+
+@contextlib.contextmanager
+def _refusing(format_: Format) -> Iterator[None]:
+    """Prints why a view is not maintained, and exits."""
+    try:
+        yield
+    except NotMaintainedError as error:
+        _print_refusal(error, format_)
+        raise typer.Exit(status(error.verdicts.values()) or SOME_NO) from None
+
+
+def _print_refusal(error: NotMaintainedError, format_: Format) -> None:
+    if format_ is Format.JSON:
+        print_json({"verdicts": verdicts_json(error.verdicts)})
+    else:
+        print_text(verdicts_table(error.verdicts))
+    print_error(error, format_)
+
+
+def _print_result(result: _Result, format_: Format) -> None:
+    found = result.found
+    if format_ is Format.JSON:
+        print_json(_json(result))
+        return
+    print_feed(found.update.feed)
+    print_text(verdicts_table(found.verdicts))
+    if found.reads:
+        print_text(reads_table(found.reads))
+    else:
+        print_text("no base relation was read to maintain the views")
+    if found.recomputed:
+        print_text(cell("recomputed from their sources: " + ", ".join(found.recomputed)))
+    print_text(changes_table(result.changes))
+    if found.differences:
+        print_text(differences_table(found.differences), "nothing was written")
+        return
+    if found.differences is not None:
+        which = "every other view" if found.recomputed else "every view"
+        near = f", sums of doubles to within {TOLERANCE:g} of their size" if result.is_inexact else ""
+        print_text(f"verified: recomputing {which} from its sources gives the same rows{near}")
+    if result.dry_run:
+        print_text("dry run: nothing was written")
+    elif result.written:
+        print_text(cell("written: " + ", ".join(entry.name for entry in result.written)))
+    else:
+        print_text("nothing changed, nothing was written")
+
+
+def _json(result: _Result) -> Json:
+    differences = result.found.differences
+    return {
+        "verdicts": verdicts_json(result.found.verdicts),
+        **feed_entry(result.found.update.feed),
+        "reads": reads_json(result.found.reads),
+        "recomputed": list(result.found.recomputed),
+        "changes": changes_json(result.changes),
+        "verified": None if differences is None else not differences,
+        "differences": differences_json(differences or ()),
+        "dry_run": result.dry_run,
+        "written": [{"name": entry.name, "path": entry.path} for entry in result.written],
+    }

@@ -1,0 +1,95 @@
+"""Printing: results to standard output, everything else to standard error; and the exit status of errors."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+
+import typer
+from rich.console import Console, RenderableType
+
+from datalog.diagnostics import Diagnostic
+from datalog.errors import DatalogError
+from selfmaint.errors import SelfmaintError
+from selfmaint.feeds.report import FeedReport
+from selfmaint.report.errors import diagnostics_text, errors_json, errors_text, warnings_json
+from selfmaint.report.feed import feed_json, feed_table
+from selfmaint.report.values import Json
+
+BAD_INPUT = 2
+"""The exit status of bad usage and bad input."""
+
+_PLAIN_WIDTH = 140
+"""How wide tables are where no terminal says it."""
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def print_text(*parts: RenderableType) -> None:
+    """Prints tables and texts for people."""
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in console._environ:
+        console.width = _PLAIN_WIDTH
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, str), markup=False)
+
+
+def print_json(value: Json) -> None:
+    """Prints one JSON value on a line of its own."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def print_feed(report: FeedReport | None) -> None:
+    """Prints what a change feed came to, if the update is from one."""
+    if report is not None:
+        print_text(feed_table(report))
+
+
+def feed_entry(report: FeedReport | None) -> dict[str, Json]:
+    """The same for JSON: nothing, if the update is not from a feed."""
+    return {} if report is None else {"feed": feed_json(report)}
+
+
+def print_error(error: SelfmaintError | DatalogError, format_: Format) -> None:
+    """Prints an error to standard error."""
+    if format_ is Format.JSON:
+        sys.stderr.write(json.dumps(errors_json(error), ensure_ascii=False) + "\n")
+    else:
+        sys.stderr.write(errors_text(error) + "\n")
+
+
+def print_warnings(warnings: Sequence[Diagnostic], format_: Format) -> None:
+    """Prints what is odd, but accepted, to standard error."""
+    if not warnings:
+        return
+    text = json.dumps(warnings_json(warnings), ensure_ascii=False)
+    sys.stderr.write((text if format_ is Format.JSON else diagnostics_text(warnings)) + "\n")
+
+
+@contextlib.contextmanager
+def reporting(format_: Format) -> Iterator[None]:
+    """Turns bad input into a message and exit status 2."""
+    try:
+        yield
+    except (SelfmaintError, DatalogError) as error:
+        print_error(error, format_)
+        raise typer.Exit(BAD_INPUT) from None
+
+
+@contextlib.contextmanager
+def progressing() -> Iterator[Callable[[str], None]]:
+    """A line on the terminal that says what is being done; nothing where there is no terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("starting") as status:
+        yield lambda message: status.update(console.render_str(message, markup=False))

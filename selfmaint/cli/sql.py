@@ -1,0 +1,110 @@
+"""`selfmaint sql`: a view's test, probe and maintenance statements, to ship with an ETL job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from datalog.syntax import show
+from selfmaint.api.statements import statements, tables_of
+from selfmaint.api.warehouse import require_known
+from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
+from selfmaint.cli.options import Effective, FormatOption, WarehousePath
+from selfmaint.cli.output import Format, print_json, print_text, print_warnings, reporting
+from selfmaint.decide.procedure import Decision
+from selfmaint.decide.table1 import diff_program, incon_program
+from selfmaint.report.definitions import definition_datalog, recomputing_sql
+from selfmaint.report.statements import statements_datalog, statements_json, statements_sql
+from selfmaint.report.values import cell
+from selfmaint.warehouse.situation import Situation
+
+
+def sql(
+    warehouse: WarehousePath,
+    view: Annotated[str, typer.Argument(metavar="VIEW", help="The view.", show_default=False)],
+    insert_into: Annotated[
+        list[str] | None,
+        typer.Option("--insert-into", metavar="REL", help="A base relation that gains rows."),
+    ] = None,
+    delete_from: Annotated[
+        list[str] | None,
+        typer.Option("--delete-from", metavar="REL", help="A base relation that loses rows."),
+    ] = None,
+    effective: Effective = None,
+    datalog: Annotated[
+        bool, typer.Option("--datalog", help="Print rules instead of SQL; first what a view in SQL became.")
+    ] = False,
+    table1: Annotated[
+        bool, typer.Option("--table1", help="Print Huyn's DIFF and INCON for the view.")
+    ] = False,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Prints a view's test, probe and maintenance statements as Spark SQL.
+
+    They hold for any insertions and deletions on any base relation, or, with --insert-into and --delete-from,
+    for those alone: then they are smaller. A view's rows are in the table that the warehouse file names, or
+    in one named like the view; an update's rows in REL_inserted and REL_deleted. Needs neither data nor
+    Spark. Exit status: 0 printed; 2 bad usage or input; 3 the view is outside the class that is decided
+    exactly; of one in SQL the query that recomputes it is printed then.
+    """
+    with reporting(format_):
+        file = read_warehouse_file(warehouse)
+        print_warnings(file.catalog.warnings, format_)
+        require_known([view], [v.name for v in file.catalog.views], "view")
+        chosen = file.catalog.view(view)
+        situation = _situation(file, insert_into or (), delete_from or (), effective)
+        decision = Decision(file.catalog)
+        if table1 and chosen.limitation is None:
+            _print_table1(decision, view, situation, format_)
+            return
+        names = {name: place.text for name, place in file.views.items() if place.is_table}
+        found = statements(decision, chosen, situation, tables_of(file.catalog, names))
+    if datalog and chosen.definition is not None and format_ is not Format.JSON:
+        print_text(definition_datalog(chosen, file.catalog.program))
+    if format_ is Format.JSON:
+        limitation = str(chosen.limitation) if chosen.limitation else None
+        print_json({"view": view, "undecided": limitation, "statements": statements_json(found)})
+    elif chosen.always_empty:
+        print_text(cell(f"{'%' if datalog else '--'} nothing to do: {chosen.always_empty}"))
+    elif chosen.limitation is None or chosen.core is not None:
+        print_text(statements_datalog(found) if datalog else statements_sql(found))
+    elif chosen.definition is not None and not datalog:
+        print_text(recomputing_sql(chosen, file.catalog))
+    if chosen.limitation is not None and chosen.core is None:
+        typer.echo(
+            f"undecided: {chosen.limitation}; its deltas cannot be computed from the views alone", err=True
+        )
+        raise typer.Exit(3)
+
+
+def _situation(
+    file: WarehouseFile, inserted: Iterable[str], deleted: Iterable[str], effective: bool | None
+) -> Situation:
+    """The named changes, or any; with the partial copies of the file.
+
+    Raises:
+        InputError: SM102 a misspelt relation.
+    """
+    gaining, losing = frozenset(inserted), frozenset(deleted)
+    require_known(sorted(gaining | losing), file.catalog.relations, "base relation")
+    everything = frozenset(file.catalog.relations)
+    return Situation(
+        inserted=gaining if gaining or losing else everything,
+        deleted=losing if gaining or losing else everything,
+        present=frozenset(name for name, entry in file.copies.items() if entry.present),
+        absent=frozenset(name for name, entry in file.copies.items() if entry.absent),
+        effective=file.effective if effective is None else effective,
+    )
+
+
+def _print_table1(decision: Decision, view: str, situation: Situation, format_: Format) -> None:
+    catalog, kept = decision.catalog, decision.contributions
+    diff = show(diff_program(catalog, situation, kept, catalog.view(view)))
+    incon = show(incon_program(catalog, situation, kept))
+    if format_ is Format.JSON:
+        print_json({"view": view, "diff": diff, "incon": incon})
+    else:
+        print_text(f"% DIFF: a database that changes the view's new state\n{diff}")
+        print_text(f"% INCON: a database that contradicts what is known\n{incon}")

@@ -1,0 +1,1 @@
+"""Recorded cases with exact answers: reading them, deciding them, comparing."""

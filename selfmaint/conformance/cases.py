@@ -1,0 +1,131 @@
+"""The recorded case format: JSON lines, one case a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from datalog.model import Column, ColumnType, Declaration, ForeignKey, Predicate, Program, Row, Version
+from datalog.syntax import parse_program
+from selfmaint.errors import Code, input_error
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The recorded answer for one view; `state` is the new contents of a self-maintainable one."""
+
+    self_maintainable: bool
+    state: frozenset[Row] | None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case.
+
+    Attributes:
+        name: its id.
+        program: the view rules, with a declaration of every relation (the format has no null).
+        contents: rows of the views, the update's parts, partial copies and readable relations.
+        effective: whether the update is effective.
+        expected: the answer for each view.
+    """
+
+    name: str
+    program: Program
+    contents: Mapping[Predicate, frozenset[Row]]
+    effective: bool
+    expected: Mapping[str, Expected]
+
+
+_PARTS = {
+    "insert": Version.INSERTED,
+    "delete": Version.DELETED,
+    "access": Version.BEFORE,
+    "present": Version.PRESENT,
+    "absent": Version.ABSENT,
+}
+
+
+def read_cases(path: Path, limit: int | None = None) -> Iterator[Case]:
+    """The cases of a file, in order.
+
+    Args:
+        path: a JSON lines file.
+        limit: at most so many.
+
+    Raises:
+        InputError: SM103 no such file, SM101 a line that is no case.
+    """
+    if not path.is_file():
+        raise input_error(Code.MISSING_CONTENTS, f"no file `{path}`", hint="give the path of a .jsonl file")
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if limit is not None and number > limit:
+                return
+            try:
+                record = json.loads(line)
+                case = case_of(record)
+            except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+                raise input_error(
+                    Code.WAREHOUSE_FILE, f"`{path}` line {number} is not a case: {error}"
+                ) from error
+            yield case
+
+
+def case_of(record: Mapping[str, Any]) -> Case:
+    """One parsed line as a case.
+
+    Besides the recorded format's own, these keys are read, each by relation: `nullable`, the columns that may hold
+    null (else none does), `not_null`, columns that do not all the same; `unique`, sets of columns; `types`, a
+    type for each column.
+    """
+    rules = parse_program(record["program"], source=record["id"])
+    contents = {Predicate(name): _rows(rows) for name, rows in record["views"].items()}
+    for part, version in _PARTS.items():
+        for name, rows in record.get(part, {}).items():
+            contents[Predicate(name, version)] = _rows(rows)
+    return Case(
+        name=record["id"],
+        program=replace(rules, declarations=(*rules.declarations, *_declarations(record))),
+        contents=contents,
+        effective=bool(record.get("effective", False)),
+        expected={
+            name: Expected(answer["self_maintainable"], _rows(answer["state"]) if "state" in answer else None)
+            for name, answer in record["expected"].items()
+        },
+    )
+
+
+def _rows(rows: list[list[Any]]) -> frozenset[Row]:
+    return frozenset(tuple(row) for row in rows)
+
+
+def _declarations(record: Mapping[str, Any]) -> Iterator[Declaration]:
+    for name, arity in record["relations"].items():
+        key = record.get("keys", {}).get(name)
+        nullable = set(record.get("nullable", {}).get(name, ())) - set(
+            record.get("not_null", {}).get(name, ())
+        )
+        types = record.get("types", {}).get(name) or ["any"] * arity
+        yield Declaration(
+            name,
+            tuple(Column(f"c{i}", _type(types[i]), not_null=i not in nullable) for i in range(arity)),
+            key=None if key is None else _columns(key),
+            unique=tuple(_columns(columns) for columns in record.get("unique", {}).get(name, ())),
+            foreign_keys=tuple(
+                ForeignKey(_columns(columns), target, _columns(targets))
+                for source, columns, target, targets in record.get("foreign_keys", ())
+                if source == name
+            ),
+        )
+
+
+def _columns(positions: Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"c{i}" for i in positions)
+
+
+def _type(text: str) -> ColumnType:
+    return parse_program(f".decl t(c: {text}).").declarations[0].columns[0].type

@@ -1,0 +1,153 @@
+"""Deciding recorded cases and comparing with their answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from datalog.model import ANY, Predicate, Row, Version
+from selfmaint.conformance.cases import Case
+from selfmaint.decide.informed import informed
+from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.maintain import delta
+from selfmaint.warehouse.catalog import Catalog, View, catalog
+from selfmaint.warehouse.situation import Situation
+
+STATE_LIMIT = 100_000
+"""A recorded case's state has fewer rows than this."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was decided for one view of one case, against what is recorded.
+
+    Attributes:
+        case: the case's id.
+        view: the view.
+        verdict: `yes`, `no` or `undecided`.
+        expected: `yes` or `no`.
+        state: the new contents, when the verdict is yes.
+        wrong_state: the verdict is rightly yes, but the contents differ.
+        milliseconds: time for the case, divided by its number of views.
+    """
+
+    case: str
+    view: str
+    verdict: str
+    expected: str
+    state: frozenset[Row] | None
+    wrong_state: bool
+    milliseconds: float
+
+    @property
+    def disagreement(self) -> str | None:
+        """`unsound`, `incomplete`, `wrong state`, or None."""
+        if self.verdict == "yes" and self.expected == "no":
+            return "unsound"
+        if self.verdict != "yes" and self.expected == "yes":
+            return "incomplete" if self.verdict == "no" else None
+        return "wrong state" if self.wrong_state else None
+
+
+@dataclass
+class Summary:
+    """Counts over one file."""
+
+    file: str
+    cases: int = 0
+    views: int = 0
+    yes: int = 0
+    no: int = 0
+    undecided: int = 0
+    unsound: int = 0
+    incomplete: int = 0
+    wrong_state: int = 0
+    names: set[str] = field(default_factory=set, repr=False)
+
+    def add(self, outcome: Outcome) -> None:
+        """Counts one outcome."""
+        if outcome.case not in self.names:
+            self.names.add(outcome.case)
+            self.cases += 1
+        self.views += 1
+        setattr(self, outcome.verdict, getattr(self, outcome.verdict) + 1)
+        if outcome.disagreement is not None:
+            name = outcome.disagreement.replace(" ", "_")
+            setattr(self, name, getattr(self, name) + 1)
+
+    @property
+    def disagreements(self) -> int:
+        """How many outcomes contradict the record."""
+        return self.unsound + self.incomplete + self.wrong_state
+
+
+def run_case(case: Case, engine: Engine[D]) -> Iterator[Outcome]:
+    """Decides every view of a case, and maintains those that are self-maintainable."""
+    start = time.perf_counter()
+    schema = catalog(case.program)
+    decision = Decision(schema)
+    situation = Situation.of(
+        (p for p in case.contents if p.name in schema.relations), effective=case.effective
+    )
+    given = _facts(case, schema, engine)
+    facts, situation = informed(decision, engine, given, situation)
+    verdicts = check(decision, engine, facts, situation, schema.views, sample=0)
+    states = {
+        view.name: _state(case, decision, engine, facts, situation, view)
+        for view in schema.views
+        if isinstance(verdicts[view.name], SelfMaintainable)
+    }
+    engine.release()
+    each = (time.perf_counter() - start) * 1000 / max(len(schema.views), 1)
+    for name, expected in case.expected.items():
+        state = states.get(name)
+        yield Outcome(
+            case=case.name,
+            view=name,
+            verdict=_word(verdicts[name]),
+            expected="yes" if expected.self_maintainable else "no",
+            state=state,
+            wrong_state=state is not None and expected.state is not None and state != expected.state,
+            milliseconds=each,
+        )
+
+
+def _word(verdict: SelfMaintainable | NotSelfMaintainable | Undecided) -> str:
+    match verdict:
+        case SelfMaintainable():
+            return "yes"
+        case NotSelfMaintainable():
+            return "no"
+        case Undecided():
+            return "undecided"
+
+
+def _facts(case: Case, schema: Catalog, engine: Engine[D]) -> Facts[D]:
+    relations = {}
+    not_null = {}
+    for predicate, rows in case.contents.items():
+        arity = _arity(schema, predicate)
+        if arity is None:
+            continue
+        relations[predicate] = engine.load(rows, [f"c{i}" for i in range(arity)], [ANY] * arity)
+        not_null[predicate] = frozenset(range(arity))
+    small = frozenset(p for p in relations if p.version is not Version.STORED)
+    return Facts(relations, not_null, small)
+
+
+def _arity(schema: Catalog, predicate: Predicate) -> int | None:
+    if predicate.version is Version.STORED:
+        return schema.view(predicate.name).head.arity
+    relation = schema.relations.get(predicate.name)
+    return None if relation is None else relation.arity
+
+
+def _state(
+    case: Case, decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
+) -> frozenset[Row]:
+    change = delta(decision.stages(engine, facts, situation), decision.catalog, view)
+    gained, lost = (frozenset(engine.sample(part, STATE_LIMIT)) for part in (change.gained, change.lost))
+    return case.contents[view.predicate] - lost | gained

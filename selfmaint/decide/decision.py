@@ -1,0 +1,169 @@
+"""The symbolic side of deciding: which sets J survive, and the programs, from the rules alone; made once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from datalog.model import Program
+from selfmaint.canonical import Contribution, contributions
+from selfmaint.canonical.expected_keys import ExpectedKeys
+from selfmaint.canonical.stages import Stages
+from selfmaint.canonical.support import Support
+from selfmaint.decide.half_known import HalfKnown
+from selfmaint.decide.instances import Instance, plain_instance
+from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.newness import may_be_other
+from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules
+from selfmaint.decide.surviving import surviving
+from selfmaint.engine.lookups import Lookups, Near
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.engine.topdown import OutOfReachError
+from selfmaint.maintain import maintenance_program, roll_ups
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.finer import finer_views
+from selfmaint.warehouse.situation import Situation
+
+
+@dataclass
+class Decision:
+    """The symbolic side of deciding: made from a catalog, at definition time."""
+
+    catalog: Catalog
+    _stages: tuple[Facts[Any], Stages[Any]] | None = None
+    _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
+    _instances: dict[str, Instance] = field(default_factory=dict)
+    _support: dict[Situation, Support] = field(default_factory=dict)
+    _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
+    _lookups: tuple[Engine[Any], Lookups[Any]] | None = None
+
+    @cached_property
+    def contributions(self) -> tuple[Contribution, ...]:
+        """What the views tell about the base relations."""
+        return contributions(self.catalog)
+
+    @cached_property
+    def finer(self) -> Mapping[str, frozenset[str]]:
+        """For each view that groups, the views whose rows it may be rolled up from, or computed with."""
+        found = {}
+        for view in self.catalog.grouped_views:
+            plain = (f.view.name for f in finer_views(self.catalog.views, view) if f.view.core is None)
+            found[view.name] = frozenset([*plain, *(roll.name for roll in roll_ups(self.catalog, view))])
+        return found
+
+    def support(self, situation: Situation) -> Support:
+        """The canonical database's rules in a situation."""
+        if situation not in self._support:
+            self._support[situation] = Support.of(self.catalog, situation, self.contributions)
+        return self._support[situation]
+
+    def surviving(self, view: View) -> tuple[NewFacts, ...]:
+        """The sets J that the rules do not rule out; none for a view of a limited class."""
+        if view.name not in self._surviving:
+            decided = view.core if view.core is not None else view
+            self._surviving[view.name] = () if decided.limitation else surviving(self.catalog, decided)
+        return self._surviving[view.name]
+
+    def plain_instance(self, view: View) -> Instance:
+        """The view's body as it is, with what contradicts new facts for it."""
+        if view.name not in self._instances:
+            self._instances[view.name] = plain_instance(self.catalog, view)
+        return self._instances[view.name]
+
+    def depends(self, view: View, situation: Situation) -> tuple[DependsRules, ...]:
+        """The rules of TEST, one entry for each J that matters in the situation."""
+        key = (view.name, situation)
+        if key not in self._rules:
+            rules = depends_rules(self.catalog, situation, self.surviving(view))
+            if view.core is not None:
+                rules += losing_rules(self.catalog, situation, self.surviving(view))
+            self._rules[key] = rules
+        return self._rules[key]
+
+    def test(self, view: View, situation: Situation) -> Program:
+        """TEST of one view as one program; the view is self-maintainable iff every `depends` is empty."""
+        return compact_program(self.support(situation), self.depends(view, situation))
+
+    def stages(self, engine: Engine[D], facts: Facts[D], situation: Situation) -> Stages[D]:
+        """Stepwise evaluation over some facts; the last ones asked for keep their steps."""
+        if self._stages is None or self._stages[0] is not facts:
+            held = {} if self._stages is None else self._stages[1].held
+            support, near = self.support(situation), self.near(engine, facts)
+            self._stages = (facts, Stages(engine, support, situation, facts, near, held))
+        made: Stages[D] = self._stages[1]
+        return made
+
+    def forget(self) -> None:
+        """Lets go of what was looked up, and of the steps that an engine holds."""
+        self._lookups = self._stages = None
+
+    def near(self, engine: Engine[D], facts: Facts[D]) -> Near[D]:
+        """Some facts, to be looked up in; what is looked up is kept for the next ones."""
+        if self._lookups is None or self._lookups[0] is not engine:
+            self._lookups = (engine, Lookups(engine))
+        lookups: Lookups[D] = self._lookups[1]
+        try:
+            return lookups.over(facts, ExpectedKeys.of(self.catalog, lookups.over(facts)))
+        except OutOfReachError:
+            return lookups.over(facts)
+
+    def maintenance(self, view: View, situation: Situation) -> Program:
+        """The maintenance queries of one view."""
+        return maintenance_program(self.support(situation), situation, view)
+
+    @cached_property
+    def half_known(self) -> HalfKnown:
+        """The rows of which only the key is known."""
+        copied = (c.rule.head.predicate.name for c in self.contributions if c.is_copy)
+        return HalfKnown(self.catalog, frozenset(copied))
+
+    def doubts(
+        self, view: View, situation: Situation, failing: Iterable[NewFacts] | None = None
+    ) -> tuple[str, ...]:
+        """Why a failing test of the view would not be a proof.
+
+        Args:
+            view: the view.
+            situation: what changes, and what is known.
+            failing: the sets J whose tests have rows; any of them if None.
+        """
+        reasons = [str(view.limitation)] if view.limitation else []
+        reasons += [
+            f"{other.limitation}; what it rules out is {'not' if other.core is None else 'only partly'} used"
+            for other in self.catalog.limited_views
+            if other is not view
+        ]
+        if self.catalog.is_constrained and not situation.effective:
+            reasons.append(
+                "keys and foreign keys are decided with exactly only where the update is effective"
+            )
+        sets = tuple(self.surviving(view)) if failing is None else tuple(failing)
+        if reasons or not sets:
+            return tuple(reasons)
+        each = [_own_doubts(new_facts, situation) for new_facts in sets]
+        return () if not all(each) else tuple(dict.fromkeys(reason for found in each for reason in found))
+
+
+def _own_doubts(new_facts: NewFacts, situation: Situation) -> tuple[str, ...]:
+    """Why rows of the test of one J would not be a proof."""
+    name = new_facts.view.name
+    reasons = [
+        f"`{other.name}` and `{name}` have too many subgoals in common"
+        for other in new_facts.instance.skipped
+    ]
+    if new_facts.may_be_forced:
+        reasons.append(
+            "a foreign key leaves few values for a row of which only the key is known, perhaps one"
+        )
+    for at, fact in enumerate(new_facts.atoms):
+        if fact.predicate.name in situation.absent and may_be_other(new_facts, at):
+            reasons.append(f"rows of `{fact.predicate.name}` are known to be absent, some perhaps with null")
+    if new_facts.is_approximate:
+        reasons.append("a column without values between some others is compared with data")
+    if new_facts.is_vague:
+        reasons.append(
+            "a foreign key leads back to its own relation, or to a row with a column of few values that views look at"
+        )
+    return tuple(reasons)

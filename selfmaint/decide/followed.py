@@ -1,0 +1,84 @@
+"""Which finer views have determined new rows, and these rows: what coarser groups are rolled up from.
+
+Conditions of soundness:
+
+1. A view's new rows are determined if its test has no row and none of its groups stays open; they are the old ones
+   with its delta.
+2. What is determined stays so when more is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from datalog.model import Predicate
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.procedure import failing_rules
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.maintain import applied, delta, group_change, new_rows
+from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.situation import Situation
+
+
+def followed(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation
+) -> tuple[Facts[D], Situation]:
+    """What is known, with the new rows of the finer views that a coarser view needs.
+
+    Args:
+        decision: the symbolic side.
+        engine: evaluates tests and deltas.
+        facts: what is known.
+        situation: the kinds of it.
+    """
+    coarse = _touched(decision, situation) if situation.effective else []
+    while coarse:
+        coarse = [v for v in coarse if not _is_determined(decision, engine, facts, situation, v)]
+        names = {name for view in coarse for name in decision.finer[view.name]} - situation.followed
+        found = [
+            view
+            for view in decision.catalog.views
+            if view.name in names and _is_determined(decision, engine, facts, situation, view)
+        ]
+        if not found:
+            break
+        rows = dict(_new_rows(decision, engine, facts, situation, found))
+        facts = facts.extended(rows, small=False)
+        situation = replace(situation, followed=situation.followed.union(v.name for v in found))
+    return facts, situation
+
+
+def _touched(decision: Decision, situation: Situation) -> list[View]:
+    """The views that change and have finer ones."""
+    changed = situation.inserted | situation.deleted
+    return [
+        view
+        for view in decision.catalog.grouped_views
+        if view.core is not None
+        and decision.finer[view.name]
+        and changed.intersection(a.predicate.name for a in view.core.body)
+    ]
+
+
+def _is_determined(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
+) -> bool:
+    """Condition 1."""
+    if failing_rules(decision, engine, facts, situation, [view]):
+        return False
+    if view.core is None:
+        return view.limitation is None
+    change = group_change(decision.stages(engine, facts, situation), decision.catalog, view)
+    return change is None or change.open is None
+
+
+def _new_rows(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: list[View]
+) -> Iterator[tuple[Predicate, D]]:
+    stages = decision.stages(engine, facts, situation)
+    for view in views:
+        if view.core is not None:
+            change = delta(stages, decision.catalog, view)
+            stored = facts.relations[view.predicate]
+            yield new_rows(view), applied(engine, view, stored, change)

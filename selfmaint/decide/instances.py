@@ -1,0 +1,254 @@
+"""Instances of a view's body: the ways of choosing its variables that a fresh value does not stand for.
+
+Conditions of soundness and completeness:
+
+1. A variable that only new facts bind is fresh, the most general choice, unless its type has few values or it can
+   be null. Then the values true and false, and null, are tried as well.
+2. Null is tried for a variable that occurs once, where a fresh value would meet a join or a constant null would,
+   or would reference a row by a foreign key.
+3. Two new facts of a relation with a key may be one fact: each way of unifying such subgoals is tried. Whether the
+   keys of facts that are not unified differ is asked on data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Term,
+    Variable,
+    apply_atom,
+    apply_comparison,
+    apply_term,
+    variables_of,
+)
+from datalog.order import constants_compare, satisfiable
+from selfmaint.decide.companions import Chased, chase
+from selfmaint.decide.inconsistency import Contradiction, contradictions, drop_implied
+from selfmaint.warehouse.catalog import Catalog, View, certain_variables
+from selfmaint.warehouse.constraints import compose, merged_by_keys, unifier
+
+MAPPING_LIMIT = 20_000
+"""Above so many partial mappings of one view into another, the pair is left out, and a "no" becomes undecided."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A view's body under a substitution, and what contradicts new facts for it.
+
+    Attributes:
+        view: view k.
+        substitution: what some of the view's variables stand for.
+        chased: the subgoals under the substitution, and the companions that facts for them may need.
+        needed: bit mask of the subgoals that must be new: they hold a chosen constant, or are two unified.
+        not_null: variables of the subgoals that are never null in a row of the view.
+        comparisons: what a row of the view satisfies besides, those of constants left out.
+        contradictions: over all views, those that others imply left out.
+        skipped: views that were left out because of their size.
+    """
+
+    view: View
+    substitution: Mapping[Variable, Term]
+    chased: Chased
+    needed: int
+    not_null: frozenset[Variable]
+    comparisons: tuple[Comparison, ...]
+    contradictions: tuple[Contradiction, ...]
+    skipped: tuple[View, ...]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether constants alone do not contradict the comparisons."""
+        return satisfiable(self.comparisons, {})
+
+    @property
+    def body(self) -> tuple[Atom, ...]:
+        """The subgoals."""
+        return self.chased.atoms[: self.chased.subgoals]
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The subgoals, then their companions."""
+        return self.chased.atoms
+
+    @cached_property
+    def occurrences(self) -> dict[Variable, int]:
+        """For each variable, the atoms that it occurs in, as a bit mask."""
+        return {
+            v: sum(1 << j for j, atom in enumerate(self.atoms) if v in atom.terms)
+            for v in variables_of(self.atoms)
+        }
+
+    @cached_property
+    def compares(self) -> bool:
+        """Whether anything about new facts depends on an order."""
+        return bool(self.comparisons) or any(c.comparisons for c in self.contradictions)
+
+    @cached_property
+    def dead(self) -> tuple[Contradiction, ...]:
+        """The unconditional contradictions: each kills every set of new facts that contains its own."""
+        return tuple(c for c in self.contradictions if c.is_unconditional)
+
+
+def instances(catalog: Catalog, view: View) -> tuple[Instance, ...]:
+    """The instances of a view's body: as it is, with subgoals unified, and with variables replaced by constants.
+
+    Views of a limited class contradict nothing here, which keeps every "yes" sound.
+    """
+    result: list[Instance] = []
+    for unified, joined in _unifications(catalog, view):
+        plain = instance(catalog, view, unified, joined)
+        choices: list[list[tuple[Variable, Constant] | None]] = []
+        for variable in variables_of(plain.body):
+            values = _values_to_try(catalog, variable, plain)
+            if values:
+                choices.append([None, *((variable, Constant(value)) for value in values)])
+        if plain.is_possible:
+            result.append(plain)
+        for combination in product(*choices):
+            fixed: dict[Variable, Term] = dict(choice for choice in combination if choice is not None)
+            if fixed:
+                made = instance(catalog, view, compose(unified, fixed), joined, frozenset(fixed))
+                if made.is_possible:
+                    result.append(made)
+    return tuple(result)
+
+
+def plain_instance(catalog: Catalog, view: View) -> Instance:
+    """The instance of a view's body as it is."""
+    return instance(catalog, view, {}, frozenset())
+
+
+def instance(
+    catalog: Catalog,
+    view: View,
+    substitution: Mapping[Variable, Term],
+    joined: frozenset[Atom],
+    fixed: frozenset[Variable] = frozenset(),
+) -> Instance:
+    """A view's body under a substitution.
+
+    Args:
+        catalog: the warehouse's schema.
+        view: the view.
+        substitution: of some of its variables.
+        joined: subgoals of the view each of which became one with another.
+        fixed: variables that were given a constant: the subgoals that hold them must be new.
+    """
+    body = tuple(dict.fromkeys(apply_atom(substitution, atom) for atom in view.body))
+    images = {apply_term(substitution, v) for v in view.not_null}
+    not_null = frozenset(t for t in images if isinstance(t, Variable))
+    certain = not_null | certain_variables(body, catalog.relations)
+    chased = chase(catalog, body, certain)
+    found, skipped = _contradictions(catalog, chased, certain)
+    chosen = {
+        apply_atom(substitution, atom)
+        for atom in view.body
+        if atom in joined or _holds(atom, fixed, substitution)
+    }
+    needed = sum(1 << j for j, atom in enumerate(body) if atom in chosen)
+    moved = tuple(apply_comparison(substitution, comparison) for comparison in view.comparisons)
+    comparisons = tuple(c for c in dict.fromkeys(moved) if not _is_true(c))
+    return Instance(view, substitution, chased, needed, not_null, comparisons, found, skipped)
+
+
+def _is_true(comparison: Comparison) -> bool:
+    left, right = comparison.left, comparison.right
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return constants_compare(comparison.operator, left, right)
+    return left == right and comparison.operator in ("<=", ">=")  # its variable is not null anyway
+
+
+def _holds(atom: Atom, fixed: frozenset[Variable], substitution: Mapping[Variable, Term]) -> bool:
+    """Whether a subgoal holds a variable that was given a constant, perhaps after it was unified with another."""
+    if not fixed:
+        return False
+    values = {substitution[v] for v in fixed if v in substitution}
+    return any(
+        isinstance(t, Variable) and t in substitution and (t in fixed or substitution[t] in values)
+        for t in atom.terms
+    )
+
+
+def _contradictions(
+    catalog: Catalog, chased: Chased, certain: frozenset[Variable]
+) -> tuple[tuple[Contradiction, ...], tuple[View, ...]]:
+    found: list[Contradiction] = []
+    skipped: list[View] = []
+    certain |= certain_variables(chased.atoms, catalog.relations)
+    may_be_new = (1 << len(chased.atoms)) - 1 & ~chased.opaque
+    # copies first: what they rule out needs no more
+    for other in sorted(catalog.views, key=lambda v: len(v.body)):
+        if other.limitation is not None or other.always_empty:
+            continue
+        made = contradictions(chased.atoms, may_be_new, certain, other, catalog, MAPPING_LIMIT)
+        if made is None:
+            skipped.append(other)
+            continue
+        found.extend(made)
+        for contradiction in made:
+            if contradiction.is_unconditional and contradiction.facts.bit_count() == 1:
+                may_be_new &= ~contradiction.facts
+    return tuple(drop_implied(found)), tuple(skipped)
+
+
+def _unifications(catalog: Catalog, view: View) -> Iterator[tuple[dict[Variable, Term], frozenset[Atom]]]:
+    """Condition 3: the substitutions that make subgoals of keyed relations one, none of them first."""
+    seen: set[frozenset[Atom]] = set()
+    waiting: list[tuple[dict[Variable, Term], frozenset[Atom]]] = [({}, frozenset())]
+    while waiting:
+        substitution, joined = waiting.pop(0)
+        body = {atom: apply_atom(substitution, atom) for atom in view.body}
+        if frozenset(body.values()) in seen:
+            continue
+        seen.add(frozenset(body.values()))
+        yield substitution, joined
+        for left, right in _pairs(catalog, list(dict.fromkeys(body.values()))):
+            more = unifier(left, right)
+            if more is None:
+                continue
+            together = compose(substitution, more)
+            images = [apply_atom(together, atom) for atom in view.body]
+            not_null = frozenset(t for v in view.not_null if isinstance(t := together.get(v, v), Variable))
+            merged = merged_by_keys(
+                images, catalog.relations, not_null | certain_variables(images, catalog.relations)
+            )
+            if merged is not None:
+                both = frozenset(atom for atom, image in body.items() if image in (left, right))
+                waiting.append((compose(together, merged), joined | both))
+
+
+def _pairs(catalog: Catalog, atoms: Sequence[Atom]) -> Iterator[tuple[Atom, Atom]]:
+    for i, left in enumerate(atoms):
+        for right in atoms[i + 1 :]:
+            if left.predicate == right.predicate and catalog.relations[left.predicate.name].unique:
+                yield left, right
+
+
+def _values_to_try(catalog: Catalog, variable: Variable, plain: Instance) -> list[bool | None]:
+    """Conditions 1 and 2: the constants to try for a variable besides a fresh one."""
+    places = [
+        (catalog.relations[atom.predicate.name], i)
+        for atom in plain.body
+        for i, term in enumerate(atom.terms)
+        if term == variable
+    ]
+    finite = any(relation.types[i].is_finite for relation, i in places)
+    values: list[bool | None] = [True, False] if finite else []
+    can_be_null = variable not in plain.not_null and all(i in relation.nullable for relation, i in places)
+    if can_be_null and (finite or _null_matters(variable, plain)):
+        values.append(None)
+    return values
+
+
+def _null_matters(variable: Variable, plain: Instance) -> bool:
+    """Whether null instead of a fresh value would escape some contradiction, or a foreign key."""
+    return any(
+        variable in c.not_null or variable in variables_of(c.comparisons) for c in plain.contradictions
+    ) or any(variable in obligation.nullable for each in plain.chased.obligations for obligation in each)

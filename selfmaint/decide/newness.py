@@ -1,0 +1,114 @@
+"""What makes a fact new: nothing known is that fact, or has its key.
+
+Conditions of soundness and completeness:
+
+1. A fact with a fresh value is in no relation at hand, so only ground facts are looked up; likewise a key.
+2. A fact of a relation with a key is new only if no known row has its key, and no inserted one: that row would be
+   there beside it after the update. What is deleted is known, if the update is effective.
+3. Two new facts of one relation differ in every key; that they are one fact is another instance of the body.
+4. A unique constraint asks this of values that are not null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from datalog.model import Atom, Comparison, Constant, Literal, Negation, NullTest, Term, Variable, Version
+from selfmaint.decide.new_facts import NewFacts
+from selfmaint.warehouse.catalog import BaseRelation, Catalog
+from selfmaint.warehouse.situation import Situation
+
+
+def newness(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Negation]:
+    """What must not hold for the facts of J and their companions to be new, over the bound variables.
+
+    Args:
+        catalog: the warehouse's schema.
+        new_facts: J.
+        situation: which relations change, and what is known besides the views.
+    """
+    atoms = new_facts.atoms
+    for at, fact in enumerate(atoms):
+        relation = catalog.relations[fact.predicate.name]
+        yield from _unknown(relation, fact, new_facts.fresh, situation)
+        ground = not new_facts.fresh.intersection(fact.terms)
+        if ground and relation.name in situation.absent and not may_be_other(new_facts, at):
+            yield Negation((_version(fact, Version.ABSENT),))
+        for other in atoms[at + 1 :]:
+            if other.predicate == fact.predicate:
+                yield from _different(relation, fact, other, new_facts.fresh)
+
+
+def may_be_other(new_facts: NewFacts, at: int) -> bool:
+    """Whether a new fact is a companion for which null was chosen where another value would do as well."""
+    fact = new_facts.atoms[at]
+    return at >= len(new_facts.subgoals) and Constant(None) in fact.terms
+
+
+def _unknown(
+    relation: BaseRelation, fact: Atom, fresh: frozenset[Variable], situation: Situation
+) -> Iterator[Negation]:
+    """Conditions 1 and 2 for one fact."""
+    name = relation.name
+    for key in relation.unique:
+        if not fresh.intersection(fact.terms[i] for i in key):
+            yield from _key_unknown(relation, fact, key, situation)
+    if not fresh.intersection(fact.terms):
+        if not relation.keys:
+            yield Negation((_version(fact, Version.KNOWN),))
+            if name in situation.inserted:
+                yield Negation((_version(fact, Version.INSERTED),))
+        if name in situation.deleted and not situation.effective:
+            yield Negation((_version(fact, Version.DELETED),))
+    for region in sorted((r for r in situation.regions if r.name == name), key=lambda r: r.columns):
+        terms = tuple(fact.terms[i] for i in region.columns)
+        if not fresh.intersection(terms):
+            yield Negation((Atom(region, terms),))
+
+
+def _key_unknown(
+    relation: BaseRelation, fact: Atom, key: Sequence[int], situation: Situation
+) -> Iterator[Negation]:
+    """Conditions 2 and 4: no known and no inserted row has the fact's values in these columns."""
+    values = [fact.terms[i] for i in key]
+    if any(isinstance(t, Constant) and t.value is None for t in values):
+        return
+    present = tuple(
+        NullTest(t)
+        for i, t in zip(key, values, strict=True)
+        if i in relation.nullable and isinstance(t, Variable)
+    )
+    row = tuple(
+        t if i in key else Variable(f"{relation.columns[i]}_any{i}") for i, t in enumerate(fact.terms)
+    )
+    yield Negation((Atom(fact.predicate.of(Version.KNOWN), row), *present))
+    if relation.name in situation.inserted:
+        yield Negation((Atom(fact.predicate.of(Version.INSERTED), row), *present))
+
+
+def _different(
+    relation: BaseRelation, fact: Atom, other: Atom, fresh: frozenset[Variable]
+) -> Iterator[Negation]:
+    """Condition 3 for two new facts of one relation."""
+    for key in relation.unique:
+        equal = _equal([fact.terms[i] for i in key], [other.terms[i] for i in key], fresh)
+        if equal:
+            yield Negation(equal)
+
+
+def _equal(one: Sequence[Term], other: Sequence[Term], fresh: frozenset[Variable]) -> tuple[Literal, ...]:
+    """What makes two keys equal; nothing if they differ anyway."""
+    found: list[Literal] = []
+    for left, right in zip(one, other, strict=True):
+        if left == right:
+            continue
+        if left in fresh or right in fresh or (isinstance(left, Constant) and isinstance(right, Constant)):
+            return ()
+        found.append(
+            Comparison("=", right, left) if isinstance(left, Constant) else Comparison("=", left, right)
+        )
+    return tuple(found)
+
+
+def _version(atom: Atom, version: Version) -> Atom:
+    return Atom(atom.predicate.of(version), atom.terms)

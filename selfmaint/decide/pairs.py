@@ -1,0 +1,191 @@
+"""Two databases at hand that agree with everything known and give a view different new states: by the definition alone.
+
+The first completes the canonical database D^, the second D^ and the new facts of one witness. What foreign keys and
+stored groups ask for is made up; the views are evaluated on both, and what they hold is compared with what is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, permutations, zip_longest
+
+from datalog.model import (
+    Constant,
+    Row,
+    Term,
+    Value,
+    Variable,
+    Version,
+    apply_atom,
+)
+from selfmaint.decide.completion import explaining
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.explaining import Database, Given, given, state
+from selfmaint.decide.fresh import fresh_values
+from selfmaint.decide.placing import placed_values
+from selfmaint.decide.positions import substitution
+from selfmaint.decide.verdict import Witness
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.warehouse.situation import Situation
+
+ATTEMPTS = 3
+"""How many choices of fresh values are tried."""
+
+AT_HAND_ROWS = 400
+"""Two databases are made and shown whole if no relation has more rows."""
+
+CONFIRMED_WITNESSES = 8
+"""How many witnesses of a doubtful verdict are tried, one of each J first."""
+
+COMPLETE_ROWS = 60
+"""A canonical database with at most so many rows in each relation is shown whole."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Two databases, before the update, that explain everything known and give a view different new states.
+
+    Attributes:
+        witness: the witness it was made from.
+        row: the row that the view has after the update on the second database, and not on the first.
+        first: rows of the canonical database by relation; all of them if `complete`, else those that matter.
+        added: what the second database has besides.
+        removed: what it lacks of the first one: rows of which only the key is known, with other values there.
+        inserted: the update's inserted rows; all of them if `complete`, else those that the row uses.
+        deleted: the update's deleted rows, if `complete`.
+        complete: whether `first` is the whole canonical database, and the update is whole too.
+    """
+
+    witness: Witness
+    row: Row
+    first: Mapping[str, frozenset[Row]]
+    added: Mapping[str, frozenset[Row]]
+    inserted: Mapping[str, frozenset[Row]]
+    deleted: Mapping[str, frozenset[Row]]
+    complete: bool
+    removed: Mapping[str, frozenset[Row]] = field(default_factory=dict)
+
+    def database(self, second: bool, after: bool) -> dict[str, frozenset[Row]]:
+        """One of the two databases, before or after the update; the relations that have rows in any of them."""
+        names = dict.fromkeys((*self.first, *self.added, *self.inserted))
+        rows = {n: self.first.get(n, frozenset()) for n in names}
+        if second:
+            rows = {
+                n: found - self.removed.get(n, frozenset()) | self.added.get(n, frozenset())
+                for n, found in rows.items()
+            }
+        if not after:
+            return rows
+        return {
+            n: found - self.deleted.get(n, frozenset()) | self.inserted.get(n, frozenset())
+            for n, found in rows.items()
+        }
+
+
+def confirmed(
+    decision: Decision,
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    witnesses: Sequence[Witness],
+) -> bool | None:
+    """Whether two databases can be shown for one of some witnesses, by the definition alone.
+
+    Returns:
+        None where the data is too large to be at hand, or there is no witness.
+    """
+    if not witnesses or engine.is_large(facts):
+        return None
+    known = given(decision, engine, facts, situation, AT_HAND_ROWS)
+    if known is None:
+        return None
+    tried = islice(_in_turns(witnesses), CONFIRMED_WITNESSES)
+    return any(two_databases(known, witness) is not None for witness in tried)
+
+
+def _in_turns(witnesses: Sequence[Witness]) -> Iterator[Witness]:
+    """The first witness of each J, then the second ones, and so on."""
+    by_set: dict[int, list[Witness]] = {}
+    for witness in witnesses:
+        by_set.setdefault(witness.new_facts.number, []).append(witness)
+    for turn in zip_longest(*by_set.values()):
+        yield from (witness for witness in turn if witness is not None)
+
+
+def two_databases(known: Given, witness: Witness) -> Counterexample | None:
+    """The first database completes the canonical database; the second one has the new facts as well.
+
+    Where views group, both have rows made up for the stored groups besides: two ways of making them up will do.
+    """
+    view = witness.new_facts.view
+    firsts = list(islice(explaining(known, {}), 6))
+    if not firsts:
+        return None
+    seconds = (
+        (values, second)
+        for values in _assignments(known, witness)
+        for second in islice(explaining(known, ground_facts(witness, values)), 3)
+    )
+    for values, second in seconds:
+        row = row_of(witness, values)
+        new = state(view, known.after(second))
+        for first in firsts:
+            old = state(view, known.after(first))
+            if new is not None and old is not None and row in new and row not in old:
+                return _shown(known, witness, row, first, second)
+    for first, second in permutations(firsts if known.catalog.grouped_views else (), 2):
+        old, new = (state(view, known.after(each)) for each in (first, second))
+        if new is not None and old is not None and new - old:
+            return _shown(known, witness, min(new - old, key=repr), first, second)
+    return None
+
+
+def _shown(known: Given, witness: Witness, row: Row, first: Database, second: Database) -> Counterexample:
+    names = known.catalog.relations
+    complete = all(len(rows) <= COMPLETE_ROWS for rows in (*first.values(), *second.values()))
+    return Counterexample(
+        witness,
+        row,
+        {n: first[n] for n in names if first[n] or complete},
+        {n: more for n in names if (more := second[n] - first[n])},
+        {n: rows for n in names if (rows := known.of(n, Version.INSERTED))},
+        {n: rows for n in names if (rows := known.of(n, Version.DELETED))},
+        complete=True,
+        removed={n: less for n in names if (less := first[n] - second[n])},
+    )
+
+
+def _assignments(known: Given, witness: Witness) -> Iterator[dict[Variable, Value]]:
+    """Values for all variables of the new facts, those that are compared in their place."""
+    new_facts = witness.new_facts
+    for attempt in range(ATTEMPTS):
+        values = {**chosen_values(witness), **fresh_values(known.catalog, new_facts, attempt)}
+        for placed in placed_values(known.catalog, known.every_row, new_facts, values):
+            yield {**values, **placed}
+
+
+def row_of(witness: Witness, values: Mapping[Variable, Value]) -> Row:
+    """The view's row that a witness's facts give."""
+    new_facts = witness.new_facts
+    chosen = substitution(dict(new_facts.positions))
+    head = apply_atom(chosen, apply_atom(new_facts.instance.substitution, new_facts.view.head))
+    return tuple(value_of(t, values) for t in head.terms)
+
+
+def chosen_values(witness: Witness) -> dict[Variable, Value]:
+    """What the witness binds."""
+    return dict(witness.binding)
+
+
+def value_of(term: Term, values: Mapping[Variable, Value]) -> Value:
+    """A constant, or what a variable stands for."""
+    return term.value if isinstance(term, Constant) else values[term]
+
+
+def ground_facts(witness: Witness, values: Mapping[Variable, Value]) -> dict[str, frozenset[Row]]:
+    """The facts that a witness assumes, by relation."""
+    rows: dict[str, set[Row]] = {}
+    for atom in witness.unknown:
+        rows.setdefault(atom.predicate.name, set()).add(tuple(value_of(t, values) for t in atom.terms))
+    return {name: frozenset(found) for name, found in rows.items()}

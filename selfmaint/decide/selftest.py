@@ -1,0 +1,291 @@
+"""TEST: the self-maintainability test of a view as a Datalog program (Huyn 1997, Algorithm 4.1).
+
+Every surviving J gives one predicate `view@depends_n` over the variables that the known subgoals bind; the view is
+self-maintainable iff all of them are empty. Each of its rules is anchored on one inserted row:
+
+    v@depends_n(bound) :- g@inserted, others@after,            the subgoals outside J
+                          not f@known, not f@inserted, ...,    each ground fact of J is new
+                          not (contradiction), ...             and contradicts no view
+
+Conditions of soundness:
+
+1. Some subgoal outside J is an inserted row; otherwise the derivation existed before the update, and the view
+   itself contradicts the new facts.
+2. A fact with a fresh value is in no relation at hand, so only ground facts are looked up.
+3. A new fact is not in the canonical database, not inserted (it would be known after), not deleted (it would be
+   gone after), not known absent, and not in a region where its relation is fully known (`newness.py`).
+4. A variable that joins is not null, nor is one in a column of a new fact that is never null.
+5. A row that a new fact references is there before the update and after it. Before it may also be an inserted row
+   if the update is not effective.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from datalog.model import (
+    Atom,
+    Literal,
+    Negation,
+    NullTest,
+    Predicate,
+    Program,
+    Rule,
+    Term,
+    Variable,
+    Version,
+    apply_atom,
+    apply_literal,
+    variables_of,
+)
+from selfmaint.canonical.stages import Stages
+from selfmaint.canonical.support import Support
+from selfmaint.decide.dominance import Dominance
+from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.newness import newness
+from selfmaint.decide.surviving import has_better_links
+from selfmaint.engine.protocol import D
+from selfmaint.maintain import for_changes
+from selfmaint.warehouse.catalog import Catalog, View, certain_variables
+from selfmaint.warehouse.situation import Situation
+
+
+@dataclass(frozen=True)
+class DependsRules:
+    """The rules of one surviving J.
+
+    Attributes:
+        new_facts: the J.
+        head: `view@depends_n(bound variables)`.
+        positive: for each anchor, the subgoals outside J, and the null guards.
+        negative: what makes the facts of J possible.
+    """
+
+    new_facts: NewFacts
+    head: Atom
+    positive: tuple[tuple[Literal, ...], ...]
+    negative: tuple[Literal, ...]
+
+    @property
+    def goal(self) -> Predicate:
+        """The predicate whose rows are the witnesses."""
+        return self.head.predicate
+
+
+def depends_rules(
+    catalog: Catalog, situation: Situation, survivors: Sequence[NewFacts]
+) -> tuple[DependsRules, ...]:
+    """The rules of every J that can matter in a situation.
+
+    Args:
+        catalog: the warehouse's schema.
+        situation: which relations change, and what is known besides the views.
+        survivors: the surviving sets of one view.
+    """
+    return _rules(catalog, situation, survivors, Version.INSERTED)
+
+
+def losing_rules(
+    catalog: Catalog, situation: Situation, survivors: Sequence[NewFacts]
+) -> tuple[DependsRules, ...]:
+    """The same for rows that may be lost: of the core of a view that groups, whose rows are not stored.
+
+        v@depends_n_1(bound) :- g@deleted, others@known, not ...
+
+    Condition 6: the update is effective, so that deleted rows were there, and no new fact is one of them.
+    """
+    return _rules(catalog, situation, survivors, Version.DELETED) if situation.effective else ()
+
+
+def _rules(
+    catalog: Catalog, situation: Situation, survivors: Sequence[NewFacts], version: Version
+) -> tuple[DependsRules, ...]:
+    if not survivors:
+        return ()
+    told = told_subgoals(catalog, situation, catalog.view(survivors[0].view.name))
+    result = []
+    dominance = Dominance(catalog, survivors)
+    impossible = situation.readable | situation.wholly_known
+    losing = version is Version.DELETED
+    changed = situation.deleted if losing else situation.inserted
+    for new_facts in survivors:
+        anchors = [j for j in new_facts.outside if new_facts.instance.body[j].predicate.name in changed]
+        anchors = [
+            j
+            for j in anchors
+            if not told.issuperset(_positions(new_facts, new_facts.subgoals))
+            or told.issuperset(_positions(new_facts, [j]))
+        ]
+        if not anchors or any(atom.predicate.name in impossible for atom in new_facts.atoms):
+            continue
+        if not catalog.grouped_views:
+            if has_better_links(catalog, new_facts, impossible):
+                continue
+            anchors = dominance.needed(new_facts, anchors, situation)
+        if not anchors:
+            continue
+        number = (new_facts.number, 1) if losing else (new_facts.number,)
+        predicate = Predicate(new_facts.view.name, Version.DEPENDS, number)
+        negative = tuple(_negative(catalog, new_facts, situation))
+        impossible_here = predicate.of(Version.IMPOSSIBLE, number)
+        if impossible_here in situation.ruled_out:
+            negative = (*negative, Negation((Atom(impossible_here, new_facts.bound),)))
+        if any(n == Negation(()) for n in negative):
+            continue
+        positive = (
+            (
+                *_positive(new_facts, anchor, links, version),
+                *new_facts.conditions,
+                *_guards(catalog, new_facts),
+            )
+            for anchor in anchors
+            for links in _links(catalog, new_facts, situation, None if losing else anchor)
+        )
+        made = tuple(positive)
+        if made:
+            result.append(DependsRules(new_facts, Atom(predicate, new_facts.bound), made, negative))
+    return tuple(result)
+
+
+def told_subgoals(catalog: Catalog, situation: Situation, view: View) -> frozenset[int]:
+    """The subgoals of a view's core for which a finer view stands where other ones change (`maintain/rolled_rows.py`).
+
+    Condition 7: what is not known of them alone does not matter where another subgoal changes.
+    """
+    if view.core is None or not situation.followed:
+        return frozenset()
+    roll = for_changes(catalog, situation, view)
+    return frozenset() if roll is None else roll.finer.subgoals
+
+
+def _positions(new_facts: NewFacts, subgoals: Iterable[int]) -> Iterator[int]:
+    """The places in the view's body of some subgoals of an instance, which may stand for several."""
+    moved = [apply_atom(new_facts.instance.substitution, atom) for atom in new_facts.view.body]
+    bodies = [new_facts.instance.body[j] for j in subgoals]
+    return (place for place, atom in enumerate(moved) if atom in bodies)
+
+
+def _positive(new_facts: NewFacts, anchor: int, links: Sequence[Atom], version: Version) -> tuple[Atom, ...]:
+    """Condition 1: the anchor first, then what joins with what stands before it, links last."""
+    body = new_facts.instance.body
+    atoms = [_version(body[anchor], version)]
+    others = Version.KNOWN if version is Version.DELETED else Version.AFTER
+    waiting = [_version(body[j], others) for j in new_facts.outside if j != anchor]
+    waiting.extend((*links, *new_facts.patterns))
+    while waiting:
+        bound = set(variables_of(atoms))
+        chosen = max(
+            waiting, key=lambda atom: (len(bound.intersection(atom.terms)) > 0, -waiting.index(atom))
+        )
+        waiting.remove(chosen)
+        atoms.append(chosen)
+    return tuple(atoms)
+
+
+def _links(
+    catalog: Catalog, new_facts: NewFacts, situation: Situation, anchor: int | None
+) -> Iterator[tuple[Atom, ...]]:
+    """Condition 5: the atoms of the links, for each way of their having been there."""
+    body = new_facts.instance.body
+    ways: list[list[tuple[Atom, ...]]] = []
+    for link in new_facts.links:
+        name = link.predicate.name
+        survives = (_after(link, new_facts),) if name in situation.deleted else ()
+        options = [(_version(link, Version.KNOWN), *survives)]
+        if name in situation.inserted and not situation.effective:
+            options.append((_version(link, Version.INSERTED),))
+        elif name in situation.inserted and name not in situation.deleted and anchor is not None:
+            key = tuple(i for i, t in enumerate(link.terms) if not _is_private(t, new_facts))
+            if _agrees(catalog, body[anchor], link, key):
+                return
+        ways.append(options)
+    for combination in product(*ways):
+        yield tuple(dict.fromkeys(atom for part in combination for atom in part))
+
+
+def _is_private(term: Term, new_facts: NewFacts) -> bool:
+    """Whether a term of a link stands outside its key."""
+    return isinstance(term, Variable) and term not in new_facts.instance.occurrences
+
+
+def _agrees(catalog: Catalog, atom: Atom, link: Atom, key: tuple[int, ...]) -> bool:
+    """Whether an inserted row has the key of a row that is said to have been there, and stays."""
+    if atom.predicate.name != link.predicate.name or not any(
+        set(columns) <= set(key) for columns in catalog.relations[link.predicate.name].keys
+    ):
+        return False
+    return all(atom.terms[i] == link.terms[i] for i in key)
+
+
+def _after(link: Atom, new_facts: NewFacts) -> Atom:
+    """The referenced row after the update: only its key must be the same."""
+    terms = tuple(
+        Variable(f"{t.name}_after") if isinstance(t, Variable) and _is_private(t, new_facts) else t
+        for t in link.terms
+    )
+    return Atom(link.predicate.of(Version.AFTER), terms)
+
+
+def _guards(catalog: Catalog, new_facts: NewFacts) -> tuple[NullTest, ...]:
+    """Condition 4: what the base columns of the subgoals outside J do not promise."""
+    body = new_facts.instance.body
+    needed = new_facts.instance.not_null | certain_variables(
+        (body[j] for j in new_facts.subgoals), catalog.relations
+    )
+    promised = certain_variables((body[j] for j in new_facts.outside), catalog.relations)
+    return tuple(NullTest(v) for v in new_facts.bound if v in needed - promised)
+
+
+def _negative(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Literal]:
+    yield from newness(catalog, new_facts, situation)
+    for contradiction in new_facts.contradictions:
+        yield Negation(contradiction)
+    for taken in new_facts.excluded:
+        yield Negation(taken)
+
+
+def _version(atom: Atom, version: Version) -> Atom:
+    return Atom(atom.predicate.of(version), atom.terms)
+
+
+def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
+    """TEST as one program: what is printed and shipped, and what small data is tested with."""
+    made: list[Rule] = []
+    for rule in rules:
+        negations = support.prepared(rule.negative, frozenset(rule.new_facts.bound))
+        for positive in rule.positive if negations is not None else ():
+            anchored = support.rule(rule.head, positive, ())
+            if anchored is not None and negations is not None:
+                terms = zip(rule.new_facts.bound, anchored.head.terms, strict=True)
+                image = {v: t for v, t in terms if v != t}
+                moved = tuple(apply_literal(image, literal) for literal in negations) if image else negations
+                whole = support.with_negations(anchored, moved)
+                made += [] if whole is None else [whole]
+    return support.program(made, [rule.goal for rule in rules])
+
+
+def staged_witnesses(stages: Stages[D], catalog: Catalog, rules: DependsRules) -> D | None:
+    """The witnesses of one J, evaluated step by step; None if there are none."""
+    parts = []
+    for positive in rules.positive:
+        anchor, *others = positive
+        assert isinstance(anchor, Atom)
+        if anchor.predicate.version is Version.DELETED:
+            arrived: Predicate | None = anchor.predicate
+        else:
+            arrived = stages.arrived(catalog.relations[anchor.predicate.name])
+        if arrived is not None:
+            found = stages.joined((Atom(arrived, anchor.terms), *others), rules.new_facts.bound)
+            if found is not None:
+                parts.append(found)
+    candidates = stages.united(parts)
+    left = None if candidates is None else stages.without(candidates, sorted(rules.negative, key=_effort))
+    return None if left is None else left.rows
+
+
+def _effort(literal: Literal) -> int:
+    """Tests without a relation first, then those that read few."""
+    assert isinstance(literal, Negation)
+    return sum(isinstance(inner, Atom) for inner in literal.body)

@@ -1,0 +1,157 @@
+"""The sets J of subgoals whose facts could be new (theory of the test: Huyn 1997, section 4, made constructive).
+
+A view fails the test iff for some set J of its subgoals, not empty and not all, the other subgoals are in the
+after-image of the canonical database and the facts of J are *new*: unknown so far, and without contradiction.
+Which J can matter at all is settled here, from the rules alone; where facts of J have foreign keys or are compared,
+with each way of satisfying them.
+
+Conditions of soundness and completeness:
+
+1. A set that contains the facts of an unconditional contradiction is dead, and so is every larger one.
+2. A foreign key of a new fact is satisfied by another new fact, by a known row (a *link*), or by a companion.
+   A link that alone binds a variable matters only if some contradiction could rule out a companion: else the fresh
+   companion is the more general choice.
+3. A companion whose key another subgoal outside J has is impossible: that row is known, or inserted.
+4. That a new fact is the row that another one references, by giving its fresh variables values, need not be tried: a
+   companion that has the same values where it may, and fresh ones where it must differ, is more general. It must
+   differ in each key. Where a further key has no column that is free for that (all reference other rows, or have
+   few values), or groups or comparisons restrict what is fresh, the one row for both is taken as possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from datalog.model import Comparison, Literal, NullTest, variables_of
+from selfmaint.decide.arrangements import arranged
+from selfmaint.decide.group_evidence import demands, with_groups
+from selfmaint.decide.instances import Instance, instances
+from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.supports import supports
+from selfmaint.warehouse.catalog import Catalog, View
+
+
+def surviving(catalog: Catalog, view: View) -> tuple[NewFacts, ...]:
+    """Every J of every instance that the rules alone do not rule out, smallest first within an instance.
+
+    None for a view that is always empty: no new facts give it a row.
+    """
+    if view.always_empty:
+        return ()
+    result: list[NewFacts] = []
+    for instance in instances(catalog, view):
+        found = demands(catalog, instance)
+        for facts in sorted(_alive(instance), key=lambda m: (m.bit_count(), m)):
+            if instance.needed & ~facts == 0:
+                for way in supports(instance, facts):
+                    made = _settled(
+                        catalog, NewFacts(instance, way.facts, way.links, way.conditions, is_cut=way.is_cut)
+                    )
+                    if made is not None:
+                        for grouped in with_groups(catalog, made, found):
+                            result.extend(_alive_arrangements(catalog, grouped, len(result)))
+    return tuple(result)
+
+
+def _alive_arrangements(catalog: Catalog, candidate: NewFacts, number: int) -> Iterator[NewFacts]:
+    for arrangement in arranged(catalog, candidate):
+        if () not in arrangement.contradictions:
+            vague = arrangement.is_cut or _has_twins(catalog, arrangement)
+            yield replace(arrangement, number=number, is_cut=vague)
+            number += 1
+
+
+def _alive(instance: Instance) -> Iterator[int]:
+    """Condition 1: the proper, non-empty sets of subgoals that contain no dead set."""
+    size = len(instance.body)
+    dead = sorted({c.facts for c in instance.dead}, key=int.bit_count)
+    single = sum(mask for mask in dead if mask.bit_count() == 1)
+    several = [mask for mask in dead if mask.bit_count() > 1 and not mask & single]
+    open_bits = [1 << j for j in range(size) if not single >> j & 1]
+    full = (1 << size) - 1
+
+    def extend(at: int, chosen: int) -> Iterator[int]:
+        if at == len(open_bits):
+            if chosen not in (0, full):
+                yield chosen
+            return
+        yield from extend(at + 1, chosen)
+        more = chosen | open_bits[at]
+        if not any(mask & ~more == 0 for mask in several):
+            yield from extend(at + 1, more)
+
+    return extend(0, 0)
+
+
+def _settled(catalog: Catalog, candidate: NewFacts) -> NewFacts | None:
+    """The candidate with what its fresh variables decide; None if it cannot be, or another one stands for it."""
+    fresh = candidate.fresh
+    for j in candidate.subgoals:
+        relation = catalog.relations[candidate.instance.body[j].predicate.name]
+        for i, term in enumerate(candidate.instance.body[j].terms):
+            if term in fresh and relation.types[i].is_finite:
+                return None
+    kept: list[Literal] = []
+    rigid = False
+    for condition in candidate.conditions:
+        assert isinstance(condition, NullTest | Comparison)
+        if not fresh.intersection(variables_of([condition])):
+            kept.append(condition)
+        elif isinstance(condition, Comparison):
+            if not _may_need_one_row(catalog, candidate):
+                return None
+            rigid = True  # one row for two references: taken as possible
+        elif not condition.negated:
+            return None
+    return replace(candidate, conditions=tuple(kept), is_cut=candidate.is_cut or rigid)
+
+
+def _is_rigid(catalog: Catalog, candidate: NewFacts) -> bool:
+    """Whether a referenced relation has several keys."""
+    return any(
+        len(catalog.relations[atom.predicate.name].unique) > 1
+        for atom in candidate.instance.atoms
+        if catalog.referenced_by[atom.predicate.name]
+    )
+
+
+def _may_need_one_row(catalog: Catalog, candidate: NewFacts) -> bool:
+    """Whether a new fact may have to be the row that another one references, instead of a companion (condition 4)."""
+    if catalog.grouped_views or candidate.instance.compares:
+        return _is_rigid(catalog, candidate)
+    return any(
+        not catalog.relations[obligation.reference.target].can_differ(obligation.reference.target_columns)
+        for obligations in candidate.instance.chased.obligations
+        for obligation in obligations
+    )
+
+
+def _has_twins(catalog: Catalog, candidate: NewFacts) -> bool:
+    """Whether two new facts have one key and yet differ in other terms: they would have to be made one."""
+    atoms = candidate.atoms
+    return any(
+        one.predicate == other.predicate and all(one.terms[i] == other.terms[i] for i in key)
+        for at, one in enumerate(atoms)
+        for other in atoms[at + 1 :]
+        for key in catalog.relations[one.predicate.name].unique
+    )
+
+
+def has_better_links(catalog: Catalog, candidate: NewFacts, impossible: frozenset[str]) -> bool:
+    """Condition 2: whether a companion instead of each link that alone binds a variable is as good.
+
+    Args:
+        catalog: the warehouse's schema.
+        candidate: a surviving set.
+        impossible: relations that have no new facts in the situation.
+    """
+    companions = candidate.instance.chased.companions
+    if (
+        candidate.instance.compares
+        or _is_rigid(catalog, candidate)
+        or candidate.instance.chased.opaque
+        or any(not c.facts & ~companions for c in candidate.instance.contradictions)
+    ):
+        return False
+    return any(link.predicate.name not in impossible for link in candidate.free_links)

@@ -1,0 +1,77 @@
+"""Verdicts: values that say whether a view's new state is determined, and why.
+
+`semantics` says, where it makes a difference, what is meant by the new state: the set of its rows, or the bag, in which
+rows stand several times. It is None where rows stand once anyway, as keys say or because the view has all columns of
+its body, and where the view is of no class that is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from datalog.model import Atom, Constant, Semantics, Term, Value, Variable
+from selfmaint.decide.new_facts import NewFacts, image
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A failing J with one assignment of the variables that known facts bind.
+
+    Attributes:
+        new_facts: the set J.
+        binding: a value for each bound variable.
+    """
+
+    new_facts: NewFacts
+    binding: Mapping[Variable, Value]
+
+    @property
+    def unknown(self) -> tuple[Atom, ...]:
+        """The facts that may or may not exist; a variable stands for a value that nothing known tells."""
+        values: dict[Variable, Term] = {v: Constant(x) for v, x in self.binding.items()}
+        return image(self.new_facts, values)
+
+
+@dataclass(frozen=True)
+class SelfMaintainable:
+    """The view's new state is the same for every database that explains what is known.
+
+    Attributes:
+        view: the view.
+        remarks: what to know of the computed state.
+    """
+
+    view: str
+    remarks: tuple[str, ...] = ()
+    semantics: Semantics | None = None
+
+
+@dataclass(frozen=True)
+class NotSelfMaintainable:
+    """Two databases explain what is known and give the view different new states; each witness makes a pair."""
+
+    view: str
+    witnesses: tuple[Witness, ...]
+    semantics: Semantics | None = None
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """The procedure does not say. To be treated as "no".
+
+    Attributes:
+        view: the view.
+        reasons: why, in words.
+        witnesses: what a "no" would rest on, were it not for the reasons.
+        semantics: what state is meant.
+    """
+
+    view: str
+    reasons: tuple[str, ...]
+    witnesses: tuple[Witness, ...] = ()
+    semantics: Semantics | None = None
+
+
+Verdict: TypeAlias = SelfMaintainable | NotSelfMaintainable | Undecided

@@ -1,0 +1,1 @@
+"""The engine protocol and the in-memory engine."""

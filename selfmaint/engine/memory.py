@@ -1,0 +1,145 @@
+"""The in-memory engine: the reference evaluator over sets of rows. For small data, tests and counterexamples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
+
+from datalog.evaluate import Evaluator, evaluate_view
+from datalog.model import ColumnType, OpaqueView, Predicate, Program, Row, Value, ViewDefinition, value_kind
+from selfmaint.engine.bags import SetBags
+from selfmaint.engine.protocol import Facts, Layout
+from selfmaint.errors import Code, input_error
+
+
+class MemoryEngine:
+    """An `Engine` whose relations are frozensets of rows. They have no column names."""
+
+    name = "memory"
+    bags = SetBags()
+
+    def load(self, rows: Iterable[Row], names: Sequence[str], types: Sequence[ColumnType]) -> frozenset[Row]:
+        """The rows as a set."""
+        return frozenset(tuple(row) for row in rows)
+
+    def evaluate(
+        self,
+        program: Program,
+        goal: Predicate,
+        facts: Facts[frozenset[Row]],
+        names: Sequence[str] | None = None,
+    ) -> frozenset[Row]:
+        """The goal's extension."""
+        return Evaluator(program, facts.relations).extension(goal)
+
+    def evaluate_view(
+        self,
+        definition: ViewDefinition,
+        facts: Facts[frozenset[Row]],
+        types: Mapping[Predicate, Sequence[ColumnType]],
+    ) -> frozenset[Row]:
+        """The rows of a definition."""
+        bags = {p: Counter(facts.relations[p]) for p in definition.reads if p in facts.relations}
+        return frozenset(evaluate_view(definition, bags, types))
+
+    def recompute(
+        self,
+        definition: ViewDefinition | OpaqueView,
+        facts: Facts[frozenset[Row]],
+        types: Mapping[Predicate, Sequence[ColumnType]],
+        like: frozenset[Row],
+    ) -> frozenset[Row]:
+        """The rows of a definition; a text is nothing that this engine can run.
+
+        Raises:
+            InputError: SM404 a view of which only the text is known.
+        """
+        if isinstance(definition, OpaqueView):
+            message = f"the view `{definition.name}` cannot be recomputed in memory: only its SQL is known"
+            raise input_error(Code.NOT_MAINTAINED, message, "use the Spark engine")
+        return self.evaluate_view(definition, facts, types)
+
+    def is_large(self, facts: Facts[frozenset[Row]]) -> bool:
+        """Never: what is large does not belong here."""
+        return False
+
+    def nonempty(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[frozenset[Row]]
+    ) -> frozenset[Predicate]:
+        """The goals that have a row."""
+        evaluator = Evaluator(program, facts.relations)
+        return frozenset(goal for goal in goals if evaluator.first(goal) is not None)
+
+    def sample(self, data: frozenset[Row], limit: int) -> list[Row]:
+        """Some rows."""
+        return list(islice(data, limit))
+
+    def layout(self, data: frozenset[Row]) -> Layout:
+        """The number of rows."""
+        return Layout(len(data))
+
+    def fetch(self, data: frozenset[Row], limit: int) -> frozenset[Row] | None:
+        """The rows, if they are few."""
+        return data if len(data) <= limit else None
+
+    def look_up(
+        self,
+        data: frozenset[Row],
+        columns: tuple[int, ...],
+        keys: Collection[Row],
+        wanted: tuple[int, ...],
+        limit: int,
+        not_null: frozenset[int] = frozenset(),
+    ) -> frozenset[Row] | None:
+        """The rows of some keys, by going through all."""
+        asked = {tuple(map(_typed, key)) for key in keys}
+        found = frozenset(
+            tuple(row[i] for i in wanted) for row in data if tuple(_typed(row[i]) for i in columns) in asked
+        )
+        return found if len(found) <= limit else None
+
+    def shaped(self, rows: Collection[Row], like: frozenset[Row], columns: Sequence[int]) -> frozenset[Row]:
+        """The rows as a set."""
+        return frozenset(rows)
+
+    def count(self, data: frozenset[Row]) -> int:
+        """The number of rows."""
+        return len(data)
+
+    def union(self, parts: Sequence[frozenset[Row]]) -> frozenset[Row]:
+        """The union."""
+        return frozenset().union(*parts)
+
+    def minus(self, left: frozenset[Row], right: frozenset[Row]) -> frozenset[Row]:
+        """The difference."""
+        return left - right
+
+    def minus_all(self, left: frozenset[Row], right: frozenset[Row]) -> frozenset[Row]:
+        """The difference: a set holds a row once."""
+        return left - right
+
+    def empty(self, like: frozenset[Row]) -> frozenset[Row]:
+        """No rows."""
+        return frozenset()
+
+    def like(self, data: frozenset[Row], other: frozenset[Row]) -> frozenset[Row]:
+        """The rows: they have no types."""
+        return data
+
+    def keep(self, data: frozenset[Row]) -> frozenset[Row]:
+        """The rows: they are computed already."""
+        return data
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+    def columns(self, data: frozenset[Row]) -> tuple[str, ...]:
+        """Positional names."""
+        width = len(next(iter(data), ()))
+        return tuple(f"c{i}" for i in range(width))
+
+
+def _typed(value: Value) -> tuple[str, Value]:
+    """A value that tells booleans from numbers."""
+    return value_kind(value), value

@@ -1,0 +1,239 @@
+"""What an engine does: it evaluates programs over facts, and never hands out more than a bounded number of rows.
+
+Data reaches this process only through `sample`, `fetch` and `look_up`, each with a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
+
+from datalog.model import ColumnType, OpaqueView, Predicate, Program, Row, ViewDefinition
+
+D = TypeVar("D")
+"""An engine's own representation of a relation: a frozenset of rows, or a Spark DataFrame."""
+
+
+@dataclass(frozen=True)
+class Facts(Generic[D]):
+    """The extensions of the predicates that a program may read. A statement can read nothing else.
+
+    Attributes:
+        relations: each predicate's rows.
+        not_null: for each predicate, the 0-based columns that never hold null.
+        small: predicates whose size follows the update's, not the base's.
+    """
+
+    relations: Mapping[Predicate, D] = field(default_factory=dict)
+    not_null: Mapping[Predicate, frozenset[int]] = field(default_factory=dict)
+    small: frozenset[Predicate] = frozenset()
+
+    def extended(
+        self,
+        relations: Mapping[Predicate, D],
+        *,
+        not_null: Mapping[Predicate, frozenset[int]] | None = None,
+        small: bool = True,
+    ) -> Facts[D]:
+        """These facts and some more; where a predicate is given again, the new rows count."""
+        return replace(
+            self,
+            relations={**self.relations, **relations},
+            not_null={**self.not_null, **(not_null or {})},
+            small=self.small | frozenset(relations) if small else self.small,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a relation is stored, as far as that is known without reading it.
+
+    Attributes:
+        rows: the number of rows.
+        ordered_by: the 0-based column in whose order the rows are stored, so that those of a few values lie together.
+        spreads: for columns of whole numbers, how many there are from the smallest to the largest.
+        never_null: columns that certainly hold no null. Only costs depend on the others.
+    """
+
+    rows: int | None = None
+    ordered_by: int | None = None
+    spreads: Mapping[int, int] = field(default_factory=dict)
+    never_null: frozenset[int] = frozenset()
+
+
+class Bags(Protocol[D]):
+    """What an engine does with bags. They are given as counted rows: each row once, its number of copies last."""
+
+    def recounted(self, parts: Sequence[tuple[D, int]]) -> D:
+        """The sum of some bags, each with 1 or -1, as counted rows: those with a positive number of copies.
+
+        Columns are named as the first part's.
+        """
+        ...
+
+    def copies(self, data: D) -> int:
+        """The number of rows of a bag: the sum of the last column.
+
+        Raises:
+            InputError: SM103 or SM104, stored contents that turn out to be unreadable.
+        """
+        ...
+
+    def expanded(self, data: D) -> D:
+        """The rows of a bag, each as often as it stands.
+
+        Raises:
+            InputError: SM404 the engine has no relation that holds a row twice.
+        """
+        ...
+
+
+class Engine(Protocol[D]):
+    """Evaluates safe non-recursive Datalog under set semantics. Programs are read-only and validated before."""
+
+    @property
+    def name(self) -> str:
+        """`memory` or `spark`."""
+        ...
+
+    @property
+    def bags(self) -> Bags[D]:
+        """What it does with bags."""
+        ...
+
+    def load(self, rows: Iterable[Row], names: Sequence[str], types: Sequence[ColumnType]) -> D:
+        """A relation from a few rows that are at hand (a bounded number: they pass through this process)."""
+        ...
+
+    def evaluate(
+        self, program: Program, goal: Predicate, facts: Facts[D], names: Sequence[str] | None = None
+    ) -> D:
+        """The goal's extension, distinct rows, lazily where the engine can. `names` names its columns."""
+        ...
+
+    def evaluate_view(
+        self, definition: ViewDefinition, facts: Facts[D], types: Mapping[Predicate, Sequence[ColumnType]]
+    ) -> D:
+        """The distinct rows of a definition over facts, each of which is a set; columns named as it says.
+
+        Args:
+            definition: what to compute: expressions, groups, aggregates.
+            facts: what it reads.
+            types: the types of their columns, which the digits of decimals depend on.
+        """
+        ...
+
+    def recompute(
+        self,
+        definition: ViewDefinition | OpaqueView,
+        facts: Facts[D],
+        types: Mapping[Predicate, Sequence[ColumnType]],
+        like: D,
+    ) -> D:
+        """All rows of a definition, held, each as often as it stands where the engine's relations keep that.
+
+        Args:
+            definition: what to compute; of a text, all that it reads is known.
+            facts: what it reads.
+            types: the types of their columns.
+            like: the columns of the result; a text's are matched by name.
+
+        Raises:
+            InputError: SM404 a text that the engine cannot run; SM104 one with other columns.
+        """
+        ...
+
+    def is_large(self, facts: Facts[D]) -> bool:
+        """Whether some relation is so large that intermediate results should be held, not computed again."""
+        ...
+
+    def nonempty(self, program: Program, goals: Sequence[Predicate], facts: Facts[D]) -> frozenset[Predicate]:
+        """Which goals have a row; one job for all of them."""
+        ...
+
+    def sample(self, data: D, limit: int) -> list[Row]:
+        """At most `limit` rows, in no order, to be shown."""
+        ...
+
+    def layout(self, data: D) -> Layout:
+        """How a relation is stored."""
+        ...
+
+    def fetch(self, data: D, limit: int) -> Collection[Row] | None:
+        """All rows, if there are at most `limit`, with exactly the values that are stored.
+
+        Returns:
+            The distinct rows; None if there are more, or if this process has no exact values for a column's type.
+        """
+        ...
+
+    def look_up(
+        self,
+        data: D,
+        columns: tuple[int, ...],
+        keys: Collection[Row],
+        wanted: tuple[int, ...],
+        limit: int,
+        not_null: frozenset[int] = frozenset(),
+    ) -> Collection[Row] | None:
+        """The rows whose `columns` equal one of some keys, nulls equal, cut to the columns `wanted`.
+
+        Args:
+            data: a relation.
+            columns: 0-based columns, in the order of the keys' values.
+            keys: at least one, exact values as `fetch` gives them.
+            wanted: the columns of the result, in order.
+            limit: the most rows to return.
+            not_null: columns that never hold null.
+
+        Returns:
+            Distinct rows with exact values; None if there are more than `limit`, or a type has no exact values.
+        """
+        ...
+
+    def shaped(self, rows: Collection[Row], like: D, columns: Sequence[int]) -> D:
+        """Exact rows as a relation.
+
+        Args:
+            rows: distinct rows of values that `fetch` or `look_up` gave.
+            like: a relation.
+            columns: for each value of a row, the column of `like` that has its type, and whose name it gets.
+        """
+        ...
+
+    def count(self, data: D) -> int:
+        """The number of rows."""
+        ...
+
+    def union(self, parts: Sequence[D]) -> D:
+        """The set union of one or more relations of one arity, columns by position, named as the first's."""
+        ...
+
+    def minus(self, left: D, right: D) -> D:
+        """Rows of `left` not in `right`, nulls equal, columns by position."""
+        ...
+
+    def minus_all(self, left: D, right: D) -> D:
+        """As `minus`, but each row of `right` takes away one equal row of `left`, held."""
+        ...
+
+    def empty(self, like: D) -> D:
+        """No rows, with the types and names of some columns."""
+        ...
+
+    def like(self, data: D, other: D) -> D:
+        """The rows with the types and names of another relation's columns."""
+        ...
+
+    def keep(self, data: D) -> D:
+        """The same rows, computed once and held until `release`."""
+        ...
+
+    def release(self) -> None:
+        """Lets go of everything that `keep` holds."""
+        ...
+
+    def columns(self, data: D) -> tuple[str, ...]:
+        """The column names, in order."""
+        ...

@@ -1,0 +1,93 @@
+"""Errors of the product: bad input and broken invariants. A verdict is a value, never an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, unique
+
+from datalog.diagnostics import Diagnostic
+
+
+@unique
+class Code(Enum):
+    """What can be wrong with a warehouse, an update or a source. Each code has a page in `docs/codes`."""
+
+    WAREHOUSE_FILE = "SM101"
+    """The warehouse file cannot be read or has an unknown or missing entry."""
+    UNKNOWN_RELATION = "SM102"
+    """A name that is no base relation, or no view."""
+    MISSING_CONTENTS = "SM103"
+    """A view, table or file that is not there."""
+    COLUMNS_DIFFER = "SM104"
+    """Arity, names or types of some data do not fit the rules or declarations."""
+    VIEW_OVER_VIEW = "SM105"
+    """A view's rule reads another view recursively or in a way that cannot be unfolded."""
+    ALWAYS_EMPTY = "SM106"
+    """A view that can have no rows, whatever the database: a warning."""
+    MANIFEST = "SM107"
+    """A dbt manifest that cannot be read, or has no compiled SQL."""
+    HEAD_MISMATCH = "SM201"
+    """A view row that the view's own rule can never produce."""
+    NULL_IN_JOIN = "SM202"
+    """A view row with null in a column that its rule joins on."""
+    NOT_EXPLAINED = "SM203"
+    """Views that no database explains."""
+    BOTH_CHANGED = "SM301"
+    """The same row inserted into and deleted from one relation."""
+    CONTRADICTS = "SM302"
+    """An effective update that cannot be: it contradicts what is known."""
+    BREAKS_CONSTRAINT = "SM303"
+    """An update after which a declared key or foreign key would not hold."""
+    SOURCE_UNREACHABLE = "SM401"
+    """A source that does not answer, or refuses the login."""
+    SOURCE_MOVED = "SM402"
+    """A base table that has moved past the update."""
+    READ_REFUSED = "SM403"
+    """A statement that would read what it must not: the read guard."""
+    NOT_MAINTAINED = "SM404"
+    """A view that is not self-maintainable where reading is forbidden, or not possible."""
+    WRITE_FAILED = "SM405"
+    """New contents that could not be written or switched to; the old ones are in place."""
+    NO_ENGINE = "SM501"
+    """Spark or Java is missing or too old."""
+    FEED_FORMAT = "SM601"
+    """A change feed, or a record of one, of no known format, or of several."""
+    FEED_UNREADABLE = "SM602"
+    """A line or a value of a change feed that cannot be read."""
+    FEED_UNORDERED = "SM603"
+    """Changes of one row that nothing orders, or a position that is none."""
+    FEED_CONTRADICTS = "SM604"
+    """Changes of one row that cannot follow each other."""
+    FEED_BEFORE_IMAGE = "SM605"
+    """A row that goes, of which the feed does not say enough."""
+    FEED_REFUSED = "SM606"
+    """A truncation, or a snapshot read outside an initial load."""
+    FEED_PACKAGE = "SM607"
+    """A package that a feed's format needs is not installed."""
+    BASELINE = "SM701"
+    """A baseline of an audit that cannot be read, or is of another version."""
+
+
+class SelfmaintError(Exception):
+    """The root of this package's errors. `diagnostics` say what, where, and what to do."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("; ".join(f"[{d.code.value}] {d.message}" for d in self.diagnostics))
+
+
+class InputError(SelfmaintError):
+    """Bad input: nothing was done."""
+
+
+class SourceError(SelfmaintError):
+    """A base relation's source failed; nothing was done."""
+
+
+class ReadRefusedError(SelfmaintError):
+    """The read guard stopped a statement before it ran. A broken invariant of this package."""
+
+
+def input_error(code: Code, message: str, hint: str | None = None, note: str | None = None) -> InputError:
+    """An `InputError` with one diagnostic."""
+    return InputError([Diagnostic(code=code, message=message, hint=hint, note=note)])

@@ -1,0 +1,94 @@
+"""Reading the base rows of the groups whose new values stay open: those groups', and no others.
+
+A lost extremum, or a group that may be empty, leaves a group open. Its core rows are read subgoal by subgoal: first
+where the group's values or constants are columns, then by what the rows found bind.
+
+Condition of soundness: after the last subgoal every core row of the groups is known, so their values can be computed
+anew from known rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Variable, Version, variables_of
+from selfmaint.canonical.stages import Bindings
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.fallback.probes import Probe
+from selfmaint.fallback.settle import Reader
+from selfmaint.maintain.groups import group_change
+from selfmaint.warehouse.catalog import View
+
+_GROUPS = Predicate("groups", Version.STEP)
+
+
+def settle_groups(reader: Reader[D], views: Sequence[View]) -> tuple[str, ...]:
+    """Reads the base rows of the open groups of some views whose core rows are settled.
+
+    Args:
+        reader: what is known, and what may be read.
+        views: views that group.
+
+    Returns:
+        The views with groups that stay open, because a base relation cannot be read.
+
+    Raises:
+        SourceError: SM401 or SM103 from a source; SM402 a source that is not in the state after the update.
+    """
+    left: list[str] = []
+    for view in views:
+        change = group_change(reader.stages, reader.decision.catalog, view)
+        if change is None or change.open is None:
+            continue
+        assert view.core is not None
+        if any(a.predicate.name not in reader.readable for a in view.core.body):
+            left.append(view.name)
+        else:
+            _read(reader, view, change.open)
+    return tuple(left)
+
+
+def _read(reader: Reader[D], view: View, groups: D) -> None:
+    """The subgoals of a view's core, one after the other."""
+    assert view.core is not None
+    current: Bindings[D] | None = _first(reader.engine, view, groups)
+    waiting = list(view.core.body)
+    while waiting and current is not None:
+        bound = set(current.variables)
+        atom = max(waiting, key=lambda a: sum(isinstance(t, Constant) or t in bound for t in a.terms))
+        waiting.remove(atom)
+        columns = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in bound)
+        keys = Atom(
+            Predicate(atom.predicate.name, Version.PROBE, columns), tuple(atom.terms[i] for i in columns)
+        )
+        start = Atom(_GROUPS, current.variables)
+        program = Program((Rule(keys, (start,)),)) if columns else Program()
+        probe = Probe(atom.predicate.name, columns, program, (_GROUPS,))
+        reader.read(probe, {_GROUPS: current.rows})
+        stages = reader.stages
+        stages.facts = stages.facts.extended({_GROUPS: current.rows})
+        after = Atom(atom.predicate.of(Version.AFTER), atom.terms)
+        wanted = variables_of([start, after])
+        current = stages.joined((start, after), wanted)
+
+
+def _first(engine: Engine[D], view: View, groups: D) -> Bindings[D]:
+    """The open groups' values for the core's variables that hold them, and a variable that nothing else has."""
+    assert view.grouped is not None
+    number = len(view.grouped.groups)
+    terms = [view.grouped.terms.get(g) if isinstance(g, Variable) else None for g in view.grouped.groups]
+    given: tuple[Term, ...] = tuple(Variable(f"Group_{i}") for i in range(number + 1))
+    names = dict.fromkeys(t for t in terms if isinstance(t, Variable))
+    atoms = tuple(t if isinstance(t, Variable) else given[i] for i, t in enumerate(terms))
+    marked = (*names, given[number])
+    goal = Predicate("first", Version.STEP)
+    rule = Rule(Atom(goal, marked), (Atom(_GROUPS, (*atoms, given[number])),))
+    rows = engine.keep(
+        engine.evaluate(
+            Program((rule,)),
+            goal,
+            Facts({_GROUPS: groups}, {}, frozenset({_GROUPS})),
+            [f"x{i}" for i in range(len(marked))],
+        )
+    )
+    return Bindings(tuple(v for v in marked if isinstance(v, Variable)), rows)

@@ -1,0 +1,106 @@
+"""Which keys of which base relations to read next, and why (Huyn 1997, section 6).
+
+A failing J says which facts are unknown, and with which bound values. Reading one of its relations for those
+values settles the witness when the fact is absent, and moves it to a smaller J when it is present. So one
+relation of every failing J is enough for a round; the cheapest is read first, and the test asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from datalog.model import Atom, Constant, Predicate, Program, Rule, Version
+from selfmaint.decide.selftest import DependsRules
+from selfmaint.warehouse.catalog import Catalog
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A read that would settle some witnesses.
+
+    Attributes:
+        relation: the base relation.
+        columns: 0-based positions of the key; empty to read the whole relation.
+        program: rules that compute the keys from witnesses.
+        goals: the witnesses' predicates.
+    """
+
+    relation: str
+    columns: tuple[int, ...]
+    program: Program
+    goals: tuple[Predicate, ...]
+
+    @property
+    def keys(self) -> Predicate:
+        """The predicate of the keys."""
+        return Predicate(self.relation, Version.PROBE, self.columns)
+
+    @property
+    def region(self) -> Predicate:
+        """The predicate that records on which keys the relation is fully known."""
+        return Predicate(self.relation, Version.REGION, self.columns)
+
+
+def options(catalog: Catalog, rules: DependsRules) -> tuple[Probe, ...]:
+    """The reads that would settle a failing J: one for each of its new facts.
+
+    A row is looked up by its key where the subgoals outside J bind one, else by all columns that they bind.
+    """
+    new_facts = rules.new_facts
+    outside = {t for j in new_facts.outside for t in new_facts.instance.body[j].terms}
+    found = {}
+    for atom in new_facts.atoms:
+        known = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in outside)
+        keys = catalog.relations[atom.predicate.name].keys
+        columns = next((tuple(sorted(key)) for key in keys if set(key) <= set(known)), known)
+        goal = Atom(
+            Predicate(atom.predicate.name, Version.PROBE, columns), tuple(atom.terms[i] for i in columns)
+        )
+        program = Program((Rule(goal, (rules.head,)),)) if columns else Program()
+        found[goal.predicate] = Probe(atom.predicate.name, columns, program, (rules.goal,))
+    return tuple(found.values())
+
+
+def next_probes(
+    catalog: Catalog, failing: Sequence[DependsRules], costs: Mapping[str, float]
+) -> tuple[Probe, ...]:
+    """The reads of the next round: of the cheapest relation that is some failing J's cheapest.
+
+    Args:
+        catalog: the warehouse's schema.
+        failing: the J's with witnesses.
+        costs: cost of one looked-up key, for each relation that can be read.
+
+    Returns:
+        Probes of one relation, one for each set of key columns; empty if some J has no readable relation.
+    """
+    chosen: list[Probe] = []
+    for rules in failing:
+        readable = [probe for probe in options(catalog, rules) if probe.relation in costs]
+        if not readable:
+            return ()
+        chosen.append(min(readable, key=lambda p: _price(p, costs)))
+    first = min(chosen, key=lambda p: _price(p, costs)).relation
+    merged: dict[Predicate, Probe] = {}
+    for probe in chosen:
+        if probe.relation == first:
+            old = merged.get(probe.keys)
+            merged[probe.keys] = probe if old is None else _merge(old, probe)
+    if any(not probe.columns for probe in merged.values()):
+        return tuple(probe for probe in merged.values() if not probe.columns)
+    return tuple(merged.values())
+
+
+def _price(probe: Probe, costs: Mapping[str, float]) -> tuple[bool, float, int, str]:
+    """Whole relations last; then by cost, then by how selective the key is."""
+    return (not probe.columns, costs[probe.relation], -len(probe.columns), probe.relation)
+
+
+def _merge(left: Probe, right: Probe) -> Probe:
+    return Probe(
+        left.relation,
+        left.columns,
+        Program((*left.program.rules, *right.program.rules)),
+        (*left.goals, *right.goals),
+    )

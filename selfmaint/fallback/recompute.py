@@ -1,0 +1,192 @@
+"""Recomputing views from their sources: what maintains a view that is not decided, if it is told to.
+
+A view that reads other stored views reads their new contents, so views are recomputed in the order in which they read
+each other. Rules are evaluated down to the base relations; definitions and texts are evaluated as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import OpaqueView, Predicate, Program, TextQuery, ViewDefinition
+from datalog.rewrite import drop_unreachable, guard_joins
+from datalog.rewrite.reachable import predicates_of
+from selfmaint.decide.procedure import Decision
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.errors import Code
+from selfmaint.fallback.after_update import read_after
+from selfmaint.fallback.settle import Progress, Readable
+from selfmaint.sources.protocol import Read
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+
+Contents = Callable[[View], D]
+"""The new contents of a view that is not recomputed."""
+
+
+@dataclass(frozen=True)
+class Recomputed(Generic[D]):
+    """Views' new contents from their sources.
+
+    Attributes:
+        contents: by view, all its rows; counted rows of views that keep duplicates and are decided.
+        reads: every read of a base relation, in order.
+    """
+
+    contents: Mapping[str, D] = field(default_factory=dict)
+    reads: tuple[Read, ...] = ()
+
+
+def obstacles(catalog: Catalog, views: Sequence[View], readable: Iterable[str]) -> list[Diagnostic]:
+    """Why views cannot be recomputed; nothing is read for that.
+
+    Args:
+        catalog: the warehouse's schema.
+        views: the views.
+        readable: the base relations that have a source.
+    """
+    given = set(readable)
+    found = []
+    for view in views:
+        reason = _obstacle(catalog, view, given)
+        if reason is not None:
+            found.append(
+                Diagnostic(
+                    Code.NOT_MAINTAINED,
+                    f"the view `{view.name}` cannot be recomputed: {reason}",
+                    hint="declare every base relation that it reads, and give it a source in the warehouse file",
+                )
+            )
+    return found
+
+
+def _obstacle(catalog: Catalog, view: View, given: set[str]) -> str | None:
+    waiting, seen = [view.name], {view.name}
+    while waiting:
+        one = catalog.view(waiting.pop())
+        if isinstance(one.definition, OpaqueView) and not isinstance(one.definition.query, TextQuery):
+            return f"{'' if one is view else f'`{one.name}`: '}{one.definition.query}"
+        for name in reads(catalog, one):
+            if name == view.name:
+                return "it depends on itself"
+            if name in catalog.relations and name not in given:
+                return f"`{name}` has no source"
+            if name not in catalog.relations and name not in seen and _is_recomputed(catalog, name):
+                waiting.append(name)
+                seen.add(name)
+    return None
+
+
+def _is_recomputed(catalog: Catalog, name: str) -> bool:
+    """Whether a view cannot be followed otherwise, so that what reads it depends on all that it reads."""
+    view = catalog.view(name)
+    return view.limitation is not None and view.core is None
+
+
+def reads(catalog: Catalog, view: View) -> tuple[str, ...]:
+    """The base relations and stored views whose rows a view is recomputed from."""
+    program = _program(catalog, view)
+    if program.rules:
+        heads = {p.name for p in program.heads}
+        used = (p.name for rule in program.rules for p in predicates_of(rule.body))
+        return tuple(dict.fromkeys(name for name in used if name not in heads))
+    match view.definition:
+        case OpaqueView(query=TextQuery() as query):
+            return query.relations
+        case ViewDefinition() as definition:
+            return tuple(p.name for p in definition.reads)
+        case _:
+            return ()
+
+
+def _program(catalog: Catalog, view: View) -> Program:
+    """The rules of a view and of the views of rules below; none if it is more than rules."""
+    if not catalog.program.rules_for(view.predicate):
+        return Program()
+    guarded = Program(tuple(guard_joins(rule) for rule in catalog.program.rules))
+    return drop_unreachable(guarded, [view.predicate])
+
+
+@dataclass
+class Recomputing(Generic[D]):
+    """Recomputes views, each base relation read once.
+
+    Attributes:
+        decision: the symbolic side.
+        engine: where the data is.
+        facts: the views' old contents, the update and what else is known.
+        situation: the kinds of facts.
+        readable: the base relations that have a source.
+        followed: the new contents of other views.
+        progress: told of every read.
+    """
+
+    decision: Decision
+    engine: Engine[D]
+    facts: Facts[D]
+    situation: Situation
+    readable: Mapping[str, Readable[D]]
+    followed: Contents[D]
+    progress: Progress = lambda _message: None
+
+    def __post_init__(self) -> None:
+        self._rows: dict[str, D] = {}
+        self._reads: list[Read] = []
+
+    def recomputed(self, views: Sequence[View]) -> Recomputed[D]:
+        """The new contents of some views that nothing stands in the way of recomputing.
+
+        Raises:
+            SourceError: a source that does not answer, or is in another state (SM402).
+            InputError: SM404 a query that Spark refuses, or one that this engine cannot run; SM104 other columns.
+        """
+        mine = {view.name: view for view in views}
+        contents = {name: self._contents(name, mine) for name in mine}
+        return Recomputed(contents, tuple(self._reads))
+
+    def _contents(self, name: str, mine: Mapping[str, View]) -> D:
+        """The rows of a base relation or view after the update."""
+        if name not in self._rows:
+            catalog = self.decision.catalog
+            if name in catalog.relations:
+                self._rows[name] = self._read(name)
+            elif name in mine:
+                needed = {one: self._as_stored(one, mine) for one in reads(catalog, mine[name])}
+                self.progress(f"recomputing {name}")
+                self._rows[name] = self._evaluated(mine[name], needed)
+            else:
+                self._rows[name] = self.followed(catalog.view(name))
+        return self._rows[name]
+
+    def _as_stored(self, name: str, mine: Mapping[str, View]) -> D:
+        """The rows of a base relation or view after the update, each as often as it stands."""
+        rows, catalog = self._contents(name, mine), self.decision.catalog
+        is_counted = name not in catalog.relations and catalog.view(name).is_counted
+        return self.engine.bags.expanded(rows) if is_counted else rows
+
+    def _read(self, name: str) -> D:
+        relation = self.decision.catalog.relations[name]
+        source = self.readable[name].source
+        rows, read = read_after(self.decision, self.engine, self.facts, self.situation, relation, source)
+        self._reads.append(read)
+        self.progress(f"read all {read.rows_read} rows of {name}")
+        return rows
+
+    def _evaluated(self, view: View, needed: Mapping[str, D]) -> D:
+        catalog, engine = self.decision.catalog, self.engine
+        old = self.facts.relations[view.predicate]
+        relations = {n: catalog.relations[n] for n in needed if n in catalog.relations}
+        not_null = {Predicate(n): frozenset(range(r.arity)) - r.nullable for n, r in relations.items()}
+        facts = Facts({Predicate(n): rows for n, rows in needed.items()}, not_null)
+        program = _program(catalog, view)
+        if program.rules:
+            rows = engine.evaluate(program, view.predicate, facts, engine.columns(old))
+            return engine.keep(engine.like(rows, old))
+        declared = {Predicate(d.name): tuple(c.type for c in d.columns) for d in catalog.program.declarations}
+        types = declared | {Predicate(n): r.types for n, r in relations.items()}
+        definition = view.grouping if view.is_counted else view.definition
+        assert definition is not None
+        return engine.recompute(definition, facts, types, old)

@@ -1,0 +1,268 @@
+"""Reading base relations only as needed: probe, learn, ask again, until every view's test passes.
+
+Conditions of soundness:
+
+1. The source is in the state right after the update; a row found that was not inserted was there before it.
+2. A new fact is never an inserted or deleted row, so on the probed keys every other new fact is ruled out.
+3. The rows found must agree with the update and with what is known; else the source has moved, and nothing
+   is concluded from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Generic
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import Atom, Negation, Predicate, Program, Rule, Version
+from datalog.rewrite import drop_empty, simplify
+from selfmaint.canonical import known_rules, row_atom
+from selfmaint.canonical.stages import Stages
+from selfmaint.decide.procedure import Decision, failing_rules, still_failing, with_rows
+from selfmaint.decide.selftest import DependsRules
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.errors import Code, SourceError
+from selfmaint.fallback.costs import LazyCosts, estimated_cost
+from selfmaint.fallback.probes import Probe, next_probes
+from selfmaint.sources.protocol import Read, Source
+from selfmaint.warehouse.catalog import BaseRelation, View
+from selfmaint.warehouse.situation import Situation
+
+Progress = Callable[[str], None]
+
+SHOWN_ROWS = 5
+"""How many culprits an error names."""
+
+
+@dataclass(frozen=True)
+class Readable(Generic[D]):
+    """A base relation that may be read, and what a looked-up key costs; None: estimated when it matters."""
+
+    source: Source[D]
+    cost: float | None = None
+
+    def cost_of(self, relation: str) -> float:
+        """What one looked-up key costs."""
+        return estimated_cost(self.source.row_count(relation)) if self.cost is None else self.cost
+
+
+@dataclass
+class Reader(Generic[D]):
+    """Reads base rows and adds them to what is known.
+
+    Attributes:
+        decision: the symbolic side.
+        engine: evaluates tests and holds what is learnt.
+        facts: what is known, with what was learnt.
+        situation: the kinds of facts known.
+        readable: the base relations that may be read.
+        progress: told of every read.
+        reads: every read so far, in order.
+    """
+
+    decision: Decision
+    engine: Engine[D]
+    facts: Facts[D]
+    situation: Situation
+    readable: Mapping[str, Readable[D]]
+    progress: Progress = lambda _message: None
+    reads: list[Read] = field(default_factory=list)
+
+    @property
+    def stages(self) -> Stages[D]:
+        """Stepwise evaluation over what is known."""
+        return self.decision.stages(self.engine, self.facts, self.situation)
+
+    def read(self, probe: Probe, witnesses: Mapping[Predicate, D]) -> None:
+        """One read.
+
+        Args:
+            probe: which keys.
+            witnesses: what the keys are computed from.
+
+        Raises:
+            SourceError: SM401 or SM103 from a source; SM402 a source that is not in the state after the update.
+        """
+        self.facts, self.situation, read = _learnt(
+            self.decision,
+            self.engine,
+            self.facts,
+            self.situation,
+            probe,
+            witnesses,
+            self.readable[probe.relation].source,
+        )
+        self.reads.append(read)
+        self.progress(f"read {read.rows_read} rows of {read.relation} for {read.keys_asked} keys")
+
+
+def settle(reader: Reader[D], views: Sequence[View]) -> tuple[DependsRules, ...]:
+    """Reads base rows until the tests of all views pass, or nothing more can be read.
+
+    Args:
+        reader: what is known, and what may be read.
+        views: the views to settle.
+
+    Returns:
+        The J's that still have witnesses because none of their relations can be read.
+
+    Raises:
+        SourceError: SM401 or SM103 from a source; SM402 a source that is not in the state after the update.
+    """
+    decision, engine = reader.decision, reader.engine
+    costs = LazyCosts({name: partial(entry.cost_of, name) for name, entry in reader.readable.items()})
+    failing = failing_rules(decision, engine, reader.facts, reader.situation, views)
+    while True:
+        rules = tuple(rule for rule, _ in failing)
+        probes = next_probes(decision.catalog, rules, costs) if failing else ()
+        if not probes:
+            return rules
+        witnesses = {rule.goal: rows for rule, rows in failing}
+        for probe in probes:
+            reader.read(probe, witnesses)
+        failing = still_failing(
+            decision, engine, reader.facts, reader.situation, views, failing, probes[0].relation
+        )
+
+
+def _learnt(
+    decision: Decision,
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    probe: Probe,
+    witnesses: Mapping[Predicate, D],
+    source: Source[D],
+) -> tuple[Facts[D], Situation, Read]:
+    """One read, checked against what is known, and added to it."""
+    relation = decision.catalog.relations[probe.relation]
+    names = [relation.columns[i] for i in probe.columns]
+    keys = None
+    if probe.columns:
+        keys = engine.keep(
+            engine.evaluate(
+                probe.program, probe.keys, Facts(dict(witnesses), {}, frozenset(witnesses)), names
+            )
+        )
+    rows, read = source.read(relation.name, names, keys)
+    found = relation_predicate(relation, Version.FOUND)
+    held = facts.extended(
+        {found: engine.keep(rows)} | ({} if keys is None else {probe.keys: keys}),
+        small=bool(keys is not None),
+    )
+    _check_moved(decision, engine, held, situation, probe, relation)
+    return (*_extended(engine, held, situation, probe, relation, keys), read)
+
+
+def relation_predicate(relation: BaseRelation, version: Version) -> Predicate:
+    """A version of a relation."""
+    return Predicate(relation.name, version)
+
+
+def _extended(
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    probe: Probe,
+    relation: BaseRelation,
+    keys: D | None,
+) -> tuple[Facts[D], Situation]:
+    """Condition 1: found rows that were not inserted are present; the keys join the region."""
+    name = relation.name
+    found, present = (
+        relation_predicate(relation, Version.FOUND),
+        relation_predicate(relation, Version.PRESENT),
+    )
+    inserted = Negation((row_atom(relation, Version.INSERTED),))
+    body = (
+        (row_atom(relation, Version.FOUND), inserted)
+        if name in situation.inserted
+        else (row_atom(relation, Version.FOUND),)
+    )
+    rows = engine.evaluate(
+        Program((Rule(row_atom(relation, Version.PRESENT), body),)), present, facts, relation.columns
+    )
+    learnt = {
+        present: rows if name not in situation.present else engine.union([facts.relations[present], rows])
+    }
+    if keys is not None:
+        old = [facts.relations[probe.region]] if probe.region in situation.regions else []
+        learnt[probe.region] = engine.union([*old, keys])
+    kept = {predicate: engine.keep(data) for predicate, data in learnt.items()}
+    remaining = {p: d for p, d in facts.relations.items() if p not in (found, probe.keys)}
+    not_null = {present: frozenset(range(relation.arity)) - relation.nullable}
+    after = replace(facts, relations=remaining).extended(kept, not_null=not_null, small=keys is not None)
+    return after, replace(
+        situation, present=situation.present | {name}, regions=situation.regions | {probe.region}
+    )
+
+
+def require_not_moved(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, relation: BaseRelation
+) -> None:
+    """Condition 3, on a whole relation: its found rows, among the facts, agree with the update and what is known.
+
+    Raises:
+        SourceError: SM402.
+    """
+    _check_moved(decision, engine, facts, situation, Probe(relation.name, (), Program(), ()), relation)
+
+
+def _check_moved(
+    decision: Decision,
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    probe: Probe,
+    relation: BaseRelation,
+) -> None:
+    """Condition 3, on the probed keys."""
+    program, goals = _moved_program(decision, situation, probe, relation)
+    given = [goal for goal in goals if program.rules_for(goal)]
+    for goal in sorted(with_rows(decision, engine, program, given, facts), key=lambda p: p.columns):
+        rows = engine.sample(engine.evaluate(program, goal, facts, relation.columns), SHOWN_ROWS)
+        shown = "; ".join(str(row) for row in rows)
+        raise SourceError(
+            [
+                Diagnostic(
+                    code=Code.SOURCE_MOVED,
+                    message=f"`{relation.name}` is not in the state after the update: {goals[goal]}: {shown}",
+                    note="a base row counts only if it is read in the state right after the update",
+                    hint="read from a snapshot at the update's position, or include the later changes in the update",
+                )
+            ]
+        )
+
+
+def _moved_program(
+    decision: Decision, situation: Situation, probe: Probe, relation: BaseRelation
+) -> tuple[Program, dict[Predicate, str]]:
+    row = row_atom(relation, Version.FOUND)
+    key: tuple[Atom, ...] = ()
+    if probe.columns:
+        key = (Atom(probe.keys, tuple(row.terms[i] for i in probe.columns)),)
+    name = relation.name
+    rules: list[Rule] = []
+    messages: dict[Predicate, str] = {}
+
+    def add(message: str, *body: Atom | Negation) -> None:
+        goal = Predicate(name, Version.PROBLEM, (len(rules),))
+        messages[goal] = message
+        rules.append(Rule(Atom(goal, row.terms), (*key, *body)))
+
+    if name in situation.inserted:
+        add("inserted rows are not there", row_atom(relation, Version.INSERTED), Negation((row,)))
+    if name in situation.deleted:
+        add("deleted rows are still there", row_atom(relation, Version.DELETED), row)
+    still = [Negation((row_atom(relation, Version.DELETED),))] if name in situation.deleted else []
+    add("rows that the views prove are gone", row_atom(relation, Version.KNOWN), *still, Negation((row,)))
+    if name in situation.absent:
+        new = [Negation((row_atom(relation, Version.INSERTED),))] if name in situation.inserted else []
+        add("rows known to be absent are there", row_atom(relation, Version.ABSENT), row, *new)
+    known = known_rules(decision.catalog, situation, decision.contributions)
+    defined = {rule.head.predicate for rule in known}
+    empty = [p for n in decision.catalog.relations if (p := Predicate(n, Version.KNOWN)) not in defined]
+    program = drop_empty(Program((*rules, *known)), empty)
+    return simplify(program, list(messages)), messages

@@ -1,0 +1,63 @@
+"""Which format a feed has, by its columns or by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import Enum, unique
+
+from selfmaint.errors import Code, input_error
+from selfmaint.feeds.column_feed import CHANGE_TYPE, ColumnFormat
+from selfmaint.feeds.delta import DELTA
+from selfmaint.feeds.iceberg import ICEBERG
+
+
+@unique
+class FeedFormat(Enum):
+    """The formats."""
+
+    DEBEZIUM = "debezium"
+    DELTA = "delta"
+    ICEBERG = "iceberg"
+    PLAIN = "plain"
+    """A directory of files of inserted and of deleted rows."""
+
+    @property
+    def columns(self) -> ColumnFormat | None:
+        """The format's columns, of the formats that are told by columns of their own."""
+        return {FeedFormat.DELTA: DELTA, FeedFormat.ICEBERG: ICEBERG}.get(self)
+
+
+def recognised(columns: Collection[str], what: str) -> FeedFormat:
+    """The format that some columns, or the keys of a record, belong to.
+
+    >>> recognised(["id", "_change_type", "_commit_version"], "the feed").value
+    'delta'
+    >>> recognised(["before", "after", "op", "source"], "the feed").value
+    'debezium'
+
+    Raises:
+        InputError: SM601 none, or several.
+    """
+    found = []
+    if {"op", "after"} <= {*columns} or "payload" in columns or {*columns} == {"value"}:
+        found.append(FeedFormat.DEBEZIUM)
+    if CHANGE_TYPE in columns:
+        found += [f for f in FeedFormat if f.columns is not None and f.columns.order in columns]
+    match found:
+        case [only]:
+            return only
+        case []:
+            raise input_error(
+                Code.FEED_FORMAT,
+                f"{what} has no format that is known",
+                note=f"its columns are {', '.join(f'`{c}`' for c in columns) or 'none'}",
+                hint="Debezium's events have `op`, `before` and `after`, Delta's rows `_change_type` and "
+                "`_commit_version`, Iceberg's `_change_type` and `_change_ordinal`",
+            )
+        case several:
+            raise input_error(
+                Code.FEED_FORMAT,
+                f"{what} mixes formats: {' and '.join(f.value for f in several)}",
+                note=f"its columns are {', '.join(f'`{c}`' for c in columns)}",
+                hint="name the format, or leave the other's columns out",
+            )

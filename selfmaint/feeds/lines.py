@@ -1,0 +1,181 @@
+"""The events of JSON lines files, read one line at a time; every line that cannot be read is named."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, cast
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import Span
+from selfmaint.errors import Code, InputError, input_error
+from selfmaint.feeds.events import Event, EventReader, Ignored, RecordError, RowEvent
+from selfmaint.feeds.positions import Bounds
+
+MAX_PROBLEMS = 20
+"""After so many lines that cannot be read, reading ends."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was read besides events that change rows of the relations.
+
+    Attributes:
+        ignored: how many events change no row, by what they are.
+        outside: how many lie outside the range of positions.
+        sources: the source tables that each relation's events are of.
+    """
+
+    ignored: dict[Ignored, int] = field(default_factory=dict)
+    outside: int = 0
+    sources: dict[str, set[str]] = field(default_factory=dict)
+
+    def admits(self, event: Event, within: Bounds) -> bool:
+        """Whether an event changes a row and lies in the range; if not, it is counted."""
+        if isinstance(event, Ignored):
+            self.ignored[event] = self.ignored.get(event, 0) + 1
+            return False
+        if not within.is_open and event.scale.has_range and not within.holds(event.position):
+            self.outside += 1
+            return False
+        self.sources.setdefault(event.relation, set()).add(event.table)
+        return True
+
+    def check_sources(self) -> None:
+        """Whether each relation's events are of one table, or of tables that the warehouse file maps to it.
+
+        Raises:
+            InputError: SM601 two tables happen to have the relation's name.
+        """
+        for relation, tables in self.sources.items():
+            if len(tables) > 1:
+                shown = " and ".join(f"`{table}`" for table in sorted(tables) if table)
+                raise input_error(
+                    Code.FEED_FORMAT,
+                    f"the feed has events of several tables for `{relation}`: {shown}",
+                    hint="name each table that is part of it in `[feed.tables]`, the others in `ignored`",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedEvent:
+    """An event that changes a row, and where it stands."""
+
+    event: RowEvent
+    file: str
+    line: int
+
+
+def parsed(text: str) -> object:
+    """A JSON value, its numbers exact.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return json.loads(text, parse_float=Decimal, parse_constant=str)
+
+
+def first_record(files: Iterable[Path]) -> object:
+    """The first record of some files that is not null; None if there is none that can be read."""
+    for path in files:
+        with contextlib.suppress(OSError, EOFError), _opened(path) as stream:
+            for raw in stream:
+                with contextlib.suppress(ValueError):
+                    record = parsed(raw.decode("utf-8"))
+                    if record is not None:
+                        return record
+    return None
+
+
+def placed_events(
+    files: Iterable[Path], reader: EventReader, within: Bounds, tally: Tally
+) -> Iterator[PlacedEvent]:
+    """The events of JSON lines files that change rows, in the files' order.
+
+    Args:
+        files: local files, `.gz` ones compressed.
+        reader: of the feed's format.
+        within: the range of positions to take.
+        tally: counts what is not given back.
+
+    Raises:
+        InputError: at the end, if lines could not be read: SM601, SM602, ... with file and line.
+    """
+    problems: list[Diagnostic] = []
+    for path in files:
+        name = str(path)
+        for number, record in _records(path, problems):
+            try:
+                event = reader.read(record)
+                _require_position(event, within)
+            except RecordError as error:
+                problems.append(_at(error.diagnostic, name, number))
+            else:
+                if tally.admits(event, within) and isinstance(event, RowEvent) and not problems:
+                    yield PlacedEvent(event, name, number)
+            if len(problems) >= MAX_PROBLEMS:
+                raise InputError(problems)
+    if problems:
+        raise InputError(problems)
+
+
+def require_range(event: RowEvent, within: Bounds) -> None:
+    """Whether an event has a position, where a range is asked for.
+
+    Raises:
+        RecordError: SM603 it has none.
+    """
+    if not within.is_open and not event.scale.has_range:
+        raise RecordError(
+            Code.FEED_UNORDERED,
+            "an event without a position, of which nothing says whether it is in the range",
+            hint="give the whole feed, without a range",
+        )
+
+
+def _require_position(event: Event, within: Bounds) -> None:
+    if isinstance(event, RowEvent):
+        require_range(event, within)
+
+
+def _records(path: Path, problems: list[Diagnostic]) -> Iterator[tuple[int, object]]:
+    """The numbered records of a file; empty lines are none."""
+    try:
+        with _opened(path) as stream:
+            for number, raw in enumerate(stream, 1):
+                if not raw.strip():
+                    continue
+                try:
+                    yield number, parsed(raw.decode("utf-8"))
+                except ValueError as error:
+                    problems.append(_unreadable(error, str(path), number, cut=not raw.endswith(b"\n")))
+                if len(problems) >= MAX_PROBLEMS:
+                    return
+    except (OSError, EOFError) as error:
+        message = f"the feed `{path}` cannot be read to its end: {str(error).lower()}"
+        problems.append(Diagnostic(Code.FEED_UNREADABLE, message))
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
+def _unreadable(error: ValueError, file: str, line: int, *, cut: bool) -> Diagnostic:
+    column = error.colno if isinstance(error, json.JSONDecodeError) else 1
+    reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "it is not UTF-8 text"
+    what = "the last line of the feed is cut off" if cut else "a line of the feed is no JSON value"
+    return Diagnostic(
+        Code.FEED_UNREADABLE,
+        f"{what}: {reason}",
+        span=Span(line, column, 1, file),
+        hint="write the feed anew from the last position that was read; nothing was applied",
+    )
+
+
+def _at(found: Diagnostic, file: str, line: int) -> Diagnostic:
+    return Diagnostic(found.code, found.message, Span(line, 1, 1, file), note=found.note, hint=found.hint)

@@ -1,0 +1,144 @@
+"""The net effect of changes that are at hand, by evaluating its rules: for small batches, and as the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from datalog.diagnostics import Diagnostic
+from datalog.evaluate import Evaluator
+from datalog.model import Predicate, Row
+from selfmaint.errors import InputError
+from selfmaint.feeds.changes import Change
+from selfmaint.feeds.net_effect import (
+    CHANGE,
+    DELETED,
+    DELETED_TWICE,
+    INSERTED,
+    INSERTED_TWICE,
+    OTHER_ROW,
+    UNKNOWN_BEFORE,
+    net_effect_rules,
+    promise_rules,
+)
+from selfmaint.feeds.problems import SHOWN, Finding, Problem, diagnostic
+from selfmaint.feeds.table import FeedTable
+
+_PROMISES: Mapping[Predicate, Problem] = {
+    INSERTED_TWICE: Problem.INSERTED_TWICE,
+    DELETED_TWICE: Problem.DELETED_TWICE,
+    OTHER_ROW: Problem.OTHER_ROW,
+    UNKNOWN_BEFORE: Problem.UNKNOWN_BEFORE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NetEffect:
+    """What a batch amounts to: rows of before it that are gone, and rows of after it that are new.
+
+    Attributes:
+        deleted: the former.
+        inserted: the latter.
+        events: how many events there were, repetitions not counted.
+    """
+
+    deleted: frozenset[Row]
+    inserted: frozenset[Row]
+    events: int
+
+
+def net_effect(changes: Iterable[Change], table: FeedTable) -> NetEffect:
+    """The net effect of a batch.
+
+    Args:
+        changes: all changes of the relation, in any order.
+        table: the relation.
+
+    Raises:
+        InputError: SM602 null where it must not be; SM603 changes of a key that nothing orders; SM604 changes that
+            cannot follow each other; SM605 a row that goes, of which only the key is known.
+
+    Complexity:
+        Cubic in the number of changes of a key.
+    """
+    distinct = _distinct(list(changes), table)
+    numbered = sorted(distinct, key=_order)
+    problems = [
+        *_problem(Problem.NULL, table, [c for c in numbered if _has_null(c, table)]),
+        *_problem(Problem.UNORDERED, table, list(_unordered(numbered, table))),
+    ]
+    if problems:
+        raise InputError(problems)
+    facts = {CHANGE: frozenset((*c.row, n, c.kind.name.lower(), c.partial) for n, c in enumerate(numbered))}
+    promises = Evaluator(promise_rules(table), facts)
+    for goal, problem in _PROMISES.items():
+        broken = sorted(row[-1] for row in promises.extension(goal) if isinstance(row[-1], int))
+        problems += _problem(problem, table, [numbered[n] for n in broken], _previous(numbered, table))
+    if problems:
+        raise InputError(problems)
+    found = Evaluator(net_effect_rules(table), facts)
+    leading = [c for c in distinct if c.leads]
+    return NetEffect(found.extension(DELETED), found.extension(INSERTED), len(leading))
+
+
+def _distinct(changes: Sequence[Change], table: FeedTable) -> list[Change]:
+    """The changes without repetitions: a log holds one event at a position, which may be delivered again."""
+    found: dict[object, Change] = {}
+    for number, change in enumerate(changes):
+        same = (change.position, change.kind, change.row, change.partial, change.leads)
+        is_event = change.scale.is_exact and table.key is not None
+        known = found.setdefault(same if is_event else number, change)
+        if (change.file or "", change.line) < (known.file or "", known.line):
+            found[same] = change
+    return list(found.values())
+
+
+def _order(change: Change) -> tuple[object, ...]:
+    return change.position, change.file or "", change.line, change.kind
+
+
+def _groups(numbered: Sequence[Change], table: FeedTable) -> Iterator[list[Change]]:
+    """The changes of each key, in order."""
+    found: dict[Row, list[Change]] = {}
+    for change in numbered:
+        found.setdefault(tuple(change.row[i] for i in table.identity), []).append(change)
+    yield from found.values()
+
+
+def _has_null(change: Change, table: FeedTable) -> bool:
+    needed = table.not_null & set(table.identity) if change.partial else table.not_null
+    return any(change.row[i] is None for i in needed)
+
+
+def _unordered(numbered: Sequence[Change], table: FeedTable) -> Iterator[Change]:
+    """The changes of which nothing says that they come behind the one before them, of the same key."""
+    for group in _groups(numbered, table):
+        for earlier, later in pairwise(group):
+            same_event = (earlier.file, earlier.line) == (later.file, later.line)
+            same_file = earlier.file is not None and earlier.file == later.file
+            if earlier.position == later.position:
+                if earlier.kind == later.kind if same_event else not same_file:
+                    yield later
+            elif later.scale.follows_lines and same_file and earlier.line > later.line:
+                yield later
+
+
+def _previous(numbered: Sequence[Change], table: FeedTable) -> Callable[[Change], Row | None]:
+    """The row of the change before a given one, of the same key."""
+    before: dict[int, Row] = {}
+    for group in _groups(numbered, table):
+        before |= {id(later): earlier.row for earlier, later in pairwise(group)}
+    return lambda change: before.get(id(change))
+
+
+def _problem(
+    problem: Problem,
+    table: FeedTable,
+    changes: Sequence[Change],
+    previous: Callable[[Change], Row | None] = lambda _change: None,
+) -> Iterator[Diagnostic]:
+    if changes:
+        shown = [Finding(c.row, c.position, c.file, c.line, previous(c)) for c in changes[:SHOWN]]
+        scale = changes[0].scale
+        yield diagnostic(problem, table, scale, shown, len(changes))

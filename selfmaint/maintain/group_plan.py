@@ -1,0 +1,205 @@
+"""What is computed for a view that groups, as definitions that any engine can evaluate and that can be printed as SQL.
+
+rows (core rows)                     -> part: group, number, a value and a count for each measure
+group, old row, parts side by side   -> new rows, and the groups that stay open
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from datalog.analysis.expression_types import expression_type
+from datalog.model import (
+    ANY,
+    Aggregate,
+    AggregateFunction,
+    Atom,
+    Case,
+    ColumnType,
+    Condition,
+    Constant,
+    Expression,
+    Predicate,
+    Term,
+    TypeName,
+    Variable,
+    Version,
+    ViewDefinition,
+    block,
+)
+from selfmaint.maintain.group_values import ZERO, GroupValues, Part, is_never, negation, part, variables
+from selfmaint.warehouse.base_relations import BaseRelation, variable_types
+from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.grouped import SOME_ROWS, Grouped, Measure
+
+ROWS, BESIDE = (Predicate(n, Version.STEP) for n in ("rows", "beside"))
+PARTS = ("gained", "lost", "known")
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """The definitions for one view that groups.
+
+    Attributes:
+        view: the view.
+        relations: the base relations, for their columns' types.
+        asks_known: whether rows known to be there are asked for, and are a part.
+    """
+
+    view: View
+    relations: Mapping[str, BaseRelation]
+    asks_known: bool = True
+
+    @property
+    def core(self) -> View:
+        """The view's core."""
+        assert self.view.core is not None
+        return self.view.core
+
+    @property
+    def grouped(self) -> Grouped:
+        """What the view's columns are."""
+        assert self.view.grouped is not None
+        return self.view.grouped
+
+    @cached_property
+    def keys(self) -> tuple[Variable, ...]:
+        """A variable for each grouping expression."""
+        return variables("G", len(self.grouped.groups))
+
+    @cached_property
+    def types(self) -> dict[Variable, ColumnType]:
+        """The types of the core's variables, as the definition names them."""
+        of_core = variable_types(self.core.body, self.relations)
+        return {v: of_core.get(t, ANY) for v, t in self.grouped.terms.items() if isinstance(t, Variable)}
+
+    @property
+    def column_types(self) -> list[ColumnType]:
+        """The types of core rows' columns."""
+        written = self.core.rule.head.terms
+        return [self.types.get(t, ANY) if isinstance(t, Variable) else ANY for t in written]
+
+    def own(self, name: str) -> tuple[Variable, ...]:
+        """The columns of a part, as variables."""
+        return part(name[0].upper(), self.grouped.measures)[0]
+
+    @property
+    def part(self) -> ViewDefinition:
+        """The part that some core rows are."""
+        outputs: list[Expression] = [*self.grouped.groups, Aggregate(AggregateFunction.COUNT)]
+        for measure in self.grouped.measures:
+            outputs += _part_of(measure)
+        return self._over_rows("part", tuple(f"c{i}" for i in range(len(outputs))), outputs)
+
+    @property
+    def anew(self) -> ViewDefinition:
+        """The view's rows from all core rows of some groups."""
+        return self._over_rows("anew", self.view.columns, self.grouped.block.outputs)
+
+    def _over_rows(
+        self, name: str, columns: tuple[str, ...], outputs: Sequence[Expression]
+    ) -> ViewDefinition:
+        body = [Atom(ROWS, self.core.rule.head.terms)]
+        filters, groups = self.grouped.block.filters, self.grouped.groups
+        made = block(name, 0, body, outputs, filters=filters, groups=groups, having=self.some_rows)
+        return ViewDefinition(name, columns, (made,))
+
+    @property
+    def some_rows(self) -> tuple[Condition, ...]:
+        """What keeps the one group of a view of constants from being there without rows."""
+        return () if self.grouped.groups or self.grouped.is_total else (SOME_ROWS,)
+
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        return PARTS if self.asks_known else PARTS[:2]
+
+    @cached_property
+    def beside(self) -> Atom:
+        """Group, whether it had a row, its old measures, and its parts."""
+        old = (Variable(f"B{m.column}") for m in self.grouped.measures)
+        columns: tuple[Term, ...] = (*self.keys, Variable("O"), *old)
+        return Atom(BESIDE, (*columns, *(v for name in self._parts for v in self.own(name))))
+
+    @cached_property
+    def values(self) -> GroupValues:
+        """The new values over `beside`."""
+        measures = self.grouped.measures
+        nothing = {m.column: Constant(None) for m in measures}
+        parts: dict[str, Part] = {"known": Part(ZERO, nothing, dict.fromkeys(nothing, ZERO))}
+        parts |= {name: part(name[0].upper(), measures)[1] for name in self._parts}
+        return GroupValues(
+            self.grouped,
+            Variable("O"),
+            {m.column: Variable(f"B{m.column}") for m in measures},
+            **parts,
+            never_null=self.never_null,
+            averages=self.averages,
+        )
+
+    @property
+    def outputs(self) -> list[Expression]:
+        """The view's columns over `beside`, where they are determined."""
+        by_group: dict[Expression, Expression] = dict(zip(self.grouped.groups, self.keys, strict=True))
+        at = {m.column: self.values.new(m) for m in self.grouped.measures}
+        columns = enumerate(self.grouped.block.outputs)
+        return [at[i] if i in at else by_group.get(output, output) for i, output in columns]
+
+    @property
+    def new(self) -> ViewDefinition:
+        """The new rows of the groups that are there and determined."""
+        settled = [self.values.exists, negation(self.values.is_open)]
+        made = block("new", 0, [self.beside], self.outputs, filters=settled)
+        return ViewDefinition("new", self.view.columns, (made,))
+
+    @property
+    def open(self) -> ViewDefinition:
+        """The groups that are not determined, with a 1 behind their values."""
+        columns = tuple(f"c{i}" for i in range(len(self.keys) + 1))
+        outputs: list[Expression] = [*self.keys, Constant(1)]
+        made = block("open", 0, [self.beside], outputs, filters=[self.values.is_open])
+        return ViewDefinition("open", columns, (made,))
+
+    @cached_property
+    def may_be_open(self) -> bool:
+        """Whether some group may be open, as far as the condition alone tells."""
+        return not is_never(self.values.is_open)
+
+    @property
+    def changes(self) -> ViewDefinition:
+        """The new rows of all touched groups, with 1 in a last column for those that are there, 0 for those gone."""
+        there = Case(((self.values.exists, Constant(1)),), Constant(0))
+        made = block("changes", 0, [self.beside], [*self.outputs, there])
+        return ViewDefinition("changes", (*self.view.columns, "is_there"), (made,))
+
+    @property
+    def never_null(self) -> frozenset[int]:
+        """The columns of measures whose operand is never null."""
+        certain = self.core.certain | self.core.not_null
+        return frozenset(m.column for m in self.grouped.measures if self.grouped.operand(m) in certain)
+
+    @cached_property
+    def averages(self) -> dict[int, ColumnType]:
+        """The types of the averages of decimals."""
+        found = {
+            m.column: expression_type(m.aggregate, self.types)
+            for m in self.grouped.measures
+            if m.aggregate.function is AggregateFunction.AVG
+        }
+        return {
+            c: t for c, t in found.items() if t is not None and t.name is TypeName.DECIMAL and t.precision
+        }
+
+
+def _part_of(measure: Measure) -> tuple[Expression, Expression]:
+    """What a part holds for a measure: a value, and the number of operands that are not null."""
+    function, operand = measure.aggregate.function, measure.aggregate.operand
+    count = Aggregate(AggregateFunction.COUNT, operand)
+    match function:
+        case AggregateFunction.COUNT:
+            return count, count
+        case AggregateFunction.AVG:
+            return Aggregate(AggregateFunction.SUM, operand), count
+        case _:
+            return Aggregate(function, operand), count

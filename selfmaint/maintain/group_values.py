@@ -1,0 +1,322 @@
+"""New values of a group's aggregates from its old ones and from what it gains and loses, as expressions.
+
+Each group has its old row and three *parts*, each the aggregates over some of its core rows: those gained, those
+lost, and those known to be there after the update. A part has its number of rows, and for each measure a value and
+the number of operands that are not null.
+
+Conditions of soundness (a value that none of them gives is not determined, and its group is told apart):
+
+1. A group is there after the update if its `count(*)` is not 0, or rows were gained or are known to be there, or
+   nothing was lost, or a sum over it is not 0. It is gone if its `count(*)` is 0.
+2. Sums add and subtract; over no value a sum is null, so where operands were lost their number must be known, or the
+   new sum not be 0, or some operand be there for certain.
+3. An extremum that was not lost stays, or moves to a gained value that passes it. A lost one is covered by a gained
+   or known value as good, or found among the known rows if they are all there are.
+4. An average is its sum divided by its count, both of which the view stores.
+5. A sum of doubles is only near: whether it is 0 tells nothing. Infinities and what is no number do not subtract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from datalog.model import (
+    OPPOSITE,
+    AggregateFunction,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    ColumnType,
+    Compared,
+    Condition,
+    Constant,
+    Expression,
+    IsNull,
+    Operator,
+    Variable,
+)
+from selfmaint.warehouse.grouped import Grouped, Measure
+
+ZERO, NULL = Constant(0), Constant(None)
+FALSE: Condition = AnyOf(())
+TRUE: Condition = AllOf(())
+
+
+@dataclass(frozen=True)
+class Part:
+    """The aggregates over some of a group's core rows.
+
+    Attributes:
+        rows: their number.
+        values: for each measure (by column) the aggregate over them; of an average the sum.
+        counts: for each measure the number of operands that are not null.
+    """
+
+    rows: Expression
+    values: Mapping[int, Expression]
+    counts: Mapping[int, Expression]
+
+
+@dataclass(frozen=True)
+class GroupValues:
+    """Expressions over a group's old row and its parts.
+
+    Attributes:
+        grouped: the view's columns.
+        is_there: 1 if the group had a row, else 0.
+        old: the old values of the measures, by column; null if the group had no row.
+        gained: the rows gained.
+        lost: the rows lost.
+        known: rows known to be there after the update, gained ones too.
+        never_null: columns of measures whose operand is never null.
+        averages: the types of averages of decimals, by column.
+    """
+
+    grouped: Grouped
+    is_there: Expression
+    old: Mapping[int, Expression]
+    gained: Part
+    lost: Part
+    known: Part
+    never_null: frozenset[int]
+    averages: Mapping[int, ColumnType]
+
+    @property
+    def rows(self) -> Expression | None:
+        """The number of core rows after the update, if the view counts them or has at most one."""
+        column = self.grouped.count_column
+        if self.grouped.is_single and not self.grouped.is_total:
+            return _minus(_plus(self.is_there, self.gained.rows), self.lost.rows)
+        return None if column is None else self._summed(column, self.gained.rows, self.lost.rows)
+
+    @property
+    def exists(self) -> Condition:
+        """Whether the group is there after the update (condition 1)."""
+        if self.grouped.is_total:
+            return TRUE
+        if self.rows is not None:
+            return _compared(">", self.rows, ZERO)
+        sums = [m for m in self.grouped.measures if m.aggregate.function is AggregateFunction.SUM]
+        return AnyOf(
+            (
+                _compared("=", self.lost.rows, ZERO),
+                _compared(">", self.gained.rows, ZERO),
+                _compared(">", self.known.rows, ZERO),
+                *(
+                    _compared("!=", self._total(m.column), ZERO)
+                    for m in sums
+                    if m.column not in self.grouped.inexact
+                ),
+            )
+        )
+
+    @property
+    def is_open(self) -> Condition:
+        """Whether something about the group is not determined."""
+        if not self.grouped.is_total and self.rows is None:
+            return AnyOf((negation(self.exists), *(self._open(m) for m in self.grouped.measures)))
+        return AllOf((self.exists, AnyOf(tuple(self._open(m) for m in self.grouped.measures))))
+
+    def new(self, measure: Measure) -> Expression:
+        """A measure after the update, where it is determined."""
+        column = measure.column
+        match measure.aggregate.function:
+            case AggregateFunction.COUNT if measure.aggregate.operand is None:
+                return self._summed(column, self.gained.rows, self.lost.rows)
+            case AggregateFunction.COUNT:
+                return self._summed(column, self.gained.counts[column], self.lost.counts[column])
+            case AggregateFunction.SUM:
+                return Case(((self._has_operands(measure), self._total(column)),), NULL)
+            case AggregateFunction.AVG:
+                return self._average(measure)
+            case _:
+                return self._extremum(measure)
+
+    def _open(self, measure: Measure) -> Condition:
+        match measure.aggregate.function:
+            case AggregateFunction.COUNT:
+                return FALSE
+            case AggregateFunction.SUM:
+                return self._sum_open(measure)
+            case AggregateFunction.AVG:
+                return FALSE
+            case _:
+                return self._extremum_open(measure)
+
+    def _summed(self, column: int, gained: Expression, lost: Expression) -> Expression:
+        return _minus(_plus(_or_zero(self.old[column]), _or_zero(gained)), _or_zero(lost))
+
+    def _total(self, column: int) -> Expression:
+        return self._summed(column, self.gained.values[column], self.lost.values[column])
+
+    def _operands(self, measure: Measure) -> Expression | None:
+        """The number of operands that are not null after the update, if the view tells it."""
+        for other in self.grouped.measures:
+            counts = other.aggregate.function is AggregateFunction.COUNT
+            if counts and other.aggregate.operand == measure.aggregate.operand:
+                return self.new(other)
+        return self.rows if measure.column in self.never_null else None
+
+    def _has_operands(self, measure: Measure) -> Condition:
+        """Whether a sum is over some value (condition 2)."""
+        number = self._operands(measure)
+        if number is not None:
+            return _compared(">", number, ZERO)
+        column = measure.column
+        before = IsNull(self.old[column], negated=True)
+        return AnyOf(
+            (
+                AllOf((before, _compared("=", self.lost.counts[column], ZERO))),
+                *self._certain_operands(column),
+            )
+        )
+
+    def _certain_operands(self, column: int) -> tuple[Condition, ...]:
+        there = (
+            _compared(">", self.gained.counts[column], ZERO),
+            _compared(">", self.known.counts[column], ZERO),
+        )
+        if column in self.grouped.inexact:
+            return there
+        return (*there, _compared("!=", self._total(column), ZERO))
+
+    def _sum_open(self, measure: Measure) -> Condition:
+        """Whether a sum cannot be told: of doubles, also if one that is not finite may be lost (condition 5)."""
+        column = measure.column
+        if column not in self.grouped.inexact:
+            return self._last_open(measure)
+        infinite = AnyOf(tuple(negation(_finite(v)) for v in (self.old[column], self.lost.values[column])))
+        lost = _compared(">", self.lost.counts[column], ZERO)
+        return AnyOf((self._last_open(measure), AllOf((lost, infinite))))
+
+    def _last_open(self, measure: Measure) -> Condition:
+        """Whether the last value that was added up may be gone."""
+        column = measure.column
+        if self._operands(measure) is not None:
+            return FALSE
+        if column in self.never_null and not self.grouped.is_total:
+            return FALSE  # the group is there, or that is open itself
+        lost = _compared(">", self.lost.counts[column], ZERO)
+        return AllOf((lost, *(negation(c) for c in self._certain_operands(column))))
+
+    def _average(self, measure: Measure) -> Expression:
+        """Condition 4."""
+        number = self._operands(measure)
+        total = next(
+            (
+                m
+                for m in self.grouped.measures
+                if m.aggregate.function is AggregateFunction.SUM
+                and m.aggregate.operand == measure.aggregate.operand
+            ),
+            None,
+        )
+        assert number is not None
+        assert total is not None
+        quotient: Expression = Arithmetic("/", self._total(total.column), number)
+        if measure.column in self.averages:
+            quotient = Cast(quotient, self.averages[measure.column])
+        return Case(((_compared(">", number, ZERO), quotient),), NULL)
+
+    def _extremum(self, measure: Measure) -> Expression:
+        """Condition 3."""
+        column = measure.column
+        old, gained, known = self.old[column], self.gained.values[column], self.known.values[column]
+        stays = self._stays(measure)
+        best = _better(measure, old, gained)
+        return Case(((stays, best),), _better(measure, gained, known))
+
+    def _stays(self, measure: Measure) -> Condition:
+        column = measure.column
+        lost = self.lost.values[column]
+        return AnyOf((IsNull(lost), _compared(_beats(measure), self.old[column], lost)))
+
+    def _extremum_open(self, measure: Measure) -> Condition:
+        """Whether the extremum was lost, nothing as good is there for certain, and other rows may be left."""
+        column = measure.column
+        lost = self.lost.values[column]
+        reaches: Operator = "<=" if _beats(measure) == "<" else ">="
+        covered = [
+            AllOf((IsNull(part.values[column], negated=True), _compared(reaches, part.values[column], lost)))
+            for part in (self.gained, self.known)
+        ]
+        whole = [] if self.rows is None else [_compared("=", self.rows, self.known.rows)]
+        number = self._operands(measure)
+        if number is not None:
+            whole.append(_compared("=", number, self.known.counts[column]))
+        return AllOf((negation(self._stays(measure)), *(negation(c) for c in (*covered, *whole))))
+
+
+def _compared(operator: Operator, left: Expression, right: Expression) -> Condition:
+    return Compared(operator, left, right)
+
+
+def _finite(value: Expression) -> Condition:
+    """Whether a double is neither infinite nor no number."""
+    return _compared("=", _minus(value, value), ZERO)
+
+
+def _or_zero(value: Expression) -> Expression:
+    return Call("coalesce", (value, ZERO))
+
+
+def _plus(left: Expression, right: Expression) -> Expression:
+    return Arithmetic("+", left, right)
+
+
+def _minus(left: Expression, right: Expression) -> Expression:
+    return Arithmetic("-", left, right)
+
+
+def _beats(measure: Measure) -> Operator:
+    return "<" if measure.aggregate.function is AggregateFunction.MIN else ">"
+
+
+def _better(measure: Measure, left: Expression, right: Expression) -> Expression:
+    """The better one of two values, one of them if the other is null."""
+    left_wins = AnyOf((IsNull(right), _compared(_beats(measure), left, right)))
+    return Case(((AllOf((IsNull(left, negated=True), left_wins)), left),), right)
+
+
+def negation(condition: Condition) -> Condition:
+    """Whether a condition is not true: false or unknown."""
+    match condition:
+        case Compared(operator, left, right):
+            return AnyOf((IsNull(left), IsNull(right), Compared(OPPOSITE[operator], left, right)))
+        case IsNull(operand, negated):
+            return IsNull(operand, not negated)
+        case AllOf(conditions):
+            return AnyOf(tuple(negation(c) for c in conditions))
+        case AnyOf(conditions):
+            return AllOf(tuple(negation(c) for c in conditions))
+        case _:
+            raise AssertionError("no boolean expression is compared here")
+
+
+def is_never(condition: Condition) -> bool:
+    """Whether a condition is false by its form."""
+    match condition:
+        case AllOf(conditions):
+            return any(is_never(c) for c in conditions)
+        case AnyOf(conditions):
+            return all(is_never(c) for c in conditions)
+        case _:
+            return False
+
+
+def variables(prefix: str, number: int) -> tuple[Variable, ...]:
+    """Numbered variables."""
+    return tuple(Variable(f"{prefix}{i}") for i in range(number))
+
+
+def part(prefix: str, measures: Sequence[Measure]) -> tuple[tuple[Variable, ...], Part]:
+    """A part's columns, as variables, and the part."""
+    rows = Variable(f"{prefix}N")
+    values = {m.column: Variable(f"{prefix}V{m.column}") for m in measures}
+    counts = {m.column: Variable(f"{prefix}C{m.column}") for m in measures}
+    columns = (rows, *(v for m in measures for v in (values[m.column], counts[m.column])))
+    return columns, Part(rows, values, counts)

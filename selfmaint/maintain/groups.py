@@ -1,0 +1,273 @@
+"""The change of a view that groups, from the core rows gained and lost: the groups that they touch, anew.
+
+The parts of each touched group (gained, lost, known) are put beside its old row, missing ones as empty: the full
+outer join of the textbook's RGnet, one definition for each engine. What a lost extremum leaves open is asked of the
+rows that are known to be there; what stays open is told group by group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic
+
+from datalog.model import (
+    Atom,
+    Constant,
+    Literal,
+    Negation,
+    Predicate,
+    Program,
+    Rule,
+    Term,
+    Variable,
+    Version,
+    ViewDefinition,
+)
+from selfmaint.canonical.stages import Stages
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.maintain.core_rows import gained_rows, lost_rows, rows_of
+from selfmaint.maintain.group_plan import BESIDE, PARTS, ROWS, GroupPlan
+from selfmaint.maintain.group_values import variables
+from selfmaint.maintain.roll_up import UNITED, RollUp, united
+from selfmaint.maintain.rolled_rows import (
+    all_rows,
+    for_all_rows,
+    for_changes,
+    joined_first,
+    kept_gained,
+    kept_lost,
+    rolled_gained,
+    rolled_lost,
+)
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.grouped import Grouped
+
+_OLD, _TOUCHED, _ASKED = (Predicate(n, Version.STEP) for n in ("old", "touched", "open"))
+_PARTS = {name: Predicate(name, Version.STEP) for name in PARTS}
+
+
+@dataclass(frozen=True)
+class GroupChange(Generic[D]):
+    """The change of a view that groups.
+
+    Attributes:
+        new: the new rows of the touched groups that are there after the update, where they are determined.
+        old: the stored rows of the touched groups.
+        open: the values of the groups whose new row is not determined; None if there are none.
+    """
+
+    new: D
+    old: D
+    open: D | None
+
+
+def group_change(
+    stages: Stages[D], catalog: Catalog, view: View, *, whole: bool = False
+) -> GroupChange[D] | None:
+    """The change of a view whose gained and lost core rows are determined; None if none are.
+
+    Args:
+        stages: everything known.
+        catalog: the warehouse's schema.
+        view: a view with a core.
+        whole: whether all core rows of the groups that would be open are known: then these are computed anew.
+    """
+    assert view.core is not None
+    work = _Work(stages, catalog, view)
+    parts = work.parts()
+    if not any(rows is not None for rows in parts.values()):
+        return None
+    found = work.changed(parts)
+    if found.open is None:
+        return found
+    told = for_all_rows(catalog, stages.situation, stages.support.whole, view)
+    if isinstance(told, RollUp):
+        return work.rolled_up(found, found.open, told)
+    if told is None and parts["lost"] is not None:
+        known = work.known_rows(found.open)
+        if known is not None:
+            found = work.changed({**parts, "known": work.aggregated(known)})
+    if found.open is not None and (whole or told is not None):
+        return work.anew(found, found.open)
+    return found
+
+
+@dataclass
+class _Work(Generic[D]):
+    """The evaluation of one view's change."""
+
+    stages: Stages[D]
+    catalog: Catalog
+    view: View
+
+    @cached_property
+    def plan(self) -> GroupPlan:
+        return GroupPlan(self.view, self.catalog.relations)
+
+    @property
+    def engine(self) -> Engine[D]:
+        return self.stages.engine
+
+    @property
+    def core(self) -> View:
+        return self.plan.core
+
+    @property
+    def grouped(self) -> Grouped:
+        return self.plan.grouped
+
+    def aggregated(self, rows: D | None) -> D | None:
+        """The part that some core rows are: groups, their number, and two columns for each measure."""
+        return None if rows is None else self.engine.keep(self._over_rows(self.plan.part, rows))
+
+    def _over_rows(self, definition: ViewDefinition, rows: D) -> D:
+        facts = Facts({ROWS: rows}, {}, frozenset({ROWS}))
+        return self.engine.evaluate_view(definition, facts, {ROWS: self.plan.column_types})
+
+    def changed(self, parts: Mapping[str, D | None]) -> GroupChange[D]:
+        """The new rows of the groups that are gained or lost rows' groups."""
+        given = {_PARTS[name]: rows for name, rows in parts.items() if rows is not None}
+        touching = [p for p in given if p != _PARTS["known"]]
+        keys = self.plan.keys
+        touched = self._held(
+            [Rule(Atom(_TOUCHED, keys), (Atom(p, (*keys, *self.plan.own("p"))),)) for p in touching], given
+        )
+        old = self.view.predicate
+        stored = tuple(Variable(f"O{i}") for i in range(self.view.head.arity))
+        by_group = tuple(stored[c] for c in self.grouped.columns)
+        read = Rule(Atom(_OLD, stored), (Atom(_TOUCHED, by_group), Atom(old, stored)))
+        facts = self.stages.facts.extended({_TOUCHED: touched})
+        before = self.engine.keep(self.engine.evaluate(Program((read,)), _OLD, facts, self.view.columns))
+        beside = self._beside({**given, _TOUCHED: touched, _OLD: before}, keys)
+        return self._computed(beside, before)
+
+    def _held(self, rules: Sequence[Rule], given: Mapping[Predicate, D]) -> D:
+        """The rows of a predicate over small relations, held by the engine."""
+        head = rules[0].head
+        names = [f"c{i}" for i in range(head.arity)]
+        facts = Facts(dict(given), {}, frozenset(given))
+        return self.engine.keep(self.engine.evaluate(Program(tuple(rules)), head.predicate, facts, names))
+
+    def _beside(self, given: Mapping[Predicate, D], keys: tuple[Variable, ...]) -> D:
+        """The full outer join: each touched group with its old row and its parts, empty ones where it has none."""
+        touched = Atom(_TOUCHED, keys)
+        terms: list[Term] = [*keys]
+        atoms: list[Literal] = [touched]
+        found: dict[Predicate, D] = {_TOUCHED: given[_TOUCHED]}
+        measures = self.grouped.measures
+        stored: list[Term] = [Variable(f"O{i}") for i in range(self.view.head.arity)]
+        for column, key in zip(self.grouped.columns, keys, strict=True):
+            stored[column] = key
+        sides = {_OLD: (Atom(_OLD, tuple(stored)), (Constant(1), *(stored[m.column] for m in measures)))}
+        for name, predicate in _PARTS.items():
+            own = self.plan.own(name)
+            sides[predicate] = (Atom(predicate, (*keys, *own)), own)
+        for predicate, (atom, values) in sides.items():
+            nothing: tuple[Term, ...] = (Constant(0), *(Constant(None) for _ in measures))
+            if predicate != _OLD:
+                nothing = (Constant(0), *(c for _ in measures for c in (Constant(None), Constant(0))))
+            if predicate not in given:
+                terms += nothing
+                continue
+            at = Predicate(f"has_{predicate.name}", Version.STEP)
+            there = Rule(Atom(at, (*keys, *values)), (touched, atom))
+            missing = Rule(Atom(at, (*keys, *nothing)), (touched, Negation((atom,))))
+            found[at] = self._held([there, missing], given)
+            columns = variables(f"{predicate.name.upper()}_", len(values))
+            atoms.append(Atom(at, (*keys, *columns)))
+            terms += columns
+        return self._held([Rule(Atom(BESIDE, tuple(terms)), tuple(atoms))], found)
+
+    def _computed(self, joined: D, before: D) -> GroupChange[D]:
+        facts = Facts({BESIDE: joined}, {}, frozenset({BESIDE}))
+        made = self.engine.keep(self.engine.evaluate_view(self.plan.new, facts, {}))
+        left = self.engine.keep(self.engine.evaluate_view(self.plan.open, facts, {}))
+        return GroupChange(made, before, left if self.engine.count(left) else None)
+
+    def parts(self) -> dict[str, D | None]:
+        """The parts that the gained and lost rows are; None where there are none."""
+        stages, catalog = self.stages, self.catalog
+        roll = for_changes(catalog, stages.situation, self.view)
+        if roll is None:
+            rows = {"gained": gained_rows(stages, catalog, self.core), "lost": lost_rows(stages, self.core)}
+            return {name: self.aggregated(found) for name, found in rows.items()}
+        gained, lost = kept_gained(stages, catalog, roll), kept_lost(stages, catalog, roll)
+        return {
+            "gained": self._with_rolled(gained, roll, rolled_gained(stages, catalog, roll)),
+            "lost": self._with_rolled(lost, roll, rolled_lost(stages, catalog, roll)),
+        }
+
+    def _with_rolled(self, rows: D | None, roll: RollUp, rolled: D | None) -> D | None:
+        """The part that some core rows are together with rows that are rolled up."""
+        own = self.aggregated(rows)
+        if rolled is None:
+            return own
+        assert roll.part is not None
+        facts = Facts({ROWS: rolled}, {}, frozenset({ROWS}))
+        more = self.engine.keep(self.engine.evaluate_view(roll.part, facts, {ROWS: roll.column_types}))
+        if own is None:
+            return more
+        columns = (*self.plan.keys, *self.plan.own("p"))
+        sides = {Predicate(f"side{i}", Version.STEP): part for i, part in enumerate((own, more))}
+        rules = [
+            Rule(Atom(UNITED, (*columns, Constant(i))), (Atom(side, columns),))
+            for i, side in enumerate(sides)
+        ]
+        facts = Facts({UNITED: self._held(rules, sides)}, {}, frozenset({UNITED}))
+        return self.engine.keep(self.engine.evaluate_view(united(self.plan), facts, {}))
+
+    def anew(self, change: GroupChange[D], groups: D) -> GroupChange[D]:
+        """The change with the open groups computed from all their core rows."""
+        rows = self.known_rows(groups, every=True)
+        if rows is None:
+            names = [f"x{i}" for i in range(self.core.head.arity)]
+            rows = self.engine.load((), names, self.plan.column_types)
+        return self._closed(change, groups, self._over_rows(self.plan.anew, rows))
+
+    def rolled_up(self, change: GroupChange[D], groups: D, roll: RollUp) -> GroupChange[D]:
+        """The change with the open groups computed from a finer view's rows."""
+        rows = all_rows(self.stages, roll, self._keys(groups))
+        if rows is None:
+            names = [f"x{i}" for i in range(len(roll.columns))]
+            rows = self.engine.load((), names, roll.column_types)
+        assert roll.anew is not None
+        facts = Facts({ROWS: rows}, {}, frozenset({ROWS}))
+        return self._closed(
+            change, groups, self.engine.evaluate_view(roll.anew, facts, {ROWS: roll.column_types})
+        )
+
+    def _closed(self, change: GroupChange[D], groups: D, found: D) -> GroupChange[D]:
+        """The change with new rows of the open groups, among rows of perhaps more groups."""
+        engine, made = self.engine, self.plan.anew
+        columns = tuple(Variable(f"O{i}") for i in range(self.view.head.arity))
+        key = Atom(_ASKED, (*(columns[c] for c in self.grouped.columns), Constant(1)))
+        among = Atom(made.predicate, columns)
+        rows = self._held([Rule(Atom(_OLD, columns), (key, among))], {_ASKED: groups, made.predicate: found})
+        stored = self.stages.facts.relations[self.view.predicate]
+        both = [engine.like(part, stored) for part in (change.new, rows)]
+        return GroupChange(engine.keep(engine.union(both)), change.old, None)
+
+    def known_rows(self, groups: D, *, every: bool = False) -> D | None:
+        """The core rows of some groups that are there after the update for certain; None if none are known.
+
+        Args:
+            groups: values of the groups, with a 1 behind them.
+            every: where a group is told by an expression, the rows of all groups instead of none.
+        """
+        key = self._keys(groups)
+        if key is None and not every:
+            return None
+        start = () if key is None else (key,)
+        atoms = [Atom(a.predicate.of(Version.AFTER), a.terms) for a in self.core.body]
+        ordered = joined_first(() if key is None else key.terms, atoms)
+        return rows_of(self.stages, self.core, [(*start, *ordered, *self.core.filters)])
+
+    def _keys(self, groups: D) -> Atom | None:
+        """Some groups as an atom over the core's terms; None if a group is told by an expression."""
+        terms = [self.grouped.terms.get(g) if isinstance(g, Variable) else None for g in self.grouped.groups]
+        if None in terms:
+            return None
+        self.stages.facts = self.stages.facts.extended({_ASKED: groups})
+        return Atom(_ASKED, (*(t for t in terms if t is not None), Constant(1)))

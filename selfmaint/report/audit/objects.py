@@ -1,0 +1,104 @@
+"""An audit as objects for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from datalog.model import Row
+from datalog.syntax import show
+from selfmaint.api.audit import AuditReport
+from selfmaint.api.confirming import proposal_sql, proposal_text
+from selfmaint.audit.advice import Advice
+from selfmaint.audit.baseline import Worse
+from selfmaint.audit.example import Example
+from selfmaint.audit.losing import Loss
+from selfmaint.audit.matrix import Line
+from selfmaint.audit.outcome import Depends, Outcome, word
+from selfmaint.report.audit.words import reason
+from selfmaint.report.values import Json, json_rows
+from selfmaint.warehouse.catalog import Catalog
+
+
+def audit_json(report: AuditReport, worse: Sequence[Worse] | None = None) -> Json:
+    """`{audit, advice, without, worse}`.
+
+    `audit` lists `{view, changes, verdicts, readable}`, `changes` being the relation that changes, null for all;
+    `verdicts` maps kinds of change to `{verdict, reason, example}`; `readable` lists sets of relations that, if they
+    can be read, make "always" of it, cheapest first. `worse` is null without a baseline.
+    """
+    return {
+        "audit": [
+            {"view": its.view.name, **_line(line)} for its in report.audit.views for line in its.every_line
+        ],
+        "advice": [advice_json(report.audit.catalog, one) for one in report.advice],
+        "without": None if report.loss is None else _loss(report.loss),
+        "worse": None if worse is None else worse_json(worse),
+    }
+
+
+def worse_json(worse: Iterable[Worse]) -> Json:
+    """A list of `{view, changes, kind, before, now}`."""
+    return [
+        {"view": w.view, "changes": w.relation, "kind": w.kind, "before": w.before, "now": w.now}
+        for w in worse
+    ]
+
+
+def _line(line: Line) -> dict[str, Json]:
+    return {
+        "changes": line.relation,
+        "verdicts": {kind.value: _outcome(outcome) for kind, outcome in line.outcomes.items()},
+        "updated_columns": list(line.updated),
+        "always_for_updates_of": list(line.quiet),
+        "readable": [{"relations": list(need.relations), "cost": need.cost} for need in line.needs],
+    }
+
+
+def _outcome(outcome: Outcome) -> Json:
+    found: dict[str, Json] = {"verdict": word(outcome), "reason": reason(outcome)}
+    if isinstance(outcome, Depends):
+        found["unknown"] = [show(fact) for fact in outcome.unknown]
+        found["example"] = example_json(outcome.example)
+    return found
+
+
+def example_json(example: Example) -> Json:
+    """`{views, present, inserted, deleted, first, second, first_after, second_after}`: rows by relation or view."""
+    return {
+        "views": _rows({name: list(rows.elements()) for name, rows in example.contents.items()}),
+        "present": _rows(example.present),
+        "inserted": _rows(example.inserted),
+        "deleted": _rows(example.deleted),
+        "first": _rows(example.first),
+        "second": _rows(example.second),
+        "first_after": json_rows(example.after_first.elements()),
+        "second_after": json_rows(example.after_second.elements()),
+    }
+
+
+def _rows(relations: Mapping[str, Collection[Row]]) -> Json:
+    return {name: json_rows(rows) for name, rows in relations.items()}
+
+
+def advice_json(catalog: Catalog, advice: Advice) -> Json:
+    """`{view, add, settles, flips, stored_rows}`; `add` lists `{proposal, sql}`."""
+    return {
+        "view": advice.view,
+        "add": [
+            {"proposal": proposal_text(one), "sql": proposal_sql(catalog, one)} for one in advice.proposals
+        ],
+        "settles": advice.settles,
+        "flips": [{"view": f.view, "changes": f.relation, "kind": f.kind.value} for f in advice.flips],
+        "stored_rows": advice.stored_rows,
+    }
+
+
+def _loss(loss: Loss) -> Json:
+    return {
+        "relations": list(loss.lost),
+        "breaks": [
+            {"view": b.view, "changes": b.changed, "verdict": word(b.outcome), "reason": reason(b.outcome)}
+            for b in loss.broken
+        ],
+        "breaks_if_it_no_longer_changes": [{"view": b.view, "changes": b.changed} for b in loss.by_others],
+    }

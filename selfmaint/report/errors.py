@@ -1,0 +1,87 @@
+"""Errors: the diagnostics with the lines that they are about, and as objects for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from datalog.diagnostics import Diagnostic, ProgramError, render
+from datalog.errors import DatalogError
+from datalog.model import Span
+from selfmaint.api.secrets import masked
+from selfmaint.errors import SelfmaintError
+from selfmaint.report.values import Json
+
+LONGEST_SHOWN_BYTES = 4 * 2**20
+"""Of longer files, such as change feeds, the place is named, and the line not shown."""
+
+
+def diagnostics_of(error: SelfmaintError | DatalogError) -> tuple[Diagnostic, ...]:
+    """What an error holds; nothing for one without diagnostics."""
+    return error.diagnostics if isinstance(error, SelfmaintError | ProgramError) else ()
+
+
+def errors_text(error: SelfmaintError | DatalogError) -> str:
+    """The error for people, with the lines of the files that it is about, passwords starred out."""
+    found = diagnostics_of(error)
+    if not found:
+        return f"error: {error}"
+    return diagnostics_text(found)
+
+
+def diagnostics_text(found: Sequence[Diagnostic]) -> str:
+    """Diagnostics for people, with the lines of the files that they are about, passwords starred out."""
+    sources = _sources(found)
+    return "\n".join(render(diagnostic, sources) for diagnostic in found)
+
+
+def errors_json(error: SelfmaintError | DatalogError) -> Json:
+    """`{errors: [{code, severity, message, place, label, note, hint}]}`."""
+    found = diagnostics_of(error)
+    if not found:
+        return {"errors": [{"code": None, "severity": "error", "message": str(error)}]}
+    return {"errors": [_json(diagnostic) for diagnostic in found]}
+
+
+def warnings_json(found: Sequence[Diagnostic]) -> Json:
+    """`{warnings: [{code, severity, message, place, label, note, hint}]}`."""
+    return {"warnings": [_json(diagnostic) for diagnostic in found]}
+
+
+def _json(diagnostic: Diagnostic) -> Json:
+    return {
+        "code": diagnostic.code.value,
+        "severity": diagnostic.severity.value,
+        "message": diagnostic.message,
+        "place": _place(diagnostic.span),
+        "label": diagnostic.label or None,
+        "note": diagnostic.note,
+        "hint": diagnostic.hint,
+    }
+
+
+def _place(span: Span | None) -> Json:
+    if span is None:
+        return None
+    return {"source": span.source, "line": span.line, "column": span.column, "length": span.length}
+
+
+def _sources(found: Sequence[Diagnostic]) -> dict[str, str]:
+    """The texts of the files that diagnostics point into."""
+    texts = {}
+    for name in {span.source for span in _spans(found)}:
+        path = Path(name)
+        try:
+            if path.stat().st_size > LONGEST_SHOWN_BYTES:
+                continue
+            texts[name] = masked(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+    return texts
+
+
+def _spans(found: Iterable[Diagnostic]) -> Iterable[Span]:
+    for diagnostic in found:
+        if diagnostic.span is not None:
+            yield diagnostic.span
+        yield from (other.span for other in diagnostic.context)

@@ -1,0 +1,205 @@
+"""An explanation: for people as text and tables, for machines as objects, and as an SQL script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from datalog.model import Atom, Row, ViewDefinition
+from datalog.syntax import show
+from selfmaint.api.explain import Explanation, Supply, Tested
+from selfmaint.decide.pairs import Counterexample
+from selfmaint.decide.verdict import SelfMaintainable, Undecided
+from selfmaint.report.script import script
+from selfmaint.report.values import Json, cell, json_row, json_rows, shown_row
+from selfmaint.report.verdicts import reason, word
+from selfmaint.warehouse.catalog import View
+
+
+def explanation_sql(explanation: Explanation) -> str:
+    """The counterexample as SQL to run anywhere; a comment where there is none."""
+    found = explanation.counterexample
+    if found is None:
+        return f"-- no counterexample: the verdict is {word(explanation.verdict)}"
+    return script(explanation.view, found)
+
+
+def render(explanation: Explanation) -> Group:
+    """The explanation for a terminal."""
+    name, semantics = explanation.view.name, explanation.verdict.semantics
+    kind = "" if semantics is None else f", as a {semantics.value}"
+    parts: list[RenderableType] = [
+        cell(f"{name}: {_HEADLINES[word(explanation.verdict)]}{kind}", "bold"),
+        cell(_defined(explanation.view)),
+        Text(),
+    ]
+    if explanation.view.always_empty:
+        return Group(*parts, cell(explanation.view.always_empty))
+    if isinstance(explanation.verdict, Undecided):
+        parts += [cell(reason(explanation.verdict)), Text()]
+    if explanation.counterexample is not None:
+        parts += [*_counterexample(explanation, explanation.counterexample), Text()]
+    if explanation.settled_by:
+        parts += [
+            cell("one of these reads would settle the first witness:", "bold"),
+            *_reads(explanation),
+            Text(),
+        ]
+    parts += [*_ruled_out(explanation), *_tested(explanation.tested)]
+    if explanation.supplies:
+        parts += [Text(), _supplies(explanation)]
+    return Group(*parts)
+
+
+def _defined(view: View) -> str:
+    """The rule of a view, or its definition."""
+    if isinstance(view.definition, ViewDefinition) and view.is_more_than_rules:
+        return show(view.definition).strip()
+    return show(view.rule).strip()
+
+
+_HEADLINES = {
+    "yes": "self-maintainable: every database that explains what is known gives one new state",
+    "no": "not self-maintainable: two databases explain what is known and give different new states",
+    "undecided": "undecided",
+}
+
+
+def _counterexample(explanation: Explanation, found: Counterexample) -> Iterator[RenderableType]:
+    scope = "the two databases, whole" if found.complete else "the facts of the two databases that matter"
+    table = Table(title=scope, title_justify="left", show_lines=True)
+    for column in ("relation", "first database", "second database", "the update"):
+        table.add_column(column, overflow="fold")
+    for name in dict.fromkeys((*found.first, *found.added, *found.inserted, *found.deleted)):
+        first, added = found.first.get(name, frozenset()), found.added.get(name, frozenset())
+        table.add_row(
+            cell(name),
+            cell(_rows(first)),
+            _second(first - found.removed.get(name, frozenset()), added),
+            cell(_change(found, name)),
+        )
+    yield table
+    yield cell(
+        f"after the update, `{explanation.view.name}` has the row {shown_row(found.row)} on the second database, "
+        "and not on the first; both were evaluated again"
+    )
+
+
+def _second(kept: frozenset[Row], added: frozenset[Row]) -> Text:
+    return Text("\n").join([cell(_rows(kept))] * bool(kept) + [cell(_rows(added), "bold")] * bool(added))
+
+
+def _rows(rows: Iterable[Row]) -> str:
+    return "\n".join(sorted(shown_row(row) for row in rows))
+
+
+def _change(found: Counterexample, name: str) -> str:
+    inserted = [f"+ {shown_row(row)}" for row in found.inserted.get(name, ())]
+    deleted = [f"- {shown_row(row)}" for row in found.deleted.get(name, ())]
+    return "\n".join([*sorted(inserted), *sorted(deleted)])
+
+
+def _reads(explanation: Explanation) -> Iterator[RenderableType]:
+    for relation, columns in explanation.settled_by:
+        keys = f"for keys ({', '.join(columns)})" if columns else "whole"
+        yield cell(f"  {relation}, {keys}")
+
+
+def _ruled_out(explanation: Explanation) -> Iterator[RenderableType]:
+    if explanation.ruled_out:
+        yield cell("what cannot be unknown, whatever the data:", "bold")
+    for entry in explanation.ruled_out:
+        facts = [show(a) for a in entry.subgoals]
+        facts += [f"a referenced row {show(a)}" for a in entry.referenced]
+        yield cell(f"  {' and '.join(facts)}: `{entry.view.name}` would have a row that it does not store")
+
+
+def _tested(tested: Iterable[Tested]) -> Iterator[RenderableType]:
+    entries = list(tested)
+    if not entries:
+        yield cell("nothing was left to ask of the data: the rules alone decide", "bold")
+        return
+    yield cell("what could be unknown, as far as the rules tell, and what the data says:", "bold")
+    for entry in entries:
+        columns = ", ".join(f"{v.variable} in `{v.relation}.{v.column}`" for v in entry.fresh)
+        fresh = f" (with any value for {columns})" if columns else ""
+        yield cell(f"  {_atoms(entry.subgoals)}{fresh}: {'possible' if entry.fails else 'impossible'}")
+
+
+def _atoms(atoms: Iterable[Atom]) -> str:
+    return " and ".join(show(atom) for atom in atoms)
+
+
+def _supplies(explanation: Explanation) -> Table:
+    table = Table(title="gained rows, and where their facts come from", title_justify="left", show_lines=True)
+    for column in ("gained row", "fact", "known from"):
+        table.add_column(column, overflow="fold")
+    for row, supplies in explanation.supplies.items():
+        facts, sources = (
+            list(column) for column in zip(*((show(s.fact), _sources(s)) for s in supplies), strict=True)
+        )
+        table.add_row(cell(shown_row(row)), cell("\n".join(facts)), cell("\n".join(sources)))
+    return table
+
+
+def _sources(supply: Supply) -> str:
+    return ", ".join(show(atom) for atom in supply.sources[:1])
+
+
+def explanation_json(explanation: Explanation) -> Json:
+    """`{view, verdict, reasons, counterexample, settled_by, ruled_out, tested, gained}`."""
+    found = explanation.counterexample
+    verdict = explanation.verdict
+    return {
+        "view": explanation.view.name,
+        "verdict": word(verdict),
+        "reasons": list(verdict.reasons) if isinstance(verdict, Undecided) else [],
+        "counterexample": None if found is None else _counterexample_json(explanation, found),
+        "settled_by": [{"relation": r, "keys": list(columns)} for r, columns in explanation.settled_by],
+        "ruled_out": [
+            {
+                "subgoals": [show(a) for a in entry.subgoals],
+                "referenced": [show(a) for a in entry.referenced],
+                "view": entry.view.name,
+            }
+            for entry in explanation.ruled_out
+        ],
+        "tested": [
+            {
+                "subgoals": [show(a) for a in entry.subgoals],
+                "fresh": [
+                    {"variable": v.variable.name, "relation": v.relation, "column": v.column}
+                    for v in entry.fresh
+                ],
+                "test": show(entry.test),
+                "fails": entry.fails,
+            }
+            for entry in explanation.tested
+        ],
+        "gained": [
+            {
+                "row": json_row(row),
+                "facts": [{"fact": show(s.fact), "from": [show(a) for a in s.sources]} for s in found_],
+            }
+            for row, found_ in (explanation.supplies if isinstance(verdict, SelfMaintainable) else {}).items()
+        ],
+    }
+
+
+def _counterexample_json(explanation: Explanation, found: Counterexample) -> Json:
+    def tables(rows: Mapping[str, frozenset[Row]]) -> Json:
+        return {name: json_rows(part) for name, part in rows.items()}
+
+    return {
+        "row": json_row(found.row),
+        "complete": found.complete,
+        "first": tables(found.first),
+        "added": tables(found.added),
+        "removed": tables(found.removed),
+        "inserted": tables(found.inserted),
+        "deleted": tables(found.deleted),
+        "sql": script(explanation.view, found),
+    }

@@ -1,0 +1,1 @@
+"""Where base relations live: the protocol, and rows held in this process."""

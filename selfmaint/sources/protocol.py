@@ -1,0 +1,64 @@
+"""Where base relations live, and what one read of them looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from selfmaint.engine.protocol import D
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One read of a base relation, for the report.
+
+    Attributes:
+        relation: the base relation.
+        key_columns: names of the columns whose values were asked for; empty when the whole relation was read.
+        keys_asked: number of distinct keys sent.
+        rows_read: rows that came back.
+        bytes_read: bytes that came back, as well as the source can tell (text length for PostgreSQL's rows,
+            in-memory Arrow bytes otherwise).
+        source: the source's name, without any secret.
+    """
+
+    relation: str
+    key_columns: tuple[str, ...]
+    keys_asked: int
+    rows_read: int
+    bytes_read: int
+    source: str
+
+
+class Source(Protocol[D]):
+    """A place that holds base relations, in the state after the update."""
+
+    @property
+    def name(self) -> str:
+        """A name to show, without any secret."""
+        ...
+
+    def row_count(self, relation: str) -> int:
+        """An estimate of the relation's size (a statistic, not a scan)."""
+        ...
+
+    def read(self, relation: str, key_columns: Sequence[str], keys: D | None) -> tuple[D, Read]:
+        """The relation's rows whose `key_columns` equal one of `keys` (nulls equal), or all of them.
+
+        Args:
+            relation: a base relation's name.
+            key_columns: names of the columns to look up, in the order of the columns of `keys`.
+            keys: distinct keys, one column each; None to read the whole relation.
+
+        Returns:
+            The rows, with the declared columns in order and their declared types, and the read's report.
+
+        Raises:
+            SourceError: SM401 unreachable or refused, SM103 no such table, SM104 other columns.
+        """
+        ...
+
+    def version(self) -> str | None:
+        """An opaque mark of the source's state, where it has one, to notice that it has moved."""
+        ...

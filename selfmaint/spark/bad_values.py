@@ -1,0 +1,198 @@
+"""Where in a text file is the value that is not what its column is declared to be?
+
+Spark names the file alone. So once it has refused a file, the file is read again here, up to its first value that is
+clearly none of its type. A value that Spark may accept is never blamed; where none is found, nothing is said.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from datalog.model import ColumnType, TypeName
+
+SCANNED_BYTES = 256 * 2**20
+"""Larger files are not read again."""
+
+_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NO_DECIMAL = re.compile(r"[\s_]")
+_DAY = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[T ](.*))?")
+_TIME = re.compile(r"([0-9]{1,2})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?(?![0-9]).*")
+_SUFFIXES = "dDfF"
+"""What may follow a floating-point number."""
+_NOT_FINITE = ("NaN", "INF", "+INF", "-INF", "Infinity", "+Infinity", "-Infinity")
+
+
+@dataclass(frozen=True, slots=True)
+class BadValue:
+    """A value, or a whole record, that cannot be read.
+
+    Attributes:
+        line: the 1-based line on which its record starts.
+        column: the column's name; None for a record that is none.
+        text: the value, or the record's first line.
+        said: what is wrong with a record; empty for a value.
+        position: the 1-based position of the value in the line, where it is evident.
+    """
+
+    line: int
+    column: str | None
+    text: str
+    said: str = ""
+    position: int | None = None
+
+
+def first_bad_value(file: Path, types: Mapping[str, ColumnType], *, is_json: bool) -> BadValue | None:
+    """The first value of a local file that is not of its column's type; None if none is found.
+
+    Args:
+        file: a CSV file with a header line, or a file of JSON lines.
+        types: the types by the columns' names in the file.
+        is_json: which of the two it is.
+    """
+    with suppress(OSError, UnicodeDecodeError, csv.Error, RecursionError):
+        if file.stat().st_size <= SCANNED_BYTES:
+            return next(_json_values(file, types) if is_json else _csv_values(file, types), None)
+    return None
+
+
+def _csv_values(file: Path, types: Mapping[str, ColumnType]) -> Iterator[BadValue]:
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        latest = [""]
+        reader = csv.reader(_noting(lines, latest))
+        header = next(reader, [])
+        end = reader.line_num
+        for record in reader:
+            line, end = end + 1, reader.line_num
+            if record and len(record) != len(header):
+                said = f"it has {len(record)} values, and the header {len(header)}"
+                yield BadValue(line, None, ",".join(record), said)
+            for index, (name, text) in enumerate(zip(header, record, strict=False)):
+                # An empty field is null; whether it stood in quotes cannot be told here.
+                if text and name in types and not holds(types[name], text):
+                    position = (
+                        None if '"' in latest[0] else 1 + sum(len(field) + 1 for field in record[:index])
+                    )
+                    yield BadValue(line, name, text, position=position)
+
+
+def _noting(lines: Iterable[str], latest: list[str]) -> Iterator[str]:
+    """The lines, each noted as the latest one."""
+    for line in lines:
+        latest[0] = line
+        yield line
+
+
+def _json_values(file: Path, types: Mapping[str, ColumnType]) -> Iterator[BadValue]:
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line.rstrip(), parse_float=_Number)
+            except json.JSONDecodeError as error:
+                yield BadValue(number, None, line.strip(), "no JSON", error.colno)
+                continue
+            if not isinstance(record, dict):
+                yield BadValue(number, None, line.strip(), "no JSON object")
+                continue
+            for name, value in record.items():
+                if name in types and value is not None and not _holds_json(types[name], value):
+                    shown = str(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                    at = line.find(shown, line.find(f'"{name}"') + len(name) + 2)
+                    yield BadValue(number, name, shown, position=at + 1 if at >= 0 else None)
+
+
+class _Number(str):
+    """A number with a point or an exponent, as it is written."""
+
+    __slots__ = ()
+
+
+def _holds_json(declared: ColumnType, value: Any) -> bool:
+    """Whether a field's value may be read as a type; a string column takes the text of any scalar."""
+    match value:
+        case dict() | list():
+            return False
+        case _ if declared.family in ("string", "any"):
+            return True
+        case bool():
+            return declared.name is TypeName.BOOLEAN
+        case int() | _Number():
+            return declared.family == "number" and holds(declared, str(value))
+        case _ if declared.family == "number" and declared.name is not TypeName.DECIMAL:
+            return value in _NOT_FINITE and declared.name in (TypeName.FLOAT, TypeName.DOUBLE)
+        case _:
+            return declared.family != "boolean" and holds(declared, str(value))
+
+
+def holds(declared: ColumnType, text: str) -> bool:
+    """Whether a text may be read as a type; False only where it surely is not.
+
+    >>> from datalog.model import ColumnType, TypeName
+    >>> [holds(ColumnType(TypeName.TINYINT), text) for text in ("12", "+7", "128", "1.0", "two")]
+    [True, True, False, False, False]
+    >>> holds(ColumnType(TypeName.DECIMAL, 5, 2), "1.239"), holds(ColumnType(TypeName.DATE), "2024-02-30")
+    (False, False)
+    """
+    match declared.name:
+        case TypeName.TINYINT | TypeName.SMALLINT | TypeName.INT | TypeName.BIGINT:
+            half = 2 ** (_BITS[declared.name] - 1)
+            return _INTEGER.fullmatch(text) is not None and -half <= int(text) < half
+        case TypeName.DECIMAL:
+            return _is_decimal(text, declared)
+        case TypeName.FLOAT | TypeName.DOUBLE:
+            return _is_float(text)
+        case TypeName.BOOLEAN:
+            return text.lower() in ("true", "false")
+        case TypeName.DATE | TypeName.TIMESTAMP:
+            return _is_day(text, with_time=declared.name is TypeName.TIMESTAMP)
+        case _:
+            return True
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text.rstrip(_SUFFIXES))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_decimal(text: str, declared: ColumnType) -> bool:
+    if _NO_DECIMAL.search(text):
+        return False
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return False
+    if not value.is_finite() or declared.precision is None:
+        return value.is_finite()
+    _, digits, exponent = value.normalize().as_tuple()
+    scale = declared.scale or 0
+    before = len(digits) + int(exponent)
+    return not value or (-int(exponent) <= scale and before <= declared.precision - scale)
+
+
+def _is_day(text: str, *, with_time: bool) -> bool:
+    """Whether a text may start with a day of the calendar; of other spellings than the usual one nothing is said."""
+    found = _DAY.fullmatch(text)
+    if found is None:
+        return text[:1].isdigit() or text[:1] in "+-"
+    time = _TIME.fullmatch(found[4]) if with_time and found[4] else None
+    try:
+        dt.date(int(found[1]), int(found[2]), int(found[3]))
+        if time is not None:
+            dt.time(int(time[1]), int(time[2] or 0), int(time[3] or 0))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,60 @@
+"""Bags in DataFrames: rows that may stand several times, and counted rows, each once with its number of copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from selfmaint.spark.failures import translated
+from selfmaint.spark.frames import positional
+from selfmaint.spark.goals import union_all
+
+_COPIES = "copies"
+
+
+def counted(bag: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The counted rows of a bag.
+
+    Args:
+        bag: rows, equal ones any number of times; nulls are equal.
+        names: the names of the bag's columns, and of the last column, which holds the number of copies (bigint).
+    """
+    plain = positional(bag)
+    found = plain.groupBy(*plain.columns).agg(f.count(f.lit(1)).alias(_COPIES))
+    return found.toDF(*names)
+
+
+class FrameBags:
+    """`Bags` over DataFrames."""
+
+    def recounted(self, parts: Sequence[tuple[DataFrame, int]]) -> DataFrame:
+        """The sum of some bags, each with 1 or -1."""
+        signed = []
+        for rows, sign in parts:
+            plain = positional(rows)
+            *columns, copies = plain.columns
+            signed.append(plain.select(*columns, (plain[copies] * sign).cast("bigint").alias(copies)))
+        together = union_all(signed)
+        *columns, copies = together.columns
+        found = together.groupBy(*columns).agg(f.sum(copies).alias(_COPIES)).where(f.col(_COPIES) > 0)
+        return found.toDF(*parts[0][0].columns)
+
+    def copies(self, data: DataFrame) -> int:
+        """The sum of the last column.
+
+        Raises:
+            InputError: SM103 or SM104, stored contents that turn out to be unreadable.
+        """
+        plain = positional(data)
+        with translated():
+            found = plain.agg(f.sum(plain.columns[-1])).first()
+        return 0 if found is None or found[0] is None else int(found[0])
+
+    def expanded(self, data: DataFrame) -> DataFrame:
+        """Each row as many times as its last column says."""
+        plain = positional(data)
+        *columns, copies = plain.columns
+        each = f.explode(f.sequence(f.lit(1).cast("bigint"), plain[copies]))
+        return plain.select(*columns, each).select(*columns).toDF(*data.columns[:-1])

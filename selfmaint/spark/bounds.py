@@ -1,0 +1,220 @@
+"""Ranges of small relations, written into the statements that look them up in large ones.
+
+A large relation is joined with keys that are at hand; that the keys lie between their smallest and their largest
+value is then a condition that Parquet's statistics can answer without reading the rows. Where the contents are
+clustered by the key, a lookup reads little more than what it finds.
+
+Before: `d(X, Z) :- keys(X), v(X, Z).`
+After:  `d(X, Z) :- keys(X), v(X, Z), X >= 3, X <= 7.`
+
+Conditions of soundness:
+
+1. The smallest and largest values are those of a column without null, so the conditions hold for every match.
+2. Inside a negation they may be added for a variable that is bound outside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    Value,
+    Variable,
+)
+from selfmaint.spark.frames import positional
+
+Range: TypeAlias = tuple[Value, Value]
+"""The smallest and the largest value of a column."""
+
+ONE_PARTITION_ROWS = 50_000
+"""A held relation with at most so many rows is read as one partition."""
+
+MOST_GAPS = 31
+"""So many gaps between keys are written into a statement."""
+
+MOST_ENCLOSED = 8
+"""Keys are looked up by conditions alone if these let at most so many values pass for each key."""
+
+LONGEST_TEXT = 200
+"""Longer strings are not written into statements."""
+
+_ORDERED = (st.IntegralType, st.DecimalType, st.StringType, st.DateType)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is known about the size and values of a relation.
+
+    Attributes:
+        rows: the number of rows, or None.
+        ranges: by 0-based column, for columns without null whose values can be ordered and written.
+        gaps: for some of these columns, widest intervals between two neighbouring values.
+    """
+
+    rows: int | None
+    ranges: Mapping[int, Range]
+    gaps: Mapping[int, tuple[Range, ...]] = field(default_factory=dict)
+
+
+def held(frame: DataFrame) -> tuple[DataFrame, Measure]:
+    """The rows, computed now and cut off from their plan, and their measure, all in one job."""
+    plain = positional(frame)
+    columns = [i for i, field in enumerate(frame.schema.fields) if isinstance(field.dataType, _ORDERED)]
+    wanted: list[Column] = [f.count(f.lit(1)).alias("rows")]
+    for i in columns:
+        column = f.col(plain.columns[i])
+        wanted += [
+            f.count(column).alias(f"count{i}"),
+            f.min(column).alias(f"min{i}"),
+            f.max(column).alias(f"max{i}"),
+        ]
+    watch = Observation()
+    rows = plain.observe(watch, *wanted).localCheckpoint(eager=True).toDF(*frame.columns)
+    seen = watch.get
+    ranges = {}
+    for i in columns:
+        low, high = seen[f"min{i}"], seen[f"max{i}"]
+        if seen[f"count{i}"] == seen["rows"] > 0 and _can_be_written(low) and _can_be_written(high):
+            ranges[i] = (low, high)
+    if seen["rows"] <= ONE_PARTITION_ROWS:
+        rows = rows.coalesce(1)  # what follows then needs no shuffle to remove duplicates
+    return rows, Measure(seen["rows"], ranges)
+
+
+def measured(rows: Collection[Row], types: Sequence[st.DataType], gaps_of: Collection[int] = ()) -> Measure:
+    """The measure of rows that are at hand, with the gaps of some columns."""
+    ranges: dict[int, Range] = {}
+    gaps: dict[int, tuple[Range, ...]] = {}
+    for i, kind in enumerate(types):
+        values: list[Any] = [row[i] for row in rows]
+        if values and isinstance(kind, _ORDERED) and None not in values:
+            low, high = min(values), max(values)
+            if _can_be_written(low) and _can_be_written(high):
+                ranges[i] = (low, high)
+            if i in gaps_of and isinstance(kind, st.IntegralType | st.DateType):
+                gaps[i] = _widest_gaps(sorted(set(values)))
+    return Measure(len(rows), ranges, gaps)
+
+
+def enclosing(variable: Variable, keys: Collection[Row], kind: st.DataType) -> tuple[Literal, ...] | None:
+    """Conditions that hold for some keys of one column and for few other values; None where there are none.
+
+    Args:
+        variable: what the conditions are on.
+        keys: rows of one value.
+        kind: the column's type.
+    """
+    if not isinstance(kind, st.IntegralType) or any(value is None for (value,) in keys):
+        return None
+    values: list[Any] = sorted({value for (value,) in keys})
+    gaps: list[tuple[Any, Any]] = list(_widest_gaps(values))
+    enclosed = values[-1] - values[0] + 1 - sum(high - low - 1 for low, high in gaps)
+    if enclosed > MOST_ENCLOSED * len(values):
+        return None
+    low, high = Constant(values[0]), Constant(values[-1])
+    ends = (Comparison(">=", variable, low), Comparison("<=", variable, high))
+    return (*ends, *_outside(variable, [gap for gap in gaps if gap[1] - gap[0] > 1]))
+
+
+def _widest_gaps(values: Sequence[Any]) -> tuple[Range, ...]:
+    """The widest intervals between neighbours, but for those as narrow as others that are left out."""
+    neighbours = sorted(pairwise(values), key=lambda pair: pair[1] - pair[0], reverse=True)
+    return tuple(neighbours[:MOST_GAPS])
+
+
+def without_null(rows: Collection[Row], width: int) -> Iterator[int]:
+    """The columns of some rows that hold no null."""
+    return (i for i in range(width) if all(row[i] is not None for row in rows))
+
+
+def _can_be_written(value: Value) -> bool:
+    return not isinstance(value, str) or len(value) <= LONGEST_TEXT
+
+
+def bounded(program: Program, measures: Mapping[Predicate, Measure]) -> Program:
+    """The program with the ranges of the measured predicates' columns as conditions on the other atoms."""
+    return replace(program, rules=tuple(_rule(rule, measures) for rule in program.rules))
+
+
+def head_ranges(rules: Sequence[Rule], measures: Mapping[Predicate, Measure]) -> dict[int, Range]:
+    """The ranges of a predicate's columns that follow from those of its rules' bodies."""
+    found: dict[int, Range] = {}
+    every = [(_ranges(rule.body, measures), rule.head.terms) for rule in rules]
+    for i in range(rules[0].head.arity if rules else 0):
+        mine = [ranges.get(t) if isinstance(t := terms[i], Variable) else None for ranges, terms in every]
+        if all(mine):
+            known = [r for r in mine if r is not None]
+            found[i] = (min(r[0] for r in known), max(r[1] for r in known))  # type: ignore[type-var]
+    return found
+
+
+def _rule(rule: Rule, measures: Mapping[Predicate, Measure]) -> Rule:
+    ranges = _ranges(rule.body, measures)
+    return replace(rule, body=_body(rule.body, ranges, measures)) if ranges else rule
+
+
+def _ranges(body: Sequence[Literal], measures: Mapping[Predicate, Measure]) -> dict[Variable, Range]:
+    """The ranges that a body's own atoms give its variables."""
+    found: dict[Variable, Range] = {}
+    for literal in body:
+        if isinstance(literal, Atom) and literal.predicate in measures:
+            for i, range_ in measures[literal.predicate].ranges.items():
+                term = literal.terms[i] if i < literal.arity else None
+                if isinstance(term, Variable):
+                    found.setdefault(term, range_)
+    return found
+
+
+def _gaps(
+    body: Sequence[Literal], measures: Mapping[Predicate, Measure]
+) -> dict[Variable, tuple[Range, ...]]:
+    """The gaps that a body's own atoms leave between its variables' values."""
+    return {
+        term: gaps
+        for literal in body
+        if isinstance(literal, Atom) and literal.predicate in measures
+        for i, gaps in measures[literal.predicate].gaps.items()
+        if isinstance(term := literal.terms[i], Variable)
+    }
+
+
+def _outside(variable: Variable, gaps: Sequence[Range]) -> list[Literal]:
+    return [
+        Negation((Comparison(">", variable, Constant(low)), Comparison("<", variable, Constant(high))))
+        for low, high in gaps
+    ]
+
+
+def _body(
+    body: Sequence[Literal], ranges: Mapping[Variable, Range], measures: Mapping[Predicate, Measure]
+) -> tuple[Literal, ...]:
+    """The body with conditions where a ranged variable meets an atom that is not measured."""
+    known = {**_ranges(body, measures), **ranges}
+    gaps = _gaps(body, measures)
+    large = {t for li in body if isinstance(li, Atom) and li.predicate not in measures for t in li.terms}
+    conditions: list[Literal] = []
+    for variable, (low, high) in known.items():
+        if variable in large:
+            conditions.append(Comparison(">=", variable, Constant(low)))
+            conditions.append(Comparison("<=", variable, Constant(high)))
+            conditions += _outside(variable, gaps.get(variable, ()))
+    inner = (
+        replace(li, body=_body(li.body, known, measures)) if isinstance(li, Negation) else li for li in body
+    )
+    return (*inner, *(c for c in conditions if c not in body))

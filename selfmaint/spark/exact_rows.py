@@ -1,0 +1,139 @@
+"""A bounded number of rows in this process with exactly the values that Spark stores, and back.
+
+A timestamp is an instant, in UTC. Floating-point numbers are not exact: Spark takes a double for equal to a decimal
+that is only near. Other types of the language have the same values in both places; of those that it does not have
+none is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from decimal import Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
+
+from datalog.model import Row, Value
+from selfmaint.spark.arrow_rows import ArrowTable
+from selfmaint.spark.frames import positional
+
+_EXACT = (
+    st.BooleanType,
+    st.ByteType,
+    st.ShortType,
+    st.IntegerType,
+    st.LongType,
+    st.DecimalType,
+    st.StringType,
+    st.DateType,
+    st.TimestampType,
+)
+_INSTANT = pa.timestamp("us", "UTC")
+
+
+def are_exact(types: Sequence[st.DataType]) -> bool:
+    """Whether this process has the same values for some types, equal where Spark takes them for equal."""
+    return all(type(kind) in _EXACT and kind.simpleString().count(" collate ") == 0 for kind in types)
+
+
+def fetched(frame: DataFrame, limit: int) -> list[Row] | None:
+    """The rows, duplicates kept; None if there are more than `limit`."""
+    if not frame.columns:  # Arrow does not count rows without columns
+        count = frame.limit(limit + 1).count()
+        return [()] * count if count <= limit else None
+    table: ArrowTable = positional(frame.limit(limit + 1)).toArrow()
+    if table.num_rows > limit:
+        return None
+    return list(zip(*(_values(column) for column in table.columns), strict=True))
+
+
+def _values(column: pa.ChunkedArray) -> list[object]:
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(_INSTANT)
+    values: list[object] = column.to_pylist()
+    return values
+
+
+def fitting(rows: Collection[Row], types: Sequence[st.DataType]) -> list[Row]:
+    """Those rows whose values the types can hold, as equal values of these types: a 5.00 is a 5 among integers."""
+    if all(map(_are_of, zip(*rows, strict=True), types)):
+        return list(rows)
+    found = []
+    for row in rows:
+        try:
+            found.append(tuple([_as(value, kind) for value, kind in zip(row, types, strict=True)]))
+        except ValueError:
+            continue
+    return found
+
+
+def _are_of(column: Collection[Value], kind: st.DataType) -> bool:
+    """Whether all values of a column are a type's as they are; looked at together, which is faster."""
+    if not isinstance(kind, st.IntegralType | st.DecimalType):
+        return True
+    expected = Decimal if isinstance(kind, st.DecimalType) else int
+    return set(map(type, column)) <= {expected, type(None)} and all(
+        _holds(kind, value) for value in set(column) if value is not None
+    )
+
+
+def _as(value: Value, kind: st.DataType) -> Value:
+    """An equal value of a type.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        if isinstance(kind, st.IntegralType | st.DecimalType) and not _holds(kind, value):
+            raise ValueError(value)
+        if isinstance(kind, st.IntegralType):
+            return int(value)
+        if isinstance(kind, st.DecimalType):
+            return Decimal(value)
+    return value
+
+
+def _holds(kind: st.DataType, value: Any) -> bool:
+    """Whether an integer or a decimal type holds a number."""
+    if isinstance(kind, st.IntegralType):
+        bits = _BITS[type(kind)]
+        return bool(value == int(value) and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1))
+    assert isinstance(kind, st.DecimalType)
+    scaled = Decimal(value).scaleb(kind.scale, _WIDE)
+    return scaled == scaled.to_integral_value() and abs(scaled) < 10**kind.precision
+
+
+_WIDE = Context(prec=200)
+_BITS: dict[type[st.DataType], int] = {st.ByteType: 8, st.ShortType: 16, st.IntegerType: 32, st.LongType: 64}
+
+
+def frame_of(
+    spark: SparkSession, rows: Collection[Row], names: Sequence[str], types: Sequence[st.DataType]
+) -> DataFrame:
+    """A DataFrame of exact rows with one or more columns, whose types can hold their values."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(types)
+    fields = [st.StructField(f"c{i}", kind, nullable=True) for i, kind in enumerate(types)]
+    arrays = [pa.array(values, arrow_type(kind)) for values, kind in zip(columns, types, strict=True)]
+    table = pa.Table.from_arrays(arrays, names=[field.name for field in fields])
+    return spark.createDataFrame(table, st.StructType(fields)).toDF(*names)
+
+
+def arrow_type(kind: st.DataType) -> pa.DataType:
+    """The Arrow type of the values of an exact type."""
+    if isinstance(kind, st.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    return _ARROW[type(kind)]
+
+
+_ARROW: dict[type[st.DataType], pa.DataType] = {
+    st.BooleanType: pa.bool_(),
+    st.ByteType: pa.int8(),
+    st.ShortType: pa.int16(),
+    st.IntegerType: pa.int32(),
+    st.LongType: pa.int64(),
+    st.StringType: pa.string(),
+    st.DateType: pa.date32(),
+    st.TimestampType: _INSTANT,
+}

@@ -1,0 +1,157 @@
+"""The file formats of stored contents, and how each is written so that reading gives the same values back."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from enum import Enum, unique
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import NullType
+
+from selfmaint.errors import Code, input_error
+from selfmaint.spark.frames import positional
+
+
+@unique
+class Format(Enum):
+    """How contents are stored."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    """With a header line; quotes are doubled, null is an empty field and the empty string is `\"\"`."""
+    JSON_LINES = "jsonl"
+    TABLE = "table"
+    """A table or view of Spark's catalog."""
+
+
+_BY_SUFFIX = {
+    ".parquet": Format.PARQUET,
+    ".csv": Format.CSV,
+    ".json": Format.JSON_LINES,
+    ".jsonl": Format.JSON_LINES,
+    ".ndjson": Format.JSON_LINES,
+}
+_WILDCARD = re.compile(r"[{}\[\]*?\\]")
+CSV_OPTIONS: Mapping[str, str] = {
+    "header": "true",
+    "quote": '"',
+    "escape": '"',
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+CSV_READ_OPTIONS: Mapping[str, str] = {
+    **CSV_OPTIONS,
+    "mode": "FAILFAST",
+    "multiLine": "true",
+    # What is read is compared with this: so only a field without quotes is null, and `""` is not. No field of
+    # any file is equal to it, not even by intent.
+    "nullValue": f"null {uuid.uuid4().hex}",
+    "emptyValue": "",
+}
+IN_ORDER: Mapping[str, str] = {
+    "parquet.block.size": str(4 * 2**20),
+    "parquet.page.row.count.limit": "2000",
+    "parquet.dictionary.page.size": str(64 * 2**10),
+}
+"""Small row groups, pages and dictionaries: what is looked up by the column of the order is found without reading
+much else. A dictionary is read whole for any of its values."""
+_TIMESTAMP_OPTIONS = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark takes a file for its own and not for data."""
+    return name.startswith(("_", "."))
+
+
+def data_files(path: Path) -> list[Path]:
+    """The data files at a local path: itself, or what lies under it."""
+    if path.is_file():
+        return [path]
+    below = (file for file in path.rglob("*") if file.is_file())
+    return sorted(f for f in below if not any(is_hidden(part) for part in f.relative_to(path).parts))
+
+
+def has_wildcard(path: str) -> bool:
+    """Whether a path holds a character that patterns of paths use."""
+    return _WILDCARD.search(path) is not None
+
+
+def spark_path(location: str) -> str:
+    """A location as Spark takes it: a local path stays local, and none of its characters is a wildcard."""
+    if "://" in location:
+        return location
+    return "file://" + _WILDCARD.sub(r"\\\g<0>", str(Path(location).resolve()))
+
+
+def format_of(location: str) -> Format:
+    """The format of some contents, by the file's name or by the names of the files in the directory.
+
+    Args:
+        location: a path, a URI, or the name of a table of Spark's catalog.
+
+    Returns:
+        `TABLE` where nothing says that it is a file: no such path, no suffix, no separator.
+
+    Raises:
+        InputError: SM103 a directory without data files.
+    """
+    by_name = _BY_SUFFIX.get(Path(location).suffix.lower())
+    path = Path(location)
+    if path.is_dir():
+        files = data_files(path)
+        if not files and by_name is None:
+            raise input_error(Code.MISSING_CONTENTS, f"the directory `{location}` holds no data files")
+        return by_name or _BY_SUFFIX.get(files[0].suffix.lower(), Format.PARQUET)
+    if by_name is not None:
+        return by_name
+    is_path = path.exists() or "/" in location or "\\" in location
+    return Format.PARQUET if is_path else Format.TABLE
+
+
+def write_files(frame: DataFrame, path: Path, format_: Format, order: str | None = None) -> None:
+    """Writes a frame's rows into a new directory, which must not exist yet; Parquet in the order of a column.
+
+    A column of nothing but nulls, which has no type, is written as a string column.
+
+    Raises:
+        InputError: SM405 null in a CSV file of one column, where it would be an empty line, which is no row.
+    """
+    schema = frame.schema.fields
+    if any(isinstance(field.dataType, NullType) for field in schema):
+        plain = positional(frame)
+        columns = (
+            plain[f"c{i}"].cast("string") if isinstance(field.dataType, NullType) else plain[f"c{i}"]
+            for i, field in enumerate(schema)
+        )
+        frame = plain.select(*columns).toDF(*frame.columns)
+    writer = frame.write.mode("errorifexists")
+    target = f"file://{path.resolve()}"
+    match format_:
+        case Format.CSV:
+            if len(schema) == 1 and positional(frame).where("c0 IS NULL").limit(1).collect():
+                raise input_error(
+                    Code.WRITE_FAILED,
+                    f"a CSV file of one column cannot hold null, and `{path.name}` would",
+                    hint="store these contents as Parquet",
+                )
+            writer.options(**CSV_OPTIONS, **_TIMESTAMP_OPTIONS).csv(target)
+        case Format.JSON_LINES:
+            writer.options(ignoreNullFields="false", **_TIMESTAMP_OPTIONS).json(target)
+        case _ if order is not None and order in frame.columns:
+            ordered = _in_order(frame, frame.columns.index(order)).write.mode("errorifexists")
+            ordered.options(**IN_ORDER).parquet(target)
+        case _:
+            writer.parquet(target)
+
+
+def _in_order(frame: DataFrame, column: int) -> DataFrame:
+    """The rows such that those of near values in a column lie together in few files."""
+    plain = positional(frame)
+    key = plain[f"c{column}"]
+    return plain.repartitionByRange(key).sortWithinPartitions(key).toDF(*frame.columns)

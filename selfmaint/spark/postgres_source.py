@@ -1,0 +1,247 @@
+"""Base relations in PostgreSQL, looked up by key: the keys go to the server, a table never comes here whole.
+
+Everything that is read between `begin` and `end` shows one state of the database: one transaction, repeatable
+read, read only. So nothing is ever written to the server, not even a temporary table, and a standby will do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Self, TypeAlias, final
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+from pyspark.sql import DataFrame, SparkSession
+
+from datalog.diagnostics import Diagnostic
+from selfmaint.errors import Code, InputError, SourceError
+from selfmaint.sources.protocol import Read
+from selfmaint.spark.failures import translated
+from selfmaint.spark.postgres_errors import settings_of, source_error
+from selfmaint.spark.postgres_keys import KeyQuery, key_batches, key_queries, typed_keys, whole_table
+from selfmaint.spark.postgres_types import (
+    PostgresColumn,
+    PostgresTable,
+    arrow_batch,
+    arrow_schema,
+    columns_of,
+)
+from selfmaint.spark.spill import Spill
+from selfmaint.spark.tables import Expected
+
+FETCH_ROWS = 10_000
+"""How many rows come from the server at a time."""
+CONNECT_TIMEOUT_S = 10
+
+Connection: TypeAlias = psycopg.Connection[tuple[object, ...]]
+
+
+@final
+class PostgresSource:
+    """Base relations in tables or views of one PostgreSQL database.
+
+    It connects when it is first used. As a context manager it closes itself.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        spark: SparkSession,
+        tables: Mapping[str, str],
+        declarations: Mapping[str, Expected],
+    ) -> None:
+        """A source that is not connected yet.
+
+        Args:
+            name: a name to show.
+            url: a connection URI or string of libpq; it is never shown.
+            spark: the session that the rows are for.
+            tables: for each base relation its table, `schema.table` or `table`.
+            declarations: for each base relation the columns to read.
+        """
+        self._name = name
+        self._url = url
+        self._spark = spark
+        self._tables = {relation: PostgresTable.parse(text) for relation, text in tables.items()}
+        self._declarations = declarations
+        self._connection: Connection | None = None
+        self._version: str | None = None
+        self._columns: dict[str, list[PostgresColumn]] = {}
+        self._directory: Path | None = None
+        self._spills = 0
+
+    @property
+    def name(self) -> str:
+        """The name that the source was given."""
+        return self._name
+
+    def __enter__(self) -> Self:
+        """Begins; see `begin`."""
+        self.begin()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Closes; see `close`."""
+        self.close()
+
+    def begin(self) -> None:
+        """Connects and fixes the state that is read from now on, unless that is done.
+
+        Raises:
+            SourceError: SM401 the server does not answer or refuses the login.
+        """
+        self._begun()
+
+    def end(self) -> None:
+        """Ends the transaction and the connection; what was read stays readable."""
+        connection, self._connection, self._version = self._connection, None, None
+        self._columns.clear()
+        if connection is not None:
+            with contextlib.suppress(psycopg.Error):
+                connection.rollback()
+            connection.close()
+
+    def close(self) -> None:
+        """Ends, and removes the files of what was read: its DataFrames cannot be used any more."""
+        self.end()
+        directory, self._directory = self._directory, None
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def row_count(self, relation: str) -> int:
+        """The server's own estimate of the relation's size.
+
+        Raises:
+            SourceError: SM102 unknown relation, SM103 no such table, SM104 other columns, SM401 unreachable.
+        """
+        with self._reading(relation) as connection:
+            statement = whole_table(self._tables[relation], self._columns_of(connection, relation))
+            explained = connection.execute(sql.SQL("EXPLAIN (FORMAT JSON) ") + statement, ()).fetchone()
+            plans = explained[0] if explained else None
+            return int(plans[0]["Plan"]["Plan Rows"]) if isinstance(plans, list) else 0
+
+    def read(
+        self, relation: str, key_columns: Sequence[str], keys: DataFrame | None
+    ) -> tuple[DataFrame, Read]:
+        """The rows whose `key_columns` equal one of `keys`, nulls equal, or all of them.
+
+        Args:
+            relation: a base relation's name.
+            key_columns: names of the columns to look up, in the order of the columns of `keys`.
+            keys: keys, streamed here and to the server; None to read the whole relation.
+
+        Returns:
+            The rows, with the declared columns in order and their declared types, and the read's report; its
+            bytes are the length of the values as text.
+
+        Raises:
+            SourceError: SM401 unreachable or refused, SM102 unknown relation, SM103 no such table, SM104
+                other columns, or a value that the declared type cannot hold.
+        """
+        with self._reading(relation) as connection:
+            columns = self._columns_of(connection, relation)
+            table = self._tables[relation]
+            asked, size = 0, 0
+            with Spill(arrow_schema(columns), self._spill_file()) as spill:
+                if keys is None:
+                    size = _fetch(connection, KeyQuery(whole_table(table, columns), ()), columns, spill)
+                else:
+                    looked_up = [_named(columns, relation, name) for name in key_columns]
+                    for batch in key_batches(typed_keys(keys, looked_up), looked_up):
+                        asked += len(batch)
+                        for query in key_queries(table, columns, looked_up, batch):
+                            size += _fetch(connection, query, columns, spill)
+            used = () if keys is None else tuple(key_columns)
+            return spill.frame(self._spark), Read(relation, used, asked, spill.rows, size, self._name)
+
+    def version(self) -> str | None:
+        """The snapshot that this transaction reads, as `pg_current_snapshot()` writes it.
+
+        Raises:
+            SourceError: SM401 unreachable or refused.
+        """
+        self._begun()
+        return self._version
+
+    def _begun(self) -> Connection:
+        """The connection, in its one transaction."""
+        if self._connection is not None:
+            return self._connection
+        defaults = {"application_name": "selfmaint", "connect_timeout": str(CONNECT_TIMEOUT_S)}
+        try:
+            connection = psycopg.connect(make_conninfo("", **{**defaults, **settings_of(self._url)}))
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            snapshot = connection.execute("SELECT pg_catalog.pg_current_snapshot()::text").fetchone()
+        except psycopg.Error as failure:
+            refused = source_error(failure, self._url, f"connecting to the source `{self._name}`")
+        else:
+            self._connection, self._version = connection, str(snapshot[0]) if snapshot else None
+            return connection
+        raise refused
+
+    @contextlib.contextmanager
+    def _reading(self, relation: str) -> Iterator[Connection]:
+        """The connection for a read of a relation; after a failure the transaction is over."""
+        if relation not in self._tables:
+            message = f"the source `{self._name}` has no base relation `{relation}`"
+            raise SourceError([Diagnostic(code=Code.UNKNOWN_RELATION, message=message)])
+        connection = self._begun()
+        try:
+            with translated():
+                yield connection
+        except InputError as error:
+            self.end()
+            raise SourceError(error.diagnostics) from error
+        except psycopg.Error as failure:
+            self.end()
+            refused = source_error(failure, self._url, f"reading `{relation}` from the source `{self._name}`")
+        else:
+            return
+        raise refused
+
+    def _columns_of(self, connection: Connection, relation: str) -> list[PostgresColumn]:
+        if relation not in self._columns:
+            expected = self._declarations[relation]
+            self._columns[relation] = columns_of(connection, self._tables[relation], expected)
+        return self._columns[relation]
+
+    def _spill_file(self) -> Path:
+        """A name for a file that is written only if the rows need it."""
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix="selfmaint-postgres-"))
+        self._spills += 1
+        return self._directory / f"{self._spills}.parquet"
+
+
+def _named(columns: Sequence[PostgresColumn], relation: str, name: str) -> PostgresColumn:
+    found = next((column for column in columns if column.name == name), None)
+    if found is None:
+        message = f"`{relation}` has no column `{name}`"
+        raise InputError([Diagnostic(code=Code.COLUMNS_DIFFER, message=message)])
+    return found
+
+
+def _fetch(connection: Connection, query: KeyQuery, columns: Sequence[PostgresColumn], spill: Spill) -> int:
+    """Moves one statement's rows into the spill, a bounded number at a time; the length of their text."""
+    size = 0
+    with connection.cursor(name="selfmaint") as cursor:
+        cursor.execute(query.statement, query.parameters)
+        while rows := cursor.fetchmany(FETCH_ROWS):
+            size += _text_length(cursor.pgresult)
+            spill.add(arrow_batch(rows, columns))
+    return size
+
+
+def _text_length(result: psycopg.pq.abc.PGresult | None) -> int:
+    """How many bytes the values of a result took on their way here."""
+    if result is None:
+        return 0
+    values = (result.get_value(row, i) for row in range(result.ntuples) for i in range(result.nfields))
+    return sum(len(value) for value in values if value is not None)

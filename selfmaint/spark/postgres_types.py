@@ -1,0 +1,176 @@
+"""The columns of a PostgreSQL table, their types, and which of them the language has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from psycopg import Connection, sql
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import ColumnType, TypeName
+from selfmaint.errors import Code, InputError
+from selfmaint.spark.column_names import require_names
+from selfmaint.spark.column_types import MAX_PRECISION, ArrowType, arrow_type, fits, settled
+from selfmaint.spark.failures import first_line
+from selfmaint.spark.tables import Expected
+
+_COLUMNS = sql.SQL("""
+    SELECT
+        a.attname,
+        COALESCE(b.typname, t.typname),
+        CASE WHEN b.oid IS NULL THEN a.atttypmod ELSE t.typtypmod END
+    FROM pg_catalog.pg_attribute AS a
+    JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+    LEFT JOIN pg_catalog.pg_type AS b ON b.oid = t.typbasetype AND t.typtype = 'd'
+    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attnum
+""")
+_TYPES = {
+    "bool": (TypeName.BOOLEAN, sql.SQL("boolean")),
+    "int2": (TypeName.SMALLINT, sql.SQL("smallint")),
+    "int4": (TypeName.INT, sql.SQL("integer")),
+    "int8": (TypeName.BIGINT, sql.SQL("bigint")),
+    "float4": (TypeName.FLOAT, sql.SQL("real")),
+    "float8": (TypeName.DOUBLE, sql.SQL("double precision")),
+    "numeric": (TypeName.DECIMAL, sql.SQL("numeric")),
+    "text": (TypeName.STRING, sql.SQL("text")),
+    "varchar": (TypeName.STRING, sql.SQL("varchar")),
+    "bpchar": (TypeName.STRING, sql.SQL("bpchar")),
+    "date": (TypeName.DATE, sql.SQL("date")),
+    "timestamp": (TypeName.TIMESTAMP, sql.SQL("timestamp")),
+    "timestamptz": (TypeName.TIMESTAMP, sql.SQL("timestamptz")),
+}
+_ANY_DECIMAL = ColumnType(TypeName.DECIMAL, MAX_PRECISION, 18)
+"""What a `numeric` without precision is read as where none is declared."""
+
+
+def identifier(*parts: str) -> sql.Identifier:
+    """A name in a statement that is executed with parameters, where a percent sign is doubled."""
+    return sql.Identifier(*(part.replace("%", "%%") for part in parts))
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresTable:
+    """A table's name: itself, or after its schema."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> PostgresTable:
+        """The table of `schema.table` or `table`; what follows the first full stop is the table's name."""
+        return cls(tuple(text.split(".", 1)))
+
+    @property
+    def identifier(self) -> sql.Identifier:
+        """The name in a statement with parameters."""
+        return identifier(*self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresColumn:
+    """A column that is read.
+
+    Attributes:
+        name: its name.
+        type: the type that it is read as.
+        stored: the type that it has, no wider than `type`: what a key must be to be found.
+        sql_type: the server's own name of that type.
+        is_instant: whether it is a `timestamp with time zone`.
+    """
+
+    name: str
+    type: ColumnType
+    stored: ColumnType
+    sql_type: sql.SQL
+    is_instant: bool
+
+    @property
+    def arrow(self) -> ArrowType:
+        """Arrow's type for its values."""
+        return pa.timestamp("us", tz="UTC") if self.is_instant else arrow_type(self.type)
+
+
+def columns_of(
+    connection: Connection[tuple[object, ...]], table: PostgresTable, expected: Expected
+) -> list[PostgresColumn]:
+    """The expected columns of a table or view, in the order expected.
+
+    Raises:
+        InputError: SM103 no such table; SM104 columns that are missing or of other types. A table may have
+            more columns than are expected: they are not read.
+    """
+    shown = sql.Identifier(*table.parts).as_string(connection)
+    found: dict[str, tuple[str, int]] = {
+        str(name): (str(kind), int(str(size))) for name, kind, size in connection.execute(_COLUMNS, [shown])
+    }
+    if not found:
+        raise InputError([Diagnostic(code=Code.MISSING_CONTENTS, message=f"there is no table `{shown}`")])
+    require_names(list(found), expected, extra_allowed=True)
+    columns = [
+        _column(name, *found[name], declared)
+        for name, declared in zip(expected.columns, expected.types, strict=True)
+    ]
+    wrong = [column for column in columns if isinstance(column, Diagnostic)]
+    if wrong:
+        raise InputError(wrong)
+    return [column for column in columns if isinstance(column, PostgresColumn)]
+
+
+def _column(name: str, kind: str, size: int, declared: ColumnType) -> PostgresColumn | Diagnostic:
+    if kind not in _TYPES:
+        return Diagnostic(
+            code=Code.COLUMNS_DIFFER,
+            message=f"column `{name}` has the type `{kind}`, which cannot be read",
+            hint="read a view of the table that casts it, for example to `text`",
+        )
+    type_name, sql_type = _TYPES[kind]
+    stored = ColumnType(type_name)
+    if type_name is TypeName.DECIMAL:
+        stored = _decimal(size, declared)
+    if not fits(stored, declared):
+        return Diagnostic(
+            code=Code.COLUMNS_DIFFER,
+            message=f"column `{name}` is `{stored}`, not `{declared}`",
+            hint=f"declare `{name}` as `{stored}`",
+        )
+    return PostgresColumn(name, settled(stored, declared), stored, sql_type, kind == "timestamptz")
+
+
+def _decimal(size: int, declared: ColumnType) -> ColumnType:
+    """A numeric's type; one without a precision of its own is what is declared, and checked as it is read."""
+    precision, scale = ((size - 4) >> 16) & 0xFFFF, (size - 4) & 0x7FF
+    if size >= 0 and precision <= MAX_PRECISION and scale <= precision:
+        return ColumnType(TypeName.DECIMAL, precision, scale)
+    is_sized = declared.name is TypeName.DECIMAL and declared.precision is not None
+    return declared if is_sized else _ANY_DECIMAL
+
+
+def arrow_batch(rows: Sequence[Sequence[object]], columns: Sequence[PostgresColumn]) -> pa.RecordBatch:
+    """Rows as the server's driver gives them, as an Arrow batch.
+
+    Raises:
+        InputError: SM104 a value that the column's type cannot hold.
+    """
+    arrays = []
+    for position, column in enumerate(columns):
+        try:
+            arrays.append(pa.array([row[position] for row in rows], type=column.arrow))
+        except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as failure:
+            raise InputError(
+                [
+                    Diagnostic(
+                        code=Code.COLUMNS_DIFFER,
+                        message=f"column `{column.name}` has a value that `{column.type}` cannot hold",
+                        note=first_line(failure),
+                        hint=f"declare `{column.name}` with more digits",
+                    )
+                ]
+            ) from failure
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(columns))
+
+
+def arrow_schema(columns: Sequence[PostgresColumn]) -> pa.Schema:
+    """The schema of `arrow_batch`."""
+    return pa.schema([(column.name, column.arrow) for column in columns])

@@ -1,0 +1,120 @@
+"""One program as one statement of Spark SQL over temporary views of its facts, behind the read guard."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
+
+from datalog.model import Predicate, Program, ViewDefinition
+from datalog.rewrite.reachable import predicates_of
+from datalog.sql import Table, read_set, select, select_view, text
+from selfmaint.engine.protocol import Facts
+from selfmaint.spark.failures import translated
+from selfmaint.spark.frames import positional
+from selfmaint.spark.guard import refusal, require_allowed
+
+GLOBAL = "global_temp"
+"""Where Spark keeps the temporary views that all sessions see."""
+
+
+class Statements:
+    """Runs statements in one session, over DataFrames of that session or of one beside it.
+
+    Facts are bound under names that are made for one statement, and dropped as soon as Spark has analysed it,
+    so that the session's catalog is left as it was found.
+    """
+
+    def __init__(self, spark: SparkSession, *, beside: bool = False) -> None:
+        """With `beside`, the DataFrames are another session's."""
+        self._spark = spark
+        self._beside = beside
+
+    def run(
+        self,
+        program: Program,
+        goal: Predicate,
+        tables: Mapping[Predicate, Table],
+        *,
+        distinct: bool = True,
+    ) -> DataFrame:
+        """One statement for a goal that has rules; it reads nothing but the tables.
+
+        Args:
+            program: the rules.
+            goal: the predicate asked for.
+            tables: what `bound` gave.
+            distinct: whether each row is to come once.
+        """
+        statement = select(program, goal, tables, hints=True)
+        if not distinct:
+            statement.set("distinct", None)
+        require_allowed(read_set(statement), {table.name for table in tables.values()})
+        with translated():
+            found = self._spark.sql(text(statement))
+        return found if program.rules_for(goal)[0].head.arity else found.select()
+
+    def run_view(self, definition: ViewDefinition, tables: Mapping[Predicate, Table]) -> DataFrame:
+        """The rows of a definition, each as often as it stands; it reads nothing but the tables, which `bound` gave."""
+        statement = select_view(definition, tables)
+        require_allowed(read_set(statement), {table.name for table in tables.values()})
+        with translated():
+            return self._spark.sql(text(statement))
+
+    @contextlib.contextmanager
+    def bound(
+        self,
+        programs: Sequence[Program],
+        facts: Facts[DataFrame],
+        is_broadcastable: Callable[[DataFrame], bool],
+    ) -> Iterator[Mapping[Predicate, Table]]:
+        """Temporary views, under fresh names, of the facts that the programs read.
+
+        Raises:
+            ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
+        """
+        read = list(dict.fromkeys(predicate for program in programs for predicate in given(program)))
+        missing = ", ".join(f"`{p}`" for p in read if p not in facts.relations)
+        if missing:
+            raise refusal(f"a program reads {missing}, of which it is given nothing")
+        batch = uuid.uuid4().hex
+        tables: dict[Predicate, Table] = {}
+        try:
+            for number, predicate in enumerate(read):
+                # Dropping a view evicts whatever is cached with the view's own plan: the filter, which Spark
+                # optimises away, makes the view's plan another one than that of a kept relation.
+                frame = positional(facts.relations[predicate]).where(lit(True))
+                tables[predicate] = Table(
+                    name=self._named(frame, f"selfmaint_{batch}_{number}"),
+                    columns=tuple(frame.columns),
+                    not_null=facts.not_null.get(predicate, frozenset()),
+                    broadcast=predicate in facts.small and is_broadcastable(facts.relations[predicate]),
+                )
+            yield tables
+        finally:
+            for table in tables.values():
+                self._drop(table.name)
+
+    def _named(self, frame: DataFrame, name: str) -> tuple[str, ...]:
+        """A temporary view of a frame: the name that a statement reads it by."""
+        if self._beside:
+            frame.createGlobalTempView(name)
+            return GLOBAL, name
+        frame.createTempView(name)
+        return (name,)
+
+    def _drop(self, name: tuple[str, ...]) -> None:
+        if self._beside:
+            self._spark.catalog.dropGlobalTempView(name[-1])
+        else:
+            self._spark.catalog.dropTempView(name[-1])
+
+
+def given(program: Program) -> Iterator[Predicate]:
+    """The predicates that a program uses and does not define."""
+    defined = set(program.heads)
+    for rule in program.rules:
+        yield from (predicate for predicate in predicates_of(rule.body) if predicate not in defined)

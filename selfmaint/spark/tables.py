@@ -1,0 +1,256 @@
+"""Stored contents as DataFrames: Parquet, CSV, JSON lines and tables of Spark's catalog, checked.
+
+Columns are matched by name, in any order. A type that is stored may be narrower than the declared one, never
+wider and never of another family: what is read is exactly what is stored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import ANY, ColumnType, Span, TypeName
+from selfmaint.errors import Code, InputError, input_error
+from selfmaint.spark.column_names import require_names
+from selfmaint.spark.column_types import MAX_PRECISION, column_type, fits, settled, spark_type
+from selfmaint.spark.failures import translated
+from selfmaint.spark.formats import CSV_READ_OPTIONS, Format, format_of, has_wildcard, spark_path
+from selfmaint.spark.frames import positional
+from selfmaint.spark.local_parquet import stored_schema
+from selfmaint.spark.text_files import TextReading, local_path, remember
+
+_ANY_DECIMAL = st.DecimalType(38, 18)
+"""What a number in a text file is read as where a decimal without precision is declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The columns that some contents must have.
+
+    Attributes:
+        name: what the contents are of, for messages.
+        columns: column names, in the order wanted.
+        types: their types; with `ANY`, and a decimal without precision, the stored type is taken.
+        place: where the columns are declared, or the rule that names them.
+        names_are_made: whether the names are made from the head of a view's rule.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[ColumnType, ...]
+    place: Span | None = None
+    names_are_made: bool = False
+
+
+def read_contents(
+    spark: SparkSession, location: str, expected: Expected, format_: Format | None = None
+) -> DataFrame:
+    """Contents of a view, a base relation or an update, with the expected columns in order.
+
+    Args:
+        spark: the session.
+        location: a file, a directory of files, a URI, or the name of a table of Spark's catalog.
+        expected: names and types of the columns.
+        format_: how it is stored; by default told from the names of the files.
+
+    Returns:
+        The rows, not computed yet. A text file is parsed only when they are used: see `failures.translated`.
+
+    Raises:
+        InputError: SM103 nothing is stored there; SM104 other columns or types, every difference at once.
+    """
+    stored_as = format_ or format_of(location)
+    with _missing_as_input_error(expected.name, location):
+        if stored_as is Format.TABLE:
+            return conform(spark.table(location), expected)
+        if "://" not in location and not Path(location).exists():
+            raise input_error(Code.MISSING_CONTENTS, f"`{expected.name}`: there is no `{location}`")
+        path = spark_path(location)
+        spark.catalog.refreshByPath(path)
+        match stored_as:
+            case Format.CSV:
+                return _read_csv(spark, path, expected)
+            case Format.JSON_LINES:
+                return _read_json(spark, path, expected)
+            case _:
+                return conform(_read_parquet(spark, location, path), expected)
+
+
+def read_as_stored(spark: SparkSession, location: str, name: str, format_: Format | None = None) -> DataFrame:
+    """Contents of which nothing is known beforehand, with the columns that are stored; CSV values stay text.
+
+    Raises:
+        InputError: SM103 nothing is stored there.
+    """
+    stored_as = format_ or format_of(location)
+    with _missing_as_input_error(name, location):
+        if stored_as is Format.TABLE:
+            return spark.table(location)
+        if "://" not in location and not Path(location).exists():
+            raise input_error(Code.MISSING_CONTENTS, f"`{name}`: there is no `{location}`")
+        path = spark_path(location)
+        match stored_as:
+            case Format.CSV:
+                return spark.read.options(**CSV_READ_OPTIONS).csv(path)
+            case Format.JSON_LINES:
+                return spark.read.json(path)
+            case _:
+                return spark.read.parquet(path)
+
+
+def conform(frame: DataFrame, expected: Expected) -> DataFrame:
+    """The frame with the expected columns, matched by name, in order and in their types.
+
+    Raises:
+        InputError: SM104 other columns or types, every difference at once.
+    """
+    found = frame.columns
+    require_names(found, expected)
+    stored = [frame.schema.fields[found.index(name)].dataType for name in expected.columns]
+    differences = list(_type_differences(stored, expected))
+    if differences:
+        raise InputError(differences)
+    plain = positional(frame)
+    wanted = []
+    for name, kind, declared in zip(expected.columns, stored, expected.types, strict=True):
+        column = plain[f"c{found.index(name)}"]
+        target = spark_type(settled(column_type(kind) or declared, declared))
+        wanted.append(column if kind == target else column.cast(target))
+    return plain.select(*wanted).toDF(*expected.columns)
+
+
+def _read_parquet(spark: SparkSession, location: str, path: str) -> DataFrame:
+    """Parquet files; a job that finds out their columns is spared where Spark itself wrote these beside them."""
+    schema = None if "://" in location else stored_schema(Path(location))
+    return (spark.read if schema is None else spark.read.schema(schema)).parquet(path)
+
+
+def _read_csv(spark: SparkSession, location: str, expected: Expected) -> DataFrame:
+    """Each column is parsed as its declared type; a value that is none stops the reading."""
+    if has_wildcard(location):  # Spark takes it for a pattern in CSV files of any name
+        message = f"`{expected.name}`: the path of a CSV file cannot hold any of `{{}}[]*?` and backslash"
+        raise input_error(Code.MISSING_CONTENTS, message)
+    _remember(location, expected, Format.CSV)
+    reader = spark.read.options(**CSV_READ_OPTIONS)
+    header = reader.csv(location).columns
+    if not header:
+        raise input_error(
+            Code.COLUMNS_DIFFER,
+            f"`{expected.name}`: `{local_path(location) or location}` is empty",
+            note="a CSV file starts with a header line, even if it has no rows",
+            hint=f"write the line `{','.join(expected.columns)}`",
+        )
+    inferring = spark.read.options(**CSV_READ_OPTIONS, inferSchema="true")
+    schema = _text_schema(header, expected, lambda: inferring.csv(location).schema)
+    parsed = reader.option("enforceSchema", "false").schema(schema).csv(location)
+    return conform(_exact_decimals(parsed, expected), expected)
+
+
+def _read_json(spark: SparkSession, location: str, expected: Expected) -> DataFrame:
+    """Each field is parsed as its declared type; a value that is none stops the reading."""
+    _remember(location, expected, Format.JSON_LINES)
+    reader = spark.read.option("mode", "FAILFAST")
+    inferred = reader.json(location).schema
+    schema = _text_schema(inferred.names or expected.columns, expected, lambda: inferred)
+    declared = dict(zip(expected.columns, expected.types, strict=True))
+    differences = [
+        _type_difference(expected, field.name, field.dataType, declared[field.name])
+        for field in inferred.fields
+        if declared[field.name].family == "string" and not isinstance(field.dataType, st.StringType)
+    ]
+    if differences:
+        raise InputError(differences)
+    return conform(_exact_decimals(reader.schema(schema).json(location), expected), expected)
+
+
+def _remember(location: str, expected: Expected, format_: Format) -> None:
+    types = dict(zip(expected.columns, expected.types, strict=True))
+    remember(location, TextReading(expected.name, types, format_))
+
+
+def _text_schema(
+    names: Sequence[str], expected: Expected, infer: Callable[[], st.StructType]
+) -> st.StructType:
+    """The schema to parse a text file with: the declared types under the names that the file has."""
+    require_names(names, expected)
+    declared = dict(zip(expected.columns, expected.types, strict=True))
+    inferred: dict[str, st.DataType] = {}
+    if ANY in expected.types:
+        inferred = {field.name: field.dataType for field in infer().fields if declared[field.name] == ANY}
+    return st.StructType(
+        [st.StructField(name, inferred.get(name) or _parsed_type(declared[name])) for name in names]
+    )
+
+
+def _parsed_type(declared: ColumnType) -> st.DataType:
+    """The type to parse text as: a decimal with as many digits behind the point as there can be."""
+    if declared.name is not TypeName.DECIMAL:
+        return spark_type(declared)
+    if declared.precision is None:
+        return _ANY_DECIMAL
+    return st.DecimalType(MAX_PRECISION, MAX_PRECISION - declared.precision + (declared.scale or 0))
+
+
+def _exact_decimals(frame: DataFrame, expected: Expected) -> DataFrame:
+    """Parsed decimals in their declared types; one that would have to be rounded stops the reading."""
+    plain = positional(frame)
+    columns = []
+    for name, column in zip(frame.columns, (plain[name] for name in plain.columns), strict=True):
+        declared = expected.types[expected.columns.index(name)]
+        if declared.name is TypeName.DECIMAL and declared.precision is not None:
+            narrow = column.try_cast(spark_type(declared))
+            said = f.lit(f"`{name}` is `{declared}`, which cannot hold "), column, f.lit(" in the file ")
+            refused = f.raise_error(f.concat(*said, f.input_file_name()))
+            columns.append(f.when(narrow.eqNullSafe(column), narrow).otherwise(refused))
+        else:
+            columns.append(column)
+    return plain.select(*columns).toDF(*frame.columns)
+
+
+def _type_differences(stored: Sequence[st.DataType], expected: Expected) -> Iterator[Diagnostic]:
+    for name, kind, declared in zip(expected.columns, stored, expected.types, strict=True):
+        known = column_type(kind)
+        if known is None or not fits(known, declared):
+            yield _type_difference(expected, name, kind, declared)
+
+
+def _type_difference(expected: Expected, name: str, kind: st.DataType, declared: ColumnType) -> Diagnostic:
+    known = column_type(kind)
+    shown = kind.simpleString() if known is None else str(known)
+    if known is None:
+        hint = "store it as a number, string, boolean, date or timestamp"
+    elif known.family == declared.family:
+        hint = f"declare `{name}` as `{shown}`, which is wider, or store it as `{declared}`"
+    else:
+        hint = f"declare `{name}` as `{shown}`, or store it as `{declared}`"
+    return Diagnostic(
+        code=Code.COLUMNS_DIFFER,
+        message=f"column `{name}` of `{expected.name}` is `{shown}`, not `{declared}`",
+        hint=hint,
+    )
+
+
+@contextlib.contextmanager
+def _missing_as_input_error(name: str, location: str) -> Iterator[None]:
+    """Spark's "there is no such table or path" as an input error.
+
+    Raises:
+        InputError: SM103 not there; SM104 there, but not readable in that format.
+    """
+    try:
+        with translated(location):
+            yield
+    except (AnalysisException, ParseException) as failure:
+        raise input_error(
+            Code.MISSING_CONTENTS,
+            f"`{name}`: there is no table `{location}` in Spark's catalog that can be read",
+            hint="give a path, or the name of a table as `database.table`",
+        ) from failure

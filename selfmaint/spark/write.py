@@ -1,0 +1,212 @@
+"""New contents of several views, written so that all of them change, or none.
+
+Each view's new contents are written beside the old ones. Only when all are on disk are they switched to, by
+renaming, under a journal: whatever fails, and whenever the process dies, the old contents are put back,
+unless every path had been switched. A reader may see some views old and some new while the renames last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import final
+
+from pyspark.sql import DataFrame
+
+from datalog.diagnostics import Diagnostic
+from selfmaint.errors import Code, SelfmaintError
+from selfmaint.spark.failures import SPARK_ERRORS, first_line, translated
+from selfmaint.spark.formats import Format, data_files, format_of, write_files
+from selfmaint.spark.journal import (
+    Journal,
+    Move,
+    Recovered,
+    State,
+    is_under_way,
+    locked,
+    remove,
+    settle,
+    sync,
+    sync_tree,
+)
+from selfmaint.spark.layouts import order_of
+
+_LOG = logging.getLogger(__name__)
+
+
+@final
+class StagedWrites:
+    """New contents for several paths, switched to together.
+
+        with StagedWrites(paths) as writes:
+            for path, frame in new_contents:
+                writes.add(path, frame)
+            writes.switch()
+
+    Leaving the block without `switch` leaves the old contents in place and nothing else. After `switch` the
+    files that the frames are computed from are gone: release kept relations before the paths are read again.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = sorted({Path(path).resolve() for path in paths})
+        self._moves: dict[Path, Move] = {}
+        self._written: set[Path] = set()
+        self._journal: Journal | None = None
+        self._locks = contextlib.ExitStack()
+
+    def __enter__(self) -> StagedWrites:
+        """Locks the directories and puts right what an earlier process left unfinished.
+
+        Raises:
+            SelfmaintError: SM405 another process is writing, or a directory cannot be written to.
+        """
+        directories = {path.parent for path in self._paths}
+        with contextlib.ExitStack() as held, _failures("new contents cannot be written"):
+            for directory in directories:
+                directory.mkdir(parents=True, exist_ok=True)
+            held.enter_context(locked(directories))
+            settle(directories)
+            run = uuid.uuid4().hex[:12]
+            self._moves = {path: Move(path, path.exists(), run) for path in self._paths}
+            if self._moves:
+                self._journal = Journal.beside(self._moves.values())
+                self._journal.record(State.WRITING)
+            self._locks = held.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Removes what was written but not switched to, and unlocks."""
+        with self._locks:
+            self._undo()
+
+    def add(self, path: Path, contents: DataFrame, format_: Format | None = None) -> None:
+        """Writes new contents for one of the paths, beside the present ones; Parquet in the order that these are in.
+
+        Args:
+            path: one of the paths of this set, a directory or a single file.
+            contents: all rows of the new contents, or of a delta if that is what the path holds.
+            format_: by default that of the present contents, or what the path's name says.
+
+        Raises:
+            SelfmaintError: SM405 the contents cannot be written.
+            InputError: SM103 or SM104, stored contents that turn out to be unreadable.
+        """
+        move = self._moves[Path(path).resolve()]
+        with _failures(f"the new contents of `{move.path}` cannot be written"), translated():
+            order = order_of(move.path) if move.path.is_dir() else None
+            write_files(contents, move.new, format_ or _present_format(move.path), order)
+            if move.path.is_file():
+                _become_file(move.new)
+            sync_tree(move.new)
+        self._written.add(move.path)
+
+    def switch(self) -> None:
+        """Puts all new contents in place of the old ones.
+
+        Raises:
+            SelfmaintError: SM405 a rename failed; every old contents is in place.
+        """
+        unwritten = set(self._paths) - self._written
+        if unwritten:
+            raise ValueError(f"nothing was written for {', '.join(sorted(map(str, unwritten)))}")
+        if self._journal is None:
+            return
+        try:
+            self._journal.record(State.SWITCHING)
+            for move in self._journal.moves:
+                move.switch()
+            for directory in {move.path.parent for move in self._journal.moves}:
+                sync(directory)
+            self._journal.record(State.DONE)
+        except OSError as failure:
+            self._undo()
+            raise _write_failed("the new contents cannot be switched to", failure) from failure
+        journal, self._journal = self._journal, None
+        try:
+            journal.complete()
+        except OSError:
+            _LOG.warning("the next run removes what is left of %s", journal.file, exc_info=True)
+
+    def _undo(self) -> None:
+        """The old contents in place."""
+        journal, self._journal = self._journal, None
+        if journal is None:
+            return
+        try:
+            journal.undo()
+        except OSError as failure:
+            raise _write_failed(
+                "the old contents cannot be put back",
+                failure,
+                note=f"some contents lie beside their places; `{journal.file}` says which",
+                hint="mend what the system reports; the next run then puts them back",
+            ) from failure
+
+
+def recover(paths: Iterable[Path]) -> list[Recovered]:
+    """Puts right what earlier processes left unfinished beside some views' paths.
+
+    Args:
+        paths: the paths of the views.
+
+    Returns:
+        Each unfinished set of writes and what became of it; nothing if all is well.
+
+    Raises:
+        SelfmaintError: SM405 another process is writing just now, or something cannot be put right.
+    """
+    directories = {Path(path).resolve().parent for path in paths}
+    present = {directory for directory in directories if directory.is_dir()}
+    if not is_under_way(present):
+        return []
+    with _failures("unfinished writes cannot be put right"), locked(present):
+        return settle(present)
+
+
+def _present_format(path: Path) -> Format:
+    """The format of what is at a path, or else the one that its name says, or Parquet."""
+    if path.is_dir() and not data_files(path):
+        return Format.PARQUET
+    return format_of(path.as_uri() if not path.exists() else str(path))
+
+
+def _become_file(directory: Path) -> None:
+    """Puts the one data file of a directory in the directory's place."""
+    (part,) = data_files(directory)
+    aside = directory.with_name(f"{directory.name}.part")
+    part.replace(aside)
+    remove(directory)
+    aside.replace(directory)
+
+
+@contextlib.contextmanager
+def _failures(what: str) -> Iterator[None]:
+    """What the system or Spark refuses, as an error of this package.
+
+    Raises:
+        SelfmaintError: SM405.
+    """
+    try:
+        yield
+    except BlockingIOError as failure:
+        raise _write_failed(
+            f"{what}: another process is writing to the same directory", hint="wait until it has ended"
+        ) from failure
+    except (OSError, *SPARK_ERRORS) as failure:
+        raise _write_failed(what, failure) from failure
+
+
+def _write_failed(
+    what: str,
+    failure: Exception | None = None,
+    note: str | None = "the old contents are in place",
+    hint: str | None = None,
+) -> SelfmaintError:
+    message = what if failure is None else f"{what}: {first_line(failure)}"
+    return SelfmaintError([Diagnostic(code=Code.WRITE_FAILED, message=message, note=note, hint=hint)])

@@ -1,0 +1,129 @@
+"""Base relations: what their declarations say about their columns, keys and foreign keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from datalog.model import ANY, Atom, ColumnType, Declaration, ForeignKey, Program, Rule, Variable
+from selfmaint.warehouse.constraints import Reference
+
+
+@dataclass(frozen=True, slots=True)
+class BaseRelation:
+    """A base relation: what is known about its columns.
+
+    Attributes:
+        name: its name in the rules.
+        columns: column names, in order; `c0`, `c1`, ... where nothing is declared.
+        types: column types, in order.
+        nullable: 0-based positions that may hold null.
+        unique: sets of columns (0-based positions) that identify a row, the primary key first.
+        references: its foreign keys.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[ColumnType, ...]
+    nullable: frozenset[int]
+    unique: tuple[tuple[int, ...], ...] = ()
+    references: tuple[Reference, ...] = ()
+
+    @property
+    def arity(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
+
+    @property
+    def keys(self) -> tuple[tuple[int, ...], ...]:
+        """The sets of columns of `unique` that never hold null: rows that differ, differ there."""
+        return tuple(columns for columns in self.unique if not self.nullable.intersection(columns))
+
+    def can_differ(self, columns: Sequence[int]) -> bool:
+        """Whether a row with given values in some columns can differ from all others in each key with more.
+
+        That takes a column besides that references nothing and has many values, or a key around all of `columns`.
+        """
+        referencing = {i for reference in self.references for i in reference.columns}
+        free = {i for i in range(self.arity) if i not in referencing and not self.types[i].is_finite}
+        return all(set(columns) <= set(key) or free.difference(columns) & set(key) for key in self.unique)
+
+
+def certain_variables(atoms: Iterable[Atom], relations: Mapping[str, BaseRelation]) -> frozenset[Variable]:
+    """The variables that stand in a base column that is never null."""
+    return frozenset(
+        term
+        for atom in atoms
+        if atom.predicate.name in relations
+        for i, term in enumerate(atom.terms)
+        if isinstance(term, Variable) and i not in relations[atom.predicate.name].nullable
+    )
+
+
+def variable_types(
+    atoms: Iterable[Atom], relations: Mapping[str, BaseRelation]
+) -> dict[Variable, ColumnType]:
+    """The types of the columns that variables stand in: of several, one that is declared."""
+    found: dict[Variable, ColumnType] = {}
+    for atom in atoms:
+        if atom.predicate.name in relations:
+            for term, its in zip(atom.terms, relations[atom.predicate.name].types, strict=True):
+                if isinstance(term, Variable) and found.get(term, ANY) == ANY:
+                    found[term] = its
+    return found
+
+
+def base_relations(
+    program: Program, definitions: Mapping[str, list[tuple[Rule, Rule]]], views: set[str]
+) -> dict[str, BaseRelation]:
+    """The declared relations, and those that some subgoals of the views mention.
+
+    Args:
+        program: for its declarations.
+        definitions: for each view its rules, as written and unfolded.
+        views: the names of the views.
+    """
+    relations: dict[str, BaseRelation] = {}
+    declarations = {declaration.name: declaration for declaration in program.declarations}
+    for declaration in program.declarations:
+        if declaration.name not in views:
+            relations[declaration.name] = _declared(declaration, declarations, views)
+    for rules in definitions.values():
+        add_undeclared(relations, views, (a for _, plain in rules for a in plain.atoms))
+    return relations
+
+
+def add_undeclared(relations: dict[str, BaseRelation], views: set[str], atoms: Iterable[Atom]) -> None:
+    """Adds the base relations of some subgoals that are not declared."""
+    for atom in atoms:
+        name, arity = atom.predicate.name, atom.arity
+        if name not in relations and name not in views:
+            columns = tuple(f"c{i}" for i in range(arity))
+            relations[name] = BaseRelation(name, columns, (ANY,) * arity, frozenset(range(arity)))
+
+
+def _declared(
+    declaration: Declaration, declarations: Mapping[str, Declaration], views: set[str]
+) -> BaseRelation:
+    position = {name: i for i, name in enumerate(declaration.column_names)}
+
+    def positions(names: Iterable[str]) -> tuple[int, ...]:
+        return tuple(position[name] for name in names)
+
+    return BaseRelation(
+        declaration.name,
+        declaration.column_names,
+        tuple(column.type for column in declaration.columns),
+        frozenset(i for i in range(declaration.arity) if not declaration.is_not_null(i)),
+        tuple(positions(names) for names in (declaration.key, *declaration.unique) if names is not None),
+        tuple(
+            Reference(positions(key.columns), key.target, _referenced(key, declarations))
+            for key in declaration.foreign_keys
+            if key.target not in views
+        ),
+    )
+
+
+def _referenced(key: ForeignKey, declarations: Mapping[str, Declaration]) -> tuple[int, ...]:
+    names = declarations[key.target].column_names
+    return tuple(names.index(name) for name in key.target_columns)

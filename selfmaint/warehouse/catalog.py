@@ -1,0 +1,186 @@
+"""A warehouse's schema: its views' definitions and the base relations that they are over.
+
+The classes of view that the decision is exact for are conjunctive views without projection: one rule, every
+body variable in the head, constants anywhere, `is not null` guards and equalities allowed. Any other view has a
+`limitation`, and its verdict is `Undecided` with that reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import networkx as nx
+
+from datalog.analysis import diagnose, validate
+from datalog.diagnostics import Diagnostic, in_text_order
+from datalog.model import ANY, Constant, OpaqueView, Program, value_kind
+from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, base_relations, certain_variables
+from selfmaint.warehouse.constraints import Reference
+from selfmaint.warehouse.cores import core_rules, projected, with_core
+from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
+from selfmaint.warehouse.empty_views import with_empty_views
+from selfmaint.warehouse.views import Limitation, Outside, View
+
+__all__ = [
+    "BaseRelation",
+    "Catalog",
+    "Limitation",
+    "Outside",
+    "Reference",
+    "View",
+    "catalog",
+    "certain_variables",
+    "with_inexact_sums",
+]
+
+
+_IN_ORDER = "compared in order"
+
+
+def _apart(columns: nx.Graph[object]) -> nx.Graph[object]:
+    """The graph without what only says that something is compared."""
+    copy = columns.copy()
+    if _IN_ORDER in copy:
+        copy.remove_node(_IN_ORDER)
+    return copy
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The views and base relations of a warehouse.
+
+    Attributes:
+        program: the program as written.
+        views: every view, in order of definition.
+        relations: the base relations by name.
+        remarks: what was found odd when the definitions were read, such as SQL that cannot be analysed.
+    """
+
+    program: Program
+    views: tuple[View, ...]
+    relations: Mapping[str, BaseRelation]
+    remarks: tuple[Diagnostic, ...] = ()
+
+    def view(self, name: str) -> View:
+        """The view of that name."""
+        return next(view for view in self.views if view.name == name)
+
+    @cached_property
+    def limited_views(self) -> tuple[View, ...]:
+        """The views outside the class that is decided exactly."""
+        return tuple(view for view in self.views if view.limitation)
+
+    @cached_property
+    def grouped_views(self) -> tuple[View, ...]:
+        """The views that group, over cores that are decided."""
+        return tuple(view for view in self.views if view.core is not None)
+
+    @cached_property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What is odd about the program but no reason to refuse it, in the order of the text: DL codes and SM106."""
+        own = [*self.remarks, *diagnose(self.program)]
+        return in_text_order(with_empty_views(own, self.program, self.views))
+
+    @cached_property
+    def is_constrained(self) -> bool:
+        """Whether some relation has a key, a unique constraint or a foreign key."""
+        return any(relation.unique or relation.references for relation in self.relations.values())
+
+    @cached_property
+    def referenced_by(self) -> Mapping[str, tuple[tuple[BaseRelation, Reference], ...]]:
+        """For each relation, the foreign keys that reference it, with the relation they are of."""
+        found: dict[str, list[tuple[BaseRelation, Reference]]] = {name: [] for name in self.relations}
+        for relation in self.relations.values():
+            for reference in relation.references:
+                found[reference.target].append((relation, reference))
+        return {name: tuple(references) for name, references in found.items()}
+
+    @cached_property
+    def number_columns(self) -> frozenset[tuple[str, int]]:
+        """Columns of undeclared types that are compared in order, with numbers or each other: taken to hold numbers."""
+        columns: nx.Graph[object] = nx.Graph()
+        for relation in self.relations.values():
+            for reference in relation.references:
+                pairs = zip(reference.columns, reference.target_columns, strict=True)
+                columns.add_edges_from(((relation.name, i), (reference.target, j)) for i, j in pairs)
+        for view in self.views:
+            for atom in view.body:
+                places = ((atom.predicate.name, i) for i in range(atom.arity))
+                for place, term in zip(places, atom.terms, strict=True):
+                    columns.add_edge(place, term if isinstance(term, Constant) else (view.name, term))
+            for comparison in view.comparisons:
+                ends = (comparison.left, comparison.right)
+                one, other = (t if isinstance(t, Constant) else (view.name, t) for t in ends)
+                columns.add_edge(one, other)
+                if comparison.operator != "!=":
+                    columns.add_edge(one, _IN_ORDER)
+        found = set()
+        for component in nx.connected_components(_apart(columns)):
+            kinds = {value_kind(t.value) for t in component if isinstance(t, Constant)}
+            if kinds <= {"number"} and any(_IN_ORDER in columns[node] for node in component):
+                found.update(component)
+        return frozenset(
+            (name, i)
+            for name, relation in self.relations.items()
+            for i in range(relation.arity)
+            if (name, i) in found and relation.types[i] == ANY
+        )
+
+    def not_null(self, view: View) -> frozenset[int]:
+        """Positions of a view's stored rows that never hold null."""
+        if view.core is not None and view.grouped is not None:
+            known = view.core.not_null | view.core.certain
+            places = view.grouped.group_terms.items()
+            return frozenset(
+                i for i, t in places if t in known or (isinstance(t, Constant) and t.value is not None)
+            )
+        certain = view.not_null | view.certain
+        return frozenset(
+            i
+            for i, t in enumerate(view.head.terms)
+            if t in certain or (isinstance(t, Constant) and t.value is not None)
+        )
+
+
+def catalog(
+    program: Program, opaque: Iterable[OpaqueView] = (), remarks: Iterable[Diagnostic] = ()
+) -> Catalog:
+    """The catalog of a program of view rules and declarations.
+
+    Args:
+        program: one rule for each view (several rules are a union, which is not decided yet), view definitions,
+            and declarations of base relations and, if wanted, of views.
+        opaque: views of which only the text is known.
+        remarks: warnings from reading the definitions.
+
+    Raises:
+        ProgramError: the program is not valid (every problem at once).
+        InputError: SM105 a rule without a body, which defines no view.
+    """
+    validate(program)
+    written = program
+    program, beyond = separated(program, tuple(opaque))
+    stored = {rule.head.predicate.name for rule in program.rules} | set(beyond)
+    cores = core_rules(beyond)
+    with_cores = replace(program, rules=(*program.rules, *cores.values()))
+    definitions = unfolded_rules(with_cores)
+    relations = base_relations(program, definitions, stored)
+    for one in written.views:
+        add_undeclared(relations, stored, (a for b in one.blocks for a in b.core.atoms))
+    by_name = {**rules_by_name(program), **{name: [] for name in beyond}}
+    plain = {name: view_of(program, name, rules, relations, by_name) for name, rules in definitions.items()}
+    beyond = {
+        name: with_core(one, cores.get(name), plain.get(name), relations) for name, one in beyond.items()
+    }
+    known = {one.name: one for one in written.views}
+    views = {name: replace(view, definition=known.get(name)) for name, view in plain.items()}
+    views = {name: projected(view, relations) for name, view in views.items()} | beyond
+    order = dict.fromkeys([*(p.name for p in written.heads), *known, *views])
+    return Catalog(program, tuple(views[name] for name in order), relations, tuple(remarks))
+
+
+def with_inexact_sums(schema: Catalog) -> Catalog:
+    """The catalog where views that add up doubles are maintained, though the result depends on the order of adding."""
+    return replace(schema, views=tuple(view.if_inexact or view for view in schema.views))

@@ -1,0 +1,110 @@
+"""Declared constraints as the decision uses them, and what keys say about a body of subgoals.
+
+A key or unique constraint makes two subgoals that agree on it one fact (the chase with equality-generating
+dependencies); where one of the agreeing values is null a unique constraint says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from datalog.model import Atom, Constant, Substitution, Term, Variable, apply_atom
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key: the values of `columns`, where none is null, occur in `target`'s `target_columns`.
+
+    Attributes:
+        columns: 0-based positions in the referencing relation.
+        target: the referenced relation.
+        target_columns: 0-based positions in `target`, one for each of `columns`.
+    """
+
+    columns: tuple[int, ...]
+    target: str
+    target_columns: tuple[int, ...]
+
+    def key_of(self, atom: Atom) -> tuple[Term, ...]:
+        """The referencing terms of an atom of the referencing relation."""
+        return tuple(atom.terms[i] for i in self.columns)
+
+    def key_in(self, atom: Atom) -> tuple[Term, ...]:
+        """The referenced terms of an atom of the target."""
+        return tuple(atom.terms[i] for i in self.target_columns)
+
+
+class HasUnique(Protocol):
+    """Whatever has keys."""
+
+    @property
+    def unique(self) -> tuple[tuple[int, ...], ...]:
+        """Sets of columns, each of which identifies a row."""
+        ...
+
+
+def merged_by_keys(
+    atoms: Sequence[Atom], relations: Mapping[str, HasUnique], not_null: frozenset[Variable]
+) -> dict[Variable, Term] | None:
+    """The substitution that makes subgoals with one key one subgoal; None if they can have no rows together.
+
+    Args:
+        atoms: subgoals over base relations.
+        relations: their keys and unique constraints.
+        not_null: variables that are never null.
+    """
+    substitution: dict[Variable, Term] = {}
+    current = list(dict.fromkeys(atoms))
+    while (pair := _agreeing(current, relations, not_null)) is not None:
+        more = unifier(*pair)
+        if more is None:
+            return None
+        substitution = compose(substitution, more)
+        not_null = frozenset(t for v in not_null if isinstance(t := more.get(v, v), Variable))
+        current = list(dict.fromkeys(apply_atom(more, atom) for atom in current))
+    return substitution
+
+
+def _agreeing(
+    atoms: Sequence[Atom], relations: Mapping[str, HasUnique], not_null: frozenset[Variable]
+) -> tuple[Atom, Atom] | None:
+    for i, left in enumerate(atoms):
+        for right in atoms[i + 1 :]:
+            if left.predicate == right.predicate and left.predicate.name in relations:
+                for key in relations[left.predicate.name].unique:
+                    if _agree(left, right, key, not_null):
+                        return left, right
+    return None
+
+
+def _agree(left: Atom, right: Atom, key: Sequence[int], not_null: frozenset[Variable]) -> bool:
+    return all(left.terms[i] == right.terms[i] and never_null(left.terms[i], not_null) for i in key)
+
+
+def never_null(term: Term, not_null: frozenset[Variable]) -> bool:
+    """Whether a term is known not to be null."""
+    return term.value is not None if isinstance(term, Constant) else term in not_null
+
+
+def unifier(left: Atom, right: Atom) -> dict[Variable, Term] | None:
+    """The most general substitution that makes two atoms of one predicate equal, or None."""
+    substitution: dict[Variable, Term] = {}
+    for one, other in zip(left.terms, right.terms, strict=True):
+        a, b = (substitution.get(t, t) if isinstance(t, Variable) else t for t in (one, other))
+        if a == b:
+            continue
+        if isinstance(b, Variable):
+            substitution = compose(substitution, {b: a})
+        elif isinstance(a, Variable):
+            substitution = compose(substitution, {a: b})
+        else:
+            return None
+    return substitution
+
+
+def compose(first: Substitution, then: Substitution) -> dict[Variable, Term]:
+    """The substitution that does `first`, then `then`."""
+    moved = {v: then.get(t, t) if isinstance(t, Variable) else t for v, t in first.items()}
+    return {**then, **moved}

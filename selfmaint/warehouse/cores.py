@@ -1,0 +1,193 @@
+"""The cores of views whose rows are groups, and which views have one that changes can be added to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from datalog.analysis.expression_types import expression_type
+from datalog.model import (
+    AggregateFunction,
+    Atom,
+    Block,
+    Constant,
+    Predicate,
+    Rule,
+    Term,
+    TypeName,
+    Variable,
+    Version,
+    ViewDefinition,
+    variables_of,
+)
+from selfmaint.warehouse.base_relations import BaseRelation, variable_types
+from selfmaint.warehouse.grouped import Grouped, Measure, core_rule, grouped
+from selfmaint.warehouse.views import Limitation, Outside, View
+
+_ADDING = (AggregateFunction.SUM, AggregateFunction.AVG)
+_INEXACT = (TypeName.FLOAT, TypeName.DOUBLE)
+_DOES = {
+    Outside.AGGREGATE: "groups",
+    Outside.BAG: "removes duplicates",
+    Outside.COMPUTED: "has a computed column, or a condition on one",
+}
+"""What views that are more than rules do; those of which counted rows are stored keep duplicates."""
+
+
+def core_rules(beyond: Mapping[str, View]) -> dict[str, Rule]:
+    """The rules of the cores of views whose rows are groups, by view."""
+    made = {n: core_rule(view.grouping) for n, view in beyond.items() if view.grouping is not None}
+    return {name: rule for name, rule in made.items() if rule is not None}
+
+
+def with_core(
+    view: View, written: Rule | None, core: View | None, relations: Mapping[str, BaseRelation]
+) -> View:
+    """The view with its core, or with what is in the way of maintaining it as its limitation.
+
+    Args:
+        view: a view that is more than rules.
+        written: the rule of its core, if it has one.
+        core: the core as a conjunctive view.
+        relations: the base relations, for their keys.
+    """
+    if written is None or core is None or view.grouping is None or view.limitation is None:
+        return view
+    kind, is_counted = view.limitation.kind, len(view.columns) < len(view.grouping.columns)
+    if core.always_empty and kind is not Outside.AGGREGATE:
+        return replace(view, body=(), limitation=None, always_empty=core.always_empty)
+    does = "keeps duplicates" if is_counted else _DOES[kind]
+    found = _grouped(view.grouping, kind, written, core, relations)
+    if isinstance(found, str):
+        return replace(view, limitation=Limitation(kind, f"`{view.name}` {does}, and {found}"))
+    if kind is Outside.AGGREGATE:
+        functions = dict.fromkeys(m.aggregate.function.value for m in found.measures)
+        does = f"groups ({', '.join(functions) or 'no aggregate'})"
+    made = replace(view, core=core, grouped=found, limitation=Limitation(kind, f"`{view.name}` {does}"))
+    if is_counted:
+        return _counted(made)
+    if not found.inexact:
+        return made
+    text = (
+        f"`{view.name}` groups, and `{view.columns[min(found.inexact)]}` adds up doubles, whose sum depends on their "
+        "order: use a decimal type, or allow `inexact_sums`"
+    )
+    return replace(view, limitation=Limitation(kind, text), if_inexact=made)
+
+
+def _grouped(
+    definition: ViewDefinition,
+    kind: Outside,
+    written: Rule,
+    core: View,
+    relations: Mapping[str, BaseRelation],
+) -> Grouped | str:
+    """What the columns of a view are, or what is in the way of maintaining it."""
+    obstacle = _obstacle(definition, core, relations)
+    if obstacle is not None:
+        return obstacle
+    is_total = kind is Outside.AGGREGATE and not definition.blocks[0].groups
+    if kind is not Outside.AGGREGATE:  # no condition of the user's
+        definition = replace(definition, blocks=(replace(definition.blocks[0], having=()),))
+    found = grouped(definition, written, core.head)
+    if isinstance(found, str):
+        return found
+    missing = _unmaintainable(definition, found, core)
+    single = _is_single(core, found.group_terms.values(), relations)
+    inexact = _inexact(found, core, relations)
+    return missing or replace(found, is_single=single, is_total=is_total, inexact=inexact)
+
+
+def _counted(view: View) -> View:
+    """A view that keeps duplicates, with the head and columns of its counted rows."""
+    assert view.grouping is not None
+    head = Atom(view.predicate, tuple(Variable(f"C{i}") for i, _ in enumerate(view.grouping.columns)))
+    rule = replace(view.rule, head=head)
+    return replace(view, head=head, rule=rule, columns=view.grouping.columns, is_counted=True)
+
+
+def _inexact(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) -> frozenset[int]:
+    """The columns that add up doubles."""
+    types = variable_types(core.body, relations)
+    its = {v: types[t] for v, t in found.terms.items() if isinstance(t, Variable) and t in types}
+    adding = [
+        m for m in found.measures if m.aggregate.function in _ADDING and m.aggregate.operand is not None
+    ]
+    given = {m.column: expression_type(m.aggregate.operand, its) for m in adding if m.aggregate.operand}
+    return frozenset(c for c, one in given.items() if one is not None and one.name in _INEXACT)
+
+
+def _unmaintainable(definition: ViewDefinition, found: Grouped, core: View) -> str | None:
+    """Which measure no change can be added to, and what to add to the view; None if there is none."""
+    for measure in found.measures:
+        name, operand = definition.columns[measure.column], measure.aggregate.operand
+        if measure.aggregate.function is AggregateFunction.AVG and not _has_parts(measure, found, core):
+            of = operand.name.lower() if isinstance(operand, Variable) else "..."
+            return f"`{name}` is an average: add `sum({of})` and `count({of})` to the view"
+    return None
+
+
+def _has_parts(average: Measure, found: Grouped, core: View) -> bool:
+    """Whether a view stores the sum and the count that an average is made of."""
+    same = [m for m in found.measures if m.aggregate.operand == average.aggregate.operand]
+    functions = {m.aggregate.function for m in same}
+    never_null = found.operand(average) in core.certain | core.not_null
+    counted = AggregateFunction.COUNT in functions or (never_null and found.count_column is not None)
+    return AggregateFunction.SUM in functions and counted
+
+
+def projected(view: View, relations: Mapping[str, BaseRelation]) -> View:
+    """A view of one rule that projects, as one that groups by its columns and has no aggregate.
+
+    Args:
+        view: any view of rules.
+        relations: the base relations, for their keys.
+    """
+    if view.limitation is None or view.limitation.kind is not Outside.PROJECTION:
+        return view
+    every = variables_of(view.body)
+    groups = tuple(dict.fromkeys(t for t in view.head.terms if isinstance(t, Variable)))
+    head = Atom(Predicate(view.name, Version.CORE, (0,)), every)
+    rule = Rule(head, (*view.body, *view.filters), view.rule.span)
+    columns = tuple(f"c{i}" for i in range(len(every)))
+    core = replace(view, head=head, rule=rule, columns=columns, limitation=None, definition=None)
+    block = Block(rule, view.head.terms, groups=groups)
+    places = tuple(view.head.terms.index(group) for group in groups)
+    single = _is_single(core, groups, relations)
+    return replace(
+        view, core=core, grouped=Grouped(block, places, (), {v: v for v in every}, is_single=single)
+    )
+
+
+def _is_single(core: View, terms: Iterable[Term], relations: Mapping[str, BaseRelation]) -> bool:
+    """Whether the values of some terms determine a row of the core, subgoal by subgoal through keys."""
+    known = set(terms)
+    waiting = list(core.body)
+    while waiting:
+        found = [
+            atom
+            for atom in waiting
+            if any(
+                all(isinstance(atom.terms[i], Constant) or atom.terms[i] in known for i in key)
+                for key in (*relations[atom.predicate.name].keys, range(atom.arity))
+            )
+        ]
+        if not found:
+            return False
+        known.update(t for atom in found for t in atom.terms)
+        waiting = [atom for atom in waiting if atom not in found]
+    return True
+
+
+def _obstacle(definition: ViewDefinition, core: View, relations: Mapping[str, BaseRelation]) -> str | None:
+    if core.limitation is not None:
+        return str(core.limitation)
+    if core.always_empty:
+        return "can have no rows but that of no group"
+    if definition.text is not None:
+        for atom in core.body:
+            if not relations[atom.predicate.name].keys:
+                return f"reads `{atom.predicate.name}`, which has no key: a row of it may have a twin"
+    if set(variables_of(core.body)) - set(core.head.terms):
+        return "projects"
+    return None

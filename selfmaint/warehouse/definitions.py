@@ -1,0 +1,263 @@
+"""From rules as they are written to views: lower views unfolded, equalities applied, one subgoal for each key."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    NullTest,
+    OpaqueView,
+    Predicate,
+    Program,
+    Rule,
+    Semantics,
+    Variable,
+    ViewDefinition,
+    apply_rule,
+    value_kind,
+    variables_of,
+)
+from datalog.order import normalise
+from datalog.rewrite import Beyond, MoreThanRules, guard_joins, plain_rules, propagate_equalities, unfold
+from selfmaint.errors import Code, InputError
+from selfmaint.warehouse.bags import grouping
+from selfmaint.warehouse.base_relations import BaseRelation, certain_variables, variable_types
+from selfmaint.warehouse.constraints import merged_by_keys
+from selfmaint.warehouse.emptiness import impossible
+from selfmaint.warehouse.views import Limitation, Outside, View
+
+
+def separated(program: Program, opaque: tuple[OpaqueView, ...]) -> tuple[Program, dict[str, View]]:
+    """The program with the definitions that are just rules as rules, and the other views by name."""
+    rules = list(program.rules)
+    beyond: dict[str, View] = {}
+    for one in program.views:
+        found = plain_rules(one, program.declarations)
+        if isinstance(found, MoreThanRules):
+            text = f"{found.text}: deciding that is not supported yet"
+            limited = _limited(one, one.columns, Limitation(Outside(found.kind.value), text))
+            beyond[one.name] = replace(limited, grouping=_grouping(one, found.kind))
+        else:
+            rules.extend(found)
+    for view in opaque:
+        beyond[view.name] = _limited(view, view.columns, Limitation(Outside.OPAQUE, "; ".join(view.reasons)))
+    return replace(program, rules=tuple(rules), views=()), beyond
+
+
+def _grouping(definition: ViewDefinition, kind: Beyond) -> ViewDefinition | None:
+    """The definition of a view's rows as groups, if it has one block."""
+    if kind is Beyond.AGGREGATE:
+        return definition
+    counted = kind is Beyond.BAG and definition.semantics is Semantics.BAG
+    return grouping(definition, counted=counted)
+
+
+def _limited(
+    definition: ViewDefinition | OpaqueView, columns: tuple[str, ...], limitation: Limitation
+) -> View:
+    """A view that is more than rules: its stored rows, and the relations below."""
+    head = Atom(Predicate(definition.name), tuple(Variable(f"C{i}") for i, _ in enumerate(columns)))
+    blocks = definition.blocks if isinstance(definition, ViewDefinition) else ()
+    atoms = tuple(dict.fromkeys(atom for block in blocks for atom in block.core.atoms))
+    rule = Rule(head, atoms, definition.span)
+    none: frozenset[Variable] = frozenset()
+    return View(
+        definition.name,
+        rule,
+        head,
+        atoms,
+        none,
+        none,
+        columns,
+        limitation=limitation,
+        definition=definition,
+    )
+
+
+def unfolded_rules(program: Program) -> dict[str, list[tuple[Rule, Rule]]]:
+    """For each view its rules, as written and with views over views unfolded and equalities applied."""
+    definitions = {p: program.rules_for(p) for p in program.heads}
+    inline = {p: guard_joins(rules[0]) for p, rules in definitions.items() if len(rules) == 1}
+    result: dict[str, list[tuple[Rule, Rule]]] = {}
+    for rule in program.rules:
+        if not rule.body:
+            raise InputError([_fact(rule)])
+        plain = guard_joins(rule)
+        while used := [a.predicate for a in plain.atoms if a.predicate in inline]:
+            goal = Predicate("", plain.head.predicate.version)
+            moved = Rule(Atom(goal, plain.head.terms), plain.body, plain.span)
+            unfolded = unfold(Program((moved,)), {p: inline[p] for p in used}).rules
+            if not unfolded:
+                break
+            plain = guard_joins(
+                Rule(Atom(rule.head.predicate, unfolded[0].head.terms), unfolded[0].body, rule.span)
+            )
+        result.setdefault(rule.head.predicate.name, []).append((rule, propagate_equalities(plain)))
+    return result
+
+
+def _fact(rule: Rule) -> Diagnostic:
+    return Diagnostic(
+        Code.VIEW_OVER_VIEW,
+        f"`{rule.head.predicate}` is defined by a fact, which no view can be",
+        rule.span,
+        "no body",
+        hint="put rows into the view's contents or the update, not into the program",
+    )
+
+
+def view_of(
+    program: Program,
+    name: str,
+    rules: list[tuple[Rule, Rule]],
+    relations: Mapping[str, BaseRelation],
+    views: Mapping[str, list[Rule]],
+) -> View:
+    """One view.
+
+    Args:
+        program: for the declaration of the view's columns.
+        name: the view's name.
+        rules: its rules, each as written and unfolded.
+        relations: the base relations.
+        views: the rules of every view; none for one that is more than rules.
+    """
+    written, plain = rules[0]
+    declaration = program.declaration(name)
+    columns = declaration.column_names if declaration else _column_names(written.head)
+    never = _never(name, rules, views)
+    limitation = None if never else _limitation(name, rules, views)
+    close = limitation is not None and limitation.kind is Outside.COMPARISON
+    reduced = None if never or close else _reduced(plain, relations)
+    if reduced is None and limitation is None:
+        never = never or f"`{name}` can have no rows: a key or comparisons rule them out"
+        return View(name, written, plain.head, (), frozenset(), frozenset(), columns, always_empty=never)
+    rule, comparisons = (plain, ()) if reduced is None else reduced
+    body = tuple(dict.fromkeys(rule.atoms))
+    guarded = {li.term for li in rule.body if isinstance(li, NullTest) and li.negated}
+    not_null = frozenset(t for t in guarded if isinstance(t, Variable)).union(variables_of(comparisons))
+    return View(
+        name=name,
+        rule=written,
+        head=rule.head,
+        body=body,
+        not_null=not_null,
+        certain=certain_variables(body, relations),
+        columns=columns,
+        comparisons=comparisons,
+        limitation=limitation,
+    )
+
+
+def _reduced(rule: Rule, relations: Mapping[str, BaseRelation]) -> tuple[Rule, tuple[Comparison, ...]] | None:
+    """The rule with what keys and comparisons make equal made equal, and its comparisons; None if it has no rows."""
+    while True:
+        atoms = tuple(dict.fromkeys(rule.atoms))
+        guarded = {li.term for li in rule.body if isinstance(li, NullTest) and li.negated}
+        not_null = certain_variables(atoms, relations) | {t for t in guarded if isinstance(t, Variable)}
+        merged = merged_by_keys(atoms, relations, not_null)
+        if merged is None:
+            return None
+        if merged:
+            rule = apply_rule(merged, rule)
+            continue
+        comparisons = [li for li in rule.body if isinstance(li, Comparison)]
+        form = normalise(comparisons, variable_types(atoms, relations))
+        if form is None:
+            return None
+        if not form.equal:
+            others = tuple(li for li in rule.body if not isinstance(li, Comparison))
+            more = (NullTest(v) for v in form.not_null)
+            return replace(rule, body=tuple(dict.fromkeys((*others, *more)))), form.comparisons
+        others = tuple(li for li in rule.body if not isinstance(li, Comparison))
+        more = (NullTest(v) for v in form.not_null)
+        kept = replace(rule, body=(*others, *form.comparisons, *more, *(NullTest(v) for v in form.equal)))
+        rule = apply_rule(form.equal, kept)
+        rule = replace(rule, body=tuple(dict.fromkeys(li for li in rule.body if not _is_trivial(li))))
+
+
+def _is_trivial(literal: Literal) -> bool:
+    return (
+        isinstance(literal, NullTest)
+        and literal.negated
+        and isinstance(literal.term, Constant)
+        and literal.term.value is not None
+    )
+
+
+def _never(name: str, rules: list[tuple[Rule, Rule]], views: Mapping[str, list[Rule]]) -> str | None:
+    """Why the view can have no rows; None if that is not evident for each of its rules."""
+    reasons = [impossible(plain) or _unmatched(plain, views) for _, plain in rules]
+    found = [reason for reason in reasons if reason is not None]
+    if len(found) < len(reasons):
+        return None
+    return f"`{name}` can have no rows: {'; '.join(dict.fromkeys(found))}"
+
+
+def _unmatched(rule: Rule, views: Mapping[str, list[Rule]]) -> str | None:
+    """A view of one rule that is left in a body after unfolding has no row that fits."""
+    for atom in rule.atoms:
+        if len(views.get(atom.predicate.name, ())) == 1:
+            return f"it reads the view `{atom.predicate.name}`, of which no row fits"
+    return None
+
+
+def rules_by_name(program: Program) -> dict[str, list[Rule]]:
+    """The rules of every view."""
+    found: dict[str, list[Rule]] = {}
+    for rule in program.rules:
+        found.setdefault(rule.head.predicate.name, []).append(rule)
+    return found
+
+
+def _limitation(
+    name: str, rules: list[tuple[Rule, Rule]], views: Mapping[str, list[Rule]]
+) -> Limitation | None:
+    if len(rules) > 1:
+        return Limitation(Outside.UNION, f"`{name}` is a union of {len(rules)} rules")
+    rule = rules[0][1]
+    for literal in rule.body:
+        match literal:
+            case Atom() if literal.predicate.name in views:
+                if not views[literal.predicate.name]:
+                    return Limitation(
+                        Outside.OTHER,
+                        f"`{name}` reads the view `{literal.predicate.name}`, which is more than a rule",
+                    )
+                return Limitation(
+                    Outside.OTHER, f"`{name}` reads the view `{literal.predicate.name}`, a union"
+                )
+            case Comparison() if _too_close(rule):
+                return Limitation(
+                    Outside.COMPARISON, f"`{name}` compares with numbers that are one as doubles"
+                )
+            case Atom() | NullTest(negated=True) | Comparison():
+                continue
+            case _:
+                return Limitation(Outside.OTHER, f"`{name}` has a negation or an `is null` test")
+    missing = [v.name for v in variables_of(rule.atoms) if v not in rule.head.terms]
+    if missing:
+        return Limitation(Outside.PROJECTION, f"`{name}` projects out {', '.join(f'`{m}`' for m in missing)}")
+    return None
+
+
+def _too_close(rule: Rule) -> bool:
+    """Whether constants of comparisons differ, but are one number as doubles: engines may compare them as such."""
+    compared = (t for li in rule.body if isinstance(li, Comparison) for t in (li.left, li.right))
+    numbers = {t.value for t in compared if isinstance(t, Constant) and value_kind(t.value) == "number"}
+    as_doubles = Counter(float(n) for n in numbers if isinstance(n, int | float | Decimal))
+    return any(times > 1 for times in as_doubles.values())
+
+
+def _column_names(head: Atom) -> tuple[str, ...]:
+    names = [t.name.lower() if isinstance(t, Variable) else f"c{i}" for i, t in enumerate(head.terms)]
+    repeated = {n for n, times in Counter(names).items() if times > 1}
+    return tuple(f"{n}_{i}" if n in repeated else n for i, n in enumerate(names))

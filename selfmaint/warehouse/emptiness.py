@@ -1,0 +1,94 @@
+"""Rules that can never have a row, whatever the database holds.
+
+Sound, not complete: what is found is a contradiction between the rule's own tests. A rule for which nothing is
+found may still have no rows (`X < 3, X > 4`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datalog.model import Comparison, Constant, Literal, NullTest, Rule, Value, value_kind
+from datalog.syntax import show
+
+_EVERYWHERE_FALSE = frozenset({"<", ">", "!="})
+"""Operators that hold for no value and itself."""
+
+
+def impossible(rule: Rule) -> str | None:
+    """Why no database gives the rule a row; None if that is not evident.
+
+    Args:
+        rule: a rule with its joins guarded (`guard_joins`), views in it unfolded, and its equalities propagated.
+
+    Returns:
+        The reason in words, without the rule's name.
+
+    Example:
+        >>> from datalog.rewrite import guard_joins, propagate_equalities
+        >>> from datalog.syntax import parse_program
+        >>> rule = parse_program("v(X) :- r(X), X = 3, X = 4.").rules[0]
+        >>> impossible(propagate_equalities(guard_joins(rule)))
+        '`3 = 4` is never true'
+    """
+    for literal in rule.body:
+        reason = _never(literal, rule.body)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _never(literal: Literal, body: Sequence[Literal]) -> str | None:
+    """Why a literal of a body never holds, perhaps because of the others."""
+    match literal:
+        case NullTest(term=Constant(value=None), negated=True):
+            return "it joins or tests a null constant"
+        case NullTest(term=Constant(value=value), negated=False) if value is not None:
+            return f"it tests whether `{show(literal.term)}` is null"
+        case NullTest(negated=False) if any(_demands_a_value(other, literal) for other in body):
+            return f"`{show(literal.term)}` is null and joined, compared or tested not to be"
+        case Comparison() if _is_false(literal):
+            return f"`{show(literal.left)} {literal.operator} {show(literal.right)}` is never true"
+        case _:
+            return None
+
+
+def _demands_a_value(other: Literal, null: NullTest) -> bool:
+    """Whether a literal is false where the tested term is null, as every comparison is."""
+    if isinstance(other, NullTest):
+        return other.negated and other.term == null.term
+    return isinstance(other, Comparison) and null.term in (other.left, other.right)
+
+
+def _is_false(comparison: Comparison) -> bool:
+    left, right, operator = comparison.left, comparison.right, comparison.operator
+    if Constant(None) in (left, right):
+        return True
+    if left == right:
+        return operator in _EVERYWHERE_FALSE
+    if not isinstance(left, Constant) or not isinstance(right, Constant):
+        return False
+    order = _order(left.value, right.value)
+    return order is not None and order not in _HOLDS_FOR[operator]
+
+
+_HOLDS_FOR = {"=": (), "!=": (-1, 1), "<": (-1,), "<=": (-1,), ">": (1,), ">=": (1,)}
+"""For which order of two different values an operator holds."""
+
+
+def _order(left: Value, right: Value) -> int | None:
+    """-1 or 1 as one value is evidently below or above the other; else None.
+
+    Numbers must differ as doubles too: an engine may compare them as such.
+    """
+    kind = value_kind(left)
+    if kind != value_kind(right):
+        return None
+    if kind == "number":
+        try:
+            left, right = float(left), float(right)  # type: ignore[arg-type] # both are numbers
+        except OverflowError:
+            return None
+    if left < right:  # type: ignore[operator] # both are of one kind, which has an order
+        return -1
+    return 1 if left > right else None  # type: ignore[operator]

@@ -1,0 +1,23 @@
+"""Near misses: what a misspelt name may have meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+SHOWN = 8
+"""How many names a hint lists."""
+
+
+def near_miss(name: str, known: Iterable[str], kind: str) -> str:
+    """A hint for an unknown name.
+
+    >>> near_miss("oders", ["orders", "customer"], "base relation")
+    'a base relation `orders` exists'
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"a {kind} `{close[0]}` exists"
+    shown = ", ".join(f"`{n}`" for n in names[:SHOWN]) or "none"
+    return f"there are these: {shown}" + (", ..." if len(names) > SHOWN else "")

@@ -1,0 +1,65 @@
+"""What kinds of knowledge and change there are, without their rows: what a test is generated for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from datalog.model import Predicate, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Which relations change, and what is known besides the views.
+
+    Attributes:
+        inserted: relations into which rows are inserted.
+        deleted: relations from which rows are deleted.
+        present: relations with a partial copy of rows known to be in them before the update.
+        absent: relations with rows known not to be in them before the update.
+        readable: relations whose whole before-image is at hand.
+        regions: keys on which a relation is fully known, as `REGION` predicates.
+        effective: inserted rows were absent before, deleted rows were present.
+        followed: views whose rows after the update are determined: of those that group, they are at hand as
+            `view@after`.
+        ruled_out: tests some of whose witnesses stored aggregates rule out, as `IMPOSSIBLE` predicates.
+    """
+
+    inserted: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
+    present: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
+    readable: frozenset[str] = frozenset()
+    regions: frozenset[Predicate] = frozenset()
+    effective: bool = False
+    followed: frozenset[str] = frozenset()
+    ruled_out: frozenset[Predicate] = frozenset()
+
+    @property
+    def wholly_known(self) -> frozenset[str]:
+        """Relations with a region that is everything."""
+        return frozenset(p.name for p in self.regions if not p.columns)
+
+    @classmethod
+    def any_update(cls, relations: Iterable[str], *, effective: bool = False) -> Situation:
+        """Any mix of insertions and deletions on some relations, with nothing known but the views."""
+        names = frozenset(relations)
+        return cls(inserted=names, deleted=names, effective=effective)
+
+    @classmethod
+    def of(cls, predicates: Iterable[Predicate], *, effective: bool = False) -> Situation:
+        """The situation in which some predicates have rows."""
+        given = list(predicates)
+
+        def names(version: Version) -> frozenset[str]:
+            return frozenset(p.name for p in given if p.version is version)
+
+        return cls(
+            inserted=names(Version.INSERTED),
+            deleted=names(Version.DELETED),
+            present=names(Version.PRESENT),
+            absent=names(Version.ABSENT),
+            readable=names(Version.BEFORE),
+            regions=frozenset(p for p in given if p.version is Version.REGION),
+            effective=effective,
+        )

@@ -1,0 +1,123 @@
+"""Views as the decision sees them, and why some are outside the class that it is exact for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, unique
+from functools import cached_property
+
+from datalog.model import (
+    Atom,
+    Comparison,
+    NullTest,
+    OpaqueView,
+    Predicate,
+    Rule,
+    Semantics,
+    Variable,
+    ViewDefinition,
+    variables_of,
+)
+from selfmaint.warehouse.grouped import Grouped
+
+
+@unique
+class Outside(Enum):
+    """Why a view is outside the class that is decided exactly."""
+
+    UNION = "union"
+    COMPARISON = "comparison"
+    PROJECTION = "projection"
+    AGGREGATE = "aggregate"
+    BAG = "bag"
+    COMPUTED = "computed"
+    OPAQUE = "opaque"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Limitation:
+    """The reason for which a view's verdict is `Undecided`."""
+
+    kind: Outside
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class View:
+    """A view as the decision sees it.
+
+    Attributes:
+        name: the view's name.
+        rule: the rule as written.
+        head: the head; a constant where an equality fixes a variable.
+        body: the distinct subgoals over base relations, views unfolded.
+        not_null: variables that cannot be null in a view row (joined, compared, or tested).
+        certain: variables in a base column that is never null.
+        columns: the column names of its stored rows.
+        comparisons: what a row of the view satisfies besides, in normal form: no `=`, none redundant.
+        limitation: why it is outside the class that is decided exactly, or None.
+        always_empty: why it can have no rows, whatever the database; then it has no body and no limitation.
+        definition: what it was defined as, if by more than rules: in SQL, or with `.view`.
+        core: of a view that groups and can be maintained: the conjunctive view of its core, which is not stored.
+        grouped: of such a view: what its columns are.
+        if_inexact: the view as it can be maintained if sums of doubles need not be exact; None if that helps nothing.
+        grouping: the definition of its rows as groups; of a view that keeps duplicates as counted rows (`bags.py`).
+        is_counted: whether it keeps duplicates, and is decided and maintained: then `head` and `columns` are those
+            of its counted rows, the number of copies last.
+    """
+
+    name: str
+    rule: Rule
+    head: Atom
+    body: tuple[Atom, ...]
+    not_null: frozenset[Variable]
+    certain: frozenset[Variable]
+    columns: tuple[str, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    limitation: Limitation | None = None
+    always_empty: str | None = None
+    definition: ViewDefinition | OpaqueView | None = None
+    core: View | None = None
+    grouped: Grouped | None = None
+    if_inexact: View | None = None
+    grouping: ViewDefinition | None = None
+    is_counted: bool = False
+
+    @property
+    def stored_columns(self) -> tuple[str, ...]:
+        """The column names of its rows where they are stored: without the number of copies."""
+        return self.columns[:-1] if self.is_counted else self.columns
+
+    @property
+    def semantics(self) -> Semantics | None:
+        """Whether its rows stand once or as often as they are derived; None where that is the same, or not decided."""
+        if self.is_counted:
+            return Semantics.BAG
+        plain = self.grouped is None or self.grouped.measures or self.grouped.is_single
+        return None if plain else Semantics.SET
+
+    @property
+    def predicate(self) -> Predicate:
+        """The predicate of its stored rows."""
+        return self.head.predicate
+
+    @property
+    def is_more_than_rules(self) -> bool:
+        """Whether its head and body are not what it means: it groups, computes, keeps duplicates, or is text."""
+        beyond = (Outside.AGGREGATE, Outside.BAG, Outside.COMPUTED, Outside.OPAQUE)
+        return self.limitation is not None and self.limitation.kind in beyond
+
+    @cached_property
+    def guards(self) -> tuple[NullTest, ...]:
+        """What `not_null` demands beyond what the base columns promise and comparisons imply, in the body's order."""
+        implied = self.certain.union(variables_of(self.comparisons))
+        return tuple(NullTest(v) for v in variables_of(self.body) if v in self.not_null - implied)
+
+    @cached_property
+    def filters(self) -> tuple[NullTest | Comparison, ...]:
+        """What a match of the body must satisfy besides: guards and comparisons."""
+        return (*self.guards, *self.comparisons)

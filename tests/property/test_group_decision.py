@@ -1,0 +1,136 @@
+"""Views that group, against an oracle that lists every database over small domains.
+
+Oracle: `tests/oracle/aggregates.py`, which shares no code with the product. If the product says that a view's new
+state is determined, all databases that explain what is known must give it one state, and that one. (A state that the
+product leaves open may be determined in small domains.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from random import Random
+
+import pytest
+
+from datalog.model import Predicate, Row, Version
+from datalog.syntax import parse_program
+from selfmaint.decide.counterexample import NotConfirmedError, counterexample
+from selfmaint.decide.informed import informed
+from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.engine.protocol import Facts
+from selfmaint.maintain import applied, delta
+from selfmaint.warehouse.catalog import catalog
+from selfmaint.warehouse.situation import Situation
+from tests.oracle.aggregates import Question, Schema, questions
+from tests.oracle.random_stars import random_roll_up, random_star
+from tests.staged_engine import StagedEngine
+
+SCHEMAS, UPDATES, KNOWN = 15, 4, 4
+"""For each of eight tests: about 400 views decided."""
+LEAST_DECIDED = 0.7
+"""Of the views that group and are determined in the small domains, how many must be decided at least."""
+
+
+def stored(rows: Counter[Row], *, is_counted: bool) -> frozenset[Row]:
+    """A view's rows as the product takes them; one of which it does not count copies has no row twice."""
+    if is_counted:
+        return frozenset((*row, copies) for row, copies in rows.items())
+    assert set(rows.values()) <= {1}
+    return frozenset(rows)
+
+
+def facts_of(decision: Decision, question: Question) -> Facts[frozenset[Row]]:
+    counted = {view.name: view.is_counted for view in decision.catalog.views}
+    relations = {
+        Predicate(name): stored(rows, is_counted=counted[name]) for name, rows in question.contents.items()
+    }
+    for version, part in ((Version.INSERTED, question.inserted), (Version.DELETED, question.deleted)):
+        relations |= {Predicate(name, version): rows for name, rows in part.items() if rows}
+    small = frozenset(p for p in relations if p.version is not Version.STORED)
+    return Facts(relations, {}, small)
+
+
+@pytest.mark.parametrize("make", [random_star, random_roll_up])
+@pytest.mark.parametrize("block", range(4))
+def test_a_yes_holds_for_every_database(make: Callable[[Random], Schema], block: int) -> None:
+    found = decided(range(block * SCHEMAS, (block + 1) * SCHEMAS), make)
+    determined = found[True, True] + found[True, False]
+    assert found[True, True] > LEAST_DECIDED * determined
+
+
+def decided(seeds: range, make: Callable[[Random], Schema]) -> Counter[tuple[bool, bool]]:
+    """Of the views of some random schemas, how many are determined in the small domains, and decided."""
+    found: Counter[tuple[bool, bool]] = Counter()
+    for seed in seeds:
+        random = Random(seed)
+        schema = make(random)
+        decision = Decision(catalog(parse_program(schema.text)))
+        for question in questions(schema, random, UPDATES, KNOWN):
+            engine = StagedEngine() if random.random() < 0.3 else MemoryEngine()
+            found.update(judged(schema, decision, question, engine))
+    return found
+
+
+def is_proof(schema: Schema, decision: Decision, question: Question, engine: MemoryEngine, name: str) -> bool:
+    """Whether the two databases of a "no" are two by the oracle's definition; their values are any."""
+    facts = facts_of(decision, question)
+    changes = [p for p in facts.relations if p.version is not Version.STORED]
+    facts, situation = informed(decision, engine, facts, Situation.of(changes, effective=True))
+    verdict = check(decision, engine, facts, situation, [decision.catalog.view(name)])[name]
+    assert isinstance(verdict, NotSelfMaintainable)
+    for witness in verdict.witnesses:
+        try:
+            found = counterexample(decision, engine, facts, situation, witness)
+        except NotConfirmedError:
+            continue
+        new = []
+        for second in (False, True):
+            before, after = (filled(schema, found.database(second, when)) for when in (False, True))
+            assert all(v.rows(before) == question.contents[v.name] for v in schema.views)
+            assert schema.is_sound(before)
+            assert schema.is_sound(after)
+            for relation in schema.relations:
+                n = relation.name
+                assert question.deleted[n] <= before[n]
+                assert not question.inserted[n] & before[n]
+                assert after[n] == before[n] - question.deleted[n] | question.inserted[n]
+            new.append(next(v for v in schema.views if v.name == name).rows(after))
+        return new[0] != new[1]
+    return False
+
+
+def filled(schema: Schema, rows: Mapping[str, frozenset[Row]]) -> dict[str, frozenset[Row]]:
+    return {r.name: rows.get(r.name, frozenset()) for r in schema.relations}
+
+
+def judged(
+    schema: Schema, decision: Decision, question: Question, engine: MemoryEngine
+) -> list[tuple[bool, bool]]:
+    """For each view that groups, or keeps or removes duplicates, whether it is determined in the small domains, and
+    whether the product says so."""
+    facts = facts_of(decision, question)
+    changes = [p for p in facts.relations if p.version is not Version.STORED]
+    situation = Situation.of(changes, effective=True)
+    facts, situation = informed(decision, engine, facts, situation)
+    verdicts = check(decision, engine, facts, situation, decision.catalog.views, sample=0)
+    found = []
+    for view in schema.views:
+        verdict, states = verdicts[view.name], question.states[view.name]
+        shown = f"{schema.text}\n{question}"
+        if isinstance(verdict, SelfMaintainable):
+            assert len(states) == 1, shown
+            stages = decision.stages(engine, facts, situation)
+            known = decision.catalog.view(view.name)
+            change = delta(stages, decision.catalog, known)
+            (state,) = states
+            new = applied(engine, known, facts.relations[Predicate(view.name)], change)
+            assert new == stored(Counter(dict(state)), is_counted=known.is_counted), shown
+        if isinstance(verdict, NotSelfMaintainable):
+            assert not view.aggregates, shown
+            assert is_proof(schema, decision, question, engine, view.name), shown
+        if view.aggregates or view.semantics:
+            found.append((len(states) == 1, isinstance(verdict, SelfMaintainable)))
+    return found

@@ -1,0 +1,198 @@
+"""The MERGE of a view that groups, executed on PostgreSQL: it gives what recomputing gives.
+
+Spark runs MERGE only on table formats that it does not bring along; the statement is transpiled by sqlglot and run on
+a database that has it. Oracle: the views computed from the rows by `tests/oracle/aggregates.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from random import Random
+
+import psycopg
+import pytest
+import sqlglot
+from psycopg import sql
+
+from datalog.model import Row
+from datalog.syntax import parse_program
+from selfmaint.api.group_statements import group_statements
+from selfmaint.api.statements import Kind, statements, tables_of
+from selfmaint.decide.decision import Decision
+from selfmaint.warehouse.catalog import catalog
+from selfmaint.warehouse.situation import Situation
+from tests.oracle.aggregates import Aggregate, Computed, Relation, Schema, View
+from tests.oracle.random_stars import changed, random_database, renamed
+
+COUNT, SUM = Aggregate("count", "*"), Aggregate("sum", "A")
+SALE = Relation("sale", (("s1", "s2", "s3"), ("k1", "k2"), (1, 2, 3)), 0, ((1, "cust"),))
+CUST = Relation("cust", (("k1", "k2"), ("eu", "us")))
+SALES = ("sale", ("I", "C", "A"))
+ALL = View("customers", ("C", "R"), (), (("cust", ("C", "R")),))
+BATCHES = 30
+
+
+def schema_of(*views: View) -> Schema:
+    return Schema((SALE, CUST), (3, 2), (*views, ALL))
+
+
+def fill(connection: psycopg.Connection, name: str, columns: Iterable[str], rows: Iterable[Row]) -> None:
+    every = list(rows)
+    names = list(columns)
+    kinds = [isinstance(next((row[i] for row in every), "x"), int) for i in range(len(names))]
+    shown = [
+        sql.SQL("{} {}").format(sql.Identifier(n), sql.SQL("bigint" if k else "text"))
+        for n, k in zip(names, kinds, strict=True)
+    ]
+    table = sql.Identifier(name)
+    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
+    connection.execute(sql.SQL("CREATE TABLE {} ({})").format(table, sql.SQL(", ").join(shown)))
+    places = sql.SQL(", ").join([sql.Placeholder()] * len(names))
+    with connection.cursor() as cursor:
+        cursor.executemany(sql.SQL("INSERT INTO {} VALUES ({})").format(table, places), every)
+
+
+def states(schema: Schema) -> tuple[dict[str, frozenset[Row]], dict[str, frozenset[Row]]]:
+    """Many small batches beside each other, as one: the rows before and after it."""
+    random = Random(5)
+    old, new = (
+        {"sale": frozenset[Row](), "cust": frozenset[Row]()},
+        {"sale": frozenset[Row](), "cust": frozenset[Row]()},
+    )
+    for number in range(BATCHES):
+        base = random_database(random, schema)
+        after = {**changed(random, schema, base), "cust": base["cust"]}
+        after["sale"] = frozenset(s for s in after["sale"] if s[1] in {c[0] for c in base["cust"]})
+        for target, part in ((old, base), (new, after)):
+            for name, rows in renamed(part, f"{number}:").items():
+                target[name] |= rows
+    return old, new
+
+
+def filled(
+    connection: psycopg.Connection, columns: Iterable[str], view: View, schema: Schema
+) -> Counter[Row]:
+    """The view, its copy of customers and the update as tables; gives the view's rows after the update."""
+    old, new = states(schema)
+    fill(connection, "v", columns, view.rows(old).elements())
+    fill(connection, "customers", ("c", "r"), old["cust"])
+    fill(connection, "sale_inserted", ("c0", "c1", "c2"), new["sale"] - old["sale"])
+    fill(connection, "sale_deleted", ("c0", "c1", "c2"), old["sale"] - new["sale"])
+    return view.rows(new)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        View("v", ("C",), (COUNT, SUM), (SALES,)),
+        View("v", ("R",), (COUNT, SUM, Aggregate("count", "A")), (SALES, ("cust", ("C", "R")))),
+        View("v", (), (COUNT, SUM), (SALES,)),
+    ],
+    ids=["by customer", "by region", "of all"],
+)
+def test_merge_is_recomputation(postgres: str, view: View) -> None:
+    schema = schema_of(view)
+    found = catalog(parse_program(schema.text))
+    situation = Situation.any_update(["sale"], effective=True)
+    made = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
+    assert made is not None
+    assert made.open is None
+    assert made.merge.startswith("MERGE INTO `v` AS `old`")
+    assert "FULL OUTER JOIN" in made.merge
+    (statement,) = sqlglot.transpile(made.merge, read="spark", write="postgres")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        expected = filled(connection, found.view("v").columns, view, schema)
+        connection.execute(statement.encode())
+        rows = connection.execute("SELECT * FROM v").fetchall()
+    assert sorted(rows) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        View("v", ("C",), (COUNT, Aggregate("min", "A")), (SALES,)),
+        View("v", ("R",), (Aggregate("max", "A"),), (SALES, ("cust", ("C", "R")))),
+        View("v", ("C",), (SUM, Aggregate("count", "A")), (SALES,)),
+    ],
+    ids=["a minimum", "a maximum without a count", "no count of rows"],
+)
+def test_the_merge_is_right_but_for_open_groups(postgres: str, view: View) -> None:
+    """Oracle: the groups that are open by hand, from the rows; the others are recomputed."""
+    schema = schema_of(view)
+    found = catalog(parse_program(schema.text))
+    situation = Situation.any_update(["sale"], effective=True)
+    made = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
+    assert made is not None
+    assert made.open is not None
+    query, statement = (
+        sqlglot.transpile(text, read="spark", write="postgres")[0] for text in (made.open, made.merge)
+    )
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        expected = filled(connection, found.view("v").columns, view, schema)
+        opened = {group for group, _ in connection.execute(query.encode()).fetchall()}
+        connection.execute(statement.encode())
+        rows = connection.execute("SELECT * FROM v").fetchall()
+    assert opened == open_by_hand(view, schema)
+    assert sorted(r for r in rows if r[0] not in opened) == sorted(r for r in expected if r[0] not in opened)
+
+
+def open_by_hand(view: View, schema: Schema) -> set[object]:
+    """The groups of which the old row and the rows gained and lost tell too little."""
+    old, new = states(schema)
+    detail = View("detail", (*view.columns, "I", "A"), (), view.body)
+    before, after = (detail.rows(d) for d in (old, new))
+    stored = {row[0]: row[1:] for row in view.rows(old)}
+    counted = COUNT in view.aggregates
+    found: set[object] = set()
+    for group in {row[0] for row in (before - after) + (after - before)}:
+        lost, gained = ([r[2] for r in part if r[0] == group] for part in (before - after, after - before))
+        if counted and not any(row[0] == group for row in after):
+            continue
+        for aggregate, value in zip(view.aggregates, stored.get(group, ()), strict=False):
+            if aggregate.function in ("min", "max") and lost:
+                best = {"min": min, "max": max}[aggregate.function]
+                if best(lost) == value and (not gained or best(*gained, value) not in gained):
+                    found.add(group)
+        total = next((i for i, a in enumerate(view.aggregates) if a.function == "sum"), None)
+        if not counted and lost and not gained:
+            known = total is not None and stored[group][total] - sum(lost) != 0
+            found |= set() if known else {group}
+    return found
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        View("v", ("C",), (), (SALES,), semantics="bag"),
+        View("v", ("R", Computed("A", "*", 2)), (), (SALES, ("cust", ("C", "R"))), semantics="bag"),
+        View("v", (("constant", 7),), (), (SALES,), semantics="bag"),
+    ],
+    ids=["by customer", "computed", "constant"],
+)
+def test_the_statements_for_a_bag_are_recomputation(postgres: str, view: View) -> None:
+    """In order: the counted rows, the changes, then all copies of what changes deleted and inserted anew."""
+    schema = schema_of(view)
+    found = catalog(parse_program(schema.text))
+    situation = Situation.any_update(["sale"], effective=True)
+    made = statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
+    script = [s for s in made if s.kind not in (Kind.TEST, Kind.PROBE)]
+    assert [s.kind for s in script] == [Kind.COUNTED, Kind.CHANGES, Kind.DELETE, Kind.INSERT]
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS v CASCADE")
+        connection.execute("DROP TABLE IF EXISTS v_changes")
+        expected = filled(connection, found.view("v").stored_columns, view, schema)
+        for statement in script:
+            connection.execute(for_postgres(statement.sql).encode())
+        rows = connection.execute("SELECT * FROM v").fetchall()
+        connection.execute("DROP TABLE v CASCADE")
+    assert Counter(rows) == expected
+    assert max(Counter(rows).values()) > 1
+
+
+def for_postgres(statement: str) -> str:
+    """The statement in PostgreSQL's dialect, whose generate_series gives rows and not an array."""
+    tree = sqlglot.parse_one(statement, read="spark")
+    for array in list(tree.find_all(sqlglot.exp.Explode)):
+        array.replace(array.this.copy())
+    return tree.sql(dialect="postgres")

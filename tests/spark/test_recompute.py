@@ -1,0 +1,279 @@
+"""`maintain --recompute` on Spark: the user's own SQL, sources before and after the update, refusals, all or none.
+
+Oracle: the views' texts, run by Spark over tables of the new state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import selfmaint
+from selfmaint.errors import InputError, ReadRefusedError, SelfmaintError, SourceError
+from selfmaint.fallback.recompute import reads
+from tests.command_line import run
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLES = """
+create table shop.customer (id int not null primary key, name string not null, region string);
+create table shop.sale (id int not null primary key, customer int not null references shop.customer (id),
+    amount decimal(9,2), weight double);
+create table shop.log (line string);
+"""
+QUERIES = {
+    "named": "select s.id, c.name from sale s join shop.customer c on c.id = s.customer",
+    "all_customers": """with sale as (select * from shop.SALE where amount > 1) -- the name of a table again
+        select customer.id, name, sale.amount from shop.customer left join Sale on sale.customer = customer.id""",
+    "ranked": "select id, rank() over (partition by customer order by amount desc, id) as place from sale",
+    "weights": "select customer, sum(weight) as weight, count(*) as n from sale group by customer",
+    "either": "select name from customer union select region from customer",
+    "twice": "select region from customer where region is not null union all select region from customer",
+    "best": "select name from all_customers where amount = (select max(amount) from all_customers)",
+    "lines": "select line, count(*) over () as n from log",
+}
+BIGGER = "create temporary view bigger (who, how_much) as select customer, amount from sale where amount > 2;"
+OVER_BIGGER = "select name, how_much from customer left join bigger on who = id"
+
+CUSTOMERS = [(1, "a", "n"), (2, "b", "n"), (3, "c", None)]
+SALES = [(10, 1, 5, 0.5), (11, 1, 2, 0.25), (12, 2, 1, 1.5)]
+NEW = {"customer": [(4, "d", "s")], "sale": [(13, 4, 9, 2.5), (11, 1, 3, 0.25)]}
+OLD = {"sale": [(11, 1, 2, 0.25), (12, 2, 1, 1.5)]}
+LINES = [("x",), ("x",)]
+
+
+def frames(session: SparkSession) -> dict[str, dict[str, DataFrame]]:
+    types = {
+        "customer": "id int, name string, region string",
+        "sale": "id int, customer int, amount decimal(9,2), weight double",
+        "log": "line string",
+    }
+    before: dict[str, list[tuple[Any, ...]]] = {"customer": CUSTOMERS, "sale": decimal(SALES), "log": LINES}
+    new = {"customer": NEW["customer"], "sale": decimal(NEW["sale"]), "log": []}
+    old = {"customer": [], "sale": decimal(OLD["sale"]), "log": []}
+    after = {n: [r for r in before[n] if r not in old[n]] + new[n] for n in before}
+    states = {"before": before, "after": after, "new": new, "old": old}
+    return {
+        state: {n: session.createDataFrame(rows, types[n]) for n, rows in tables.items()}
+        for state, tables in states.items()
+    }
+
+
+def decimal(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    from decimal import Decimal
+
+    return [(i, c, Decimal(a), w) for i, c, a, w in rows]
+
+
+def truth(session: SparkSession, tables: dict[str, DataFrame], names: list[str]) -> dict[str, DataFrame]:
+    """The views by Spark, over tables under their own names."""
+    session.sql("create database if not exists shop")
+    for name, frame in tables.items():
+        frame.createOrReplaceTempView(name)
+    found = {}
+    for name in names:
+        text = QUERIES.get(name, OVER_BIGGER).replace("shop.", "")
+        found[name] = session.createDataFrame(session.sql(text).collect(), session.sql(text).schema)
+        found[name].createOrReplaceTempView(name)
+    for name in [*tables, *names, "bigger"]:
+        session.catalog.dropTempView(name)
+    return found
+
+
+def program(names: list[str]) -> str:
+    return TABLES + BIGGER + "".join(f"create view {n} as {QUERIES.get(n, OVER_BIGGER)};" for n in names)
+
+
+def stored(
+    folder: Path, views: dict[str, DataFrame], sources: dict[str, DataFrame], names: list[str]
+) -> Path:
+    for name, frame in views.items():
+        frame.coalesce(1).write.parquet(str(folder / "views" / name))
+    for name, frame in sources.items():
+        frame.coalesce(1).write.parquet(str(folder / "base" / name))
+    (folder / "views.sql").write_text(program(names), encoding="utf-8")
+    text = 'program = "views.sql"\n[update]\neffective = true\n[sources.ops]\nkind = "files"\n'
+    text += "".join(f'[views.{n}]\npath = "views/{n}"\n' for n in views)
+    text += "".join(f'[relations.{n}]\nsource = "ops"\npath = "base/{n}"\n' for n in sources)
+    (folder / "w.toml").write_text(text, encoding="utf-8")
+    return folder / "w.toml"
+
+
+def run_json(*arguments: str) -> tuple[int, dict[str, Any]]:
+    ran = run(*arguments, "--format", "json")
+    return ran.status, json.loads(ran.stdout) if ran.stdout else {}
+
+
+def rows(frame: DataFrame) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row) for row in frame.collect())
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    return spark.newSession()
+
+
+@pytest.mark.parametrize(
+    ("state", "names"), [("before", ["named", "all_customers", "twice"]), ("after", [*QUERIES])]
+)
+def test_every_view_is_what_spark_says(
+    session: SparkSession, tmp_path: Path, state: str, names: list[str]
+) -> None:
+    given = frames(session)
+    old, new = (truth(session, given[s], names) for s in ("before", "after"))
+    path = stored(tmp_path, old, given[state], names)
+    with selfmaint.load(path, session) as warehouse:
+        update = selfmaint.update_from(
+            warehouse,
+            inserted={n: f for n, f in given["new"].items() if n != "log"},
+            deleted={"sale": given["old"]["sale"]},
+            effective=True,
+        )
+        found = selfmaint.maintain(warehouse, update, recompute=True)
+        assert set(found.recomputed) == set(names) - {"named"}
+        assert {(r.relation, r.key_columns) for r in found.reads} >= {("sale", ()), ("customer", ())}
+        assert all(read.rows_read and read.bytes_read for read in found.reads)
+        selfmaint.apply(warehouse, found)
+        left = [t.name for t in session.catalog.listTables() if t.name.startswith("selfmaint_")]
+    assert left == []
+    for name, frame in new.items():
+        now = session.read.parquet(str(tmp_path / "views" / name))
+        assert rows(now) == rows(frame), name
+        assert now.columns == frame.columns
+
+
+def test_a_temporary_view_is_put_where_it_is_read(session: SparkSession) -> None:
+    given = frames(session)
+    text = TABLES + BIGGER + f"create view v as {OVER_BIGGER}"
+    contents = session.createDataFrame([("a", None)], "name string, how_much decimal(9,2)")
+    sources = {n: Frames(f) for n, f in given["after"].items()}
+    with selfmaint.build(text, {"v": contents}, sources=sources, spark=session) as warehouse:
+        assert reads(warehouse.catalog, warehouse.view("v")) == ("customer", "sale")
+        update = selfmaint.Update({"customer": given["new"]["customer"]}, effective=True)
+        found = selfmaint.maintain(warehouse, update, recompute=True)
+        names = Counter(name for name, *_ in rows(found.recomputed["v"]).elements())
+    assert names == {"a": 2, "b": 1, "c": 1, "d": 1}
+
+
+class Frames:
+    """One base relation as a DataFrame."""
+
+    name = "frames"
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame = frame
+
+    def row_count(self, relation: str) -> int:
+        return self._frame.count()
+
+    def read(self, relation: str, key_columns: list[str], keys: DataFrame | None) -> Any:
+        from selfmaint.sources.protocol import Read
+
+        assert keys is None
+        return self._frame, Read(relation, (), 0, self._frame.count(), 1, self.name)
+
+    def version(self) -> str | None:
+        return None
+
+
+def test_a_source_in_a_third_state_is_refused(session: SparkSession) -> None:
+    given = frames(session)
+    text = TABLES + f"create view ranked as {QUERIES['ranked']};"
+    contents = session.createDataFrame([(1, 1)], "id int, place int")
+    half = given["before"]["sale"].union(given["new"]["sale"].where("id = 13"))
+    later = given["after"]["sale"].selectExpr("id", "customer", "amount + 1 as amount", "weight")
+    for moved in (half, later):
+        sources = {"sale": Frames(moved)}
+        with selfmaint.build(text, {"ranked": contents}, sources=sources, spark=session) as warehouse:
+            update = selfmaint.Update(
+                {"sale": given["new"]["sale"]}, {"sale": given["old"]["sale"]}, effective=True
+            )
+            with pytest.raises(SourceError, match="SM402"):
+                selfmaint.maintain(warehouse, update, recompute=True)
+
+
+def test_what_cannot_be_recomputed_is_refused_by_name(session: SparkSession) -> None:
+    given = frames(session)
+    queries = {
+        "ranked": (QUERIES["ranked"], "`sale` has no source"),
+        "unknown": ("select * from elsewhere right join log on true", "nothing that is known"),
+        "sampled": ("select * from log tablesample (1 rows)", "with SAMPLE"),
+        "made": ("select * from range(10) left join log on true", "no name of a relation"),
+    }
+    text = TABLES + "".join(f"create view {n} as {q};" for n, (q, _) in queries.items())
+    contents = {n: session.createDataFrame([("x",)], "line string") for n in queries}
+    contents["ranked"] = session.createDataFrame([(1, 1)], "id int, place int")
+    sources = {"log": Frames(given["after"]["log"])}
+    with selfmaint.build(text, contents, sources=sources, spark=session) as warehouse:
+        update = selfmaint.Update({"sale": given["new"]["sale"]}, effective=True)
+        with pytest.raises(SelfmaintError) as error:
+            selfmaint.maintain(warehouse, update, recompute=True)
+        messages = [d.message for d in error.value.diagnostics]
+        assert [why in m for (_, why), m in zip(queries.values(), messages, strict=True)] == [True] * 4
+        with pytest.raises(InputError, match="strict mode"):
+            selfmaint.maintain(warehouse, update, recompute=True, strict=True)
+
+
+def test_spark_is_asked_what_a_query_reads(session: SparkSession) -> None:
+    from datalog.model import OpaqueView, Predicate, TextQuery, TextRead
+    from selfmaint.engine.protocol import Facts
+    from selfmaint.spark.text_views import text_rows
+
+    session.sql("select 1 as line").write.saveAsTable("overlooked", mode="overwrite")
+    table = session.createDataFrame([("x",)], "line string")
+    text = "select line from log where line not in (select cast(line as string) from overlooked)"
+    view = OpaqueView("v", text, (), query=TextQuery(text, (TextRead(17, 20, "log", "log"),)))
+    try:
+        with pytest.raises(ReadRefusedError, match="SM403"):
+            text_rows(session, view, Facts({Predicate("log"): table}), table)
+    finally:
+        session.sql("drop table overlooked")
+
+
+def test_the_command_says_what_was_read(session: SparkSession, tmp_path: Path) -> None:
+    given = frames(session)
+    names = ["named", "ranked"]
+    path = stored(tmp_path, truth(session, given["before"], names), given["after"], names)
+    changes = tmp_path / "changes"
+    given["new"]["sale"].write.parquet(str(changes / "sale.insert.parquet"))
+    given["old"]["sale"].write.parquet(str(changes / "sale.delete.parquet"))
+    given["new"]["customer"].write.parquet(str(changes / "customer.insert.parquet"))
+    arguments = ["maintain", str(path), "--update", str(changes)]
+    status, found = run_json(*arguments, "--recompute", "--verify")
+    assert status == 0
+    assert found["recomputed"] == ["ranked"]
+    assert [r["rows_read"] for r in found["reads"] if r["relation"] == "sale" and not r["key_columns"]] == [3]
+    assert {w["name"] for w in found["written"]} == {"named", "ranked"}
+    status, found = run_json(*arguments, "--recompute", "--strict")
+    assert status == 2
+
+
+def test_text_in_files_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    """No type is made up for the values of a view in a CSV file that only Spark understands."""
+    (tmp_path / "v.sql").write_text(
+        "create table c (id int not null primary key, code string, most decimal(30,2));"
+        "create table o (id int not null primary key, c int not null references c (id));"
+        "create view co as select c.id, code, most, o.id as o_id from c left join o on o.c = c.id;"
+    )
+    (tmp_path / "warehouse.toml").write_text(
+        'program = "v.sql"\n[views.co]\npath = "co.csv"\n[sources.files]\nkind = "files"\n'
+        '[relations.c]\nsource = "files"\npath = "c.csv"\n[relations.o]\nsource = "files"\npath = "o.csv"\n'
+        "[update]\neffective = true\n"
+    )
+    (tmp_path / "c.csv").write_text("id,code,most\n1,007,12345678901234567890.12\n2,010,10.00\n")
+    (tmp_path / "o.csv").write_text("id,c\n10,1\n")
+    (tmp_path / "co.csv").write_text("id,code,most,o_id\n1,007,12345678901234567890.12,10\n2,010,10.00,\n")
+    (tmp_path / "u").mkdir()
+    (tmp_path / "u" / "o.insert.csv").write_text("id,c\n11,2\n")
+    with selfmaint.load(tmp_path / "warehouse.toml", spark) as warehouse:
+        update = selfmaint.read_update(warehouse, tmp_path / "u")
+        maintained = selfmaint.maintain(warehouse, update, recompute=True)
+        assert maintained.deltas["co"].gained.count() == 1
+        selfmaint.apply(warehouse, maintained)
+    written = sorted((tmp_path / "co.csv").read_text().splitlines())
+    assert written == ["1,007,12345678901234567890.12,10", "2,010,10.00,11", "id,code,most,o_id"]

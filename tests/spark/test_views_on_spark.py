@@ -1,0 +1,138 @@
+"""Random views in SQL: what Spark makes of the text, what the definition means, and what its own SQL gives.
+
+Oracles: Spark runs the text as it is written. The definition that the text was read into is evaluated in memory
+from its meaning, and as the SQL that it is written back as. All three have the same rows, as often.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from datalog.evaluate import evaluate_view
+from datalog.model import Predicate, Row, Value, ViewDefinition
+from datalog.sql import Table, select_view, text
+from datalog.sql.views import SqlText, read_sql
+from tests.property.sql_views import CREATE, TABLES, column_types, random_bags, views
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BATCHES, VIEWS = 3, 40
+STORED = {Predicate(name): Table((name,), tuple(columns)) for name, columns in TABLES.items()}
+LEAST_READ = 0.75
+_TWELVE_DIGITS = decimal.Context(prec=12)
+
+
+def same(value: Value) -> Value:
+    """A cell, so that equal values of different types look the same."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return str(value).lower()
+        case int() | float() | Decimal():
+            return _TWELVE_DIGITS.create_decimal(str(value)).normalize(_TWELVE_DIGITS) + 0
+        case dt.datetime():
+            return value.isoformat(sep=" ")
+        case dt.date():
+            return value.isoformat()
+        case str():
+            try:
+                return same(Decimal(value))
+            except decimal.InvalidOperation:
+                return value
+
+
+def rows_on_spark(spark: SparkSession, queries: Sequence[tuple[str, int]]) -> list[Counter[Row]]:
+    """The rows of some queries, each given with its number of columns, from one statement."""
+    parts = []
+    for number, (query, width) in enumerate(queries):
+        names = [f"c{n}" for n in range(width)]
+        strings = ", ".join(f"cast({name} as string)" for name in names)
+        parts.append(f"select {number} as n, array({strings}) as v from ({query}) as q({', '.join(names)})")
+    found: list[Counter[Row]] = [Counter() for _ in queries]
+    for number, cells in spark.sql("\nunion all\n".join(parts)).collect():
+        found[number][tuple(same(cell) for cell in cells)] += 1
+    return found
+
+
+def load(spark: SparkSession, bags: dict[Predicate, Counter[Row]]) -> None:
+    for name, columns in TABLES.items():
+        schema = ", ".join(f"{column} {kind}" for column, kind in columns.items())
+        rows = list(bags[Predicate(name)].elements())
+        spark.createDataFrame(rows, schema).coalesce(1).createOrReplaceTempView(name)
+
+
+def read(query: str) -> ViewDefinition | None:
+    """The definition of a query, or None for one that stays text, with a reason."""
+    found = read_sql([SqlText(CREATE, "tables"), SqlText(query, "v")])
+    if found.opaque:
+        assert found.opaque[0].reasons
+        return None
+    (view,) = found.views
+    return view
+
+
+@pytest.mark.parametrize("seed", range(BATCHES))
+def test_text_definition_and_written_back_text_have_the_same_rows(spark: SparkSession, seed: int) -> None:
+    random = Random(seed)
+    session = spark.newSession()
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    bags = random_bags(random)
+    load(session, bags)
+    cases = [(query, read(query)) for query in views(random, VIEWS)]
+    known = [(query, view) for query, view in cases if view is not None]
+    assert len(known) >= LEAST_READ * len(cases), [query for query, view in cases if view is None]
+    back = [text(select_view(view, STORED)) for _, view in known]
+    widths = [len(view.columns) for _, view in known]
+    written = rows_on_spark(session, list(zip([query for query, _ in known], widths, strict=True)))
+    again = rows_on_spark(session, list(zip(back, widths, strict=True)))
+    for (query, view), sql, expected, repeated in zip(known, back, written, again, strict=True):
+        meant: Counter[Row] = Counter()
+        for row, copies in evaluate_view(view, bags, column_types()).items():
+            meant[tuple(same(cell) for cell in row)] += copies
+        assert meant == expected, f"{query}\n{view}"
+        assert repeated == expected, f"{query}\n{sql}"
+
+
+STARS = (
+    "select * from r join t using (a)",
+    "select * from r natural join t",
+    "select * from r join t using (a) join (select k, p from w) y using (p)",
+    "select * from t join w using (p) join r using (s, a)",
+    "select * from r join u using (b) natural join w",
+    "select * from (select s, b from r) x join w using (s) join u using (b)",
+    "select x.*, d from (select a, s from r) x join t using (a)",
+    "select t.a as x, r.a as y, a from r join t using (a)",
+)
+
+
+def test_columns_of_star_stand_in_spark_s_order(spark: SparkSession) -> None:
+    session = spark.newSession()
+    full = {
+        Predicate("r"): Counter[Row]({(1, 2, "a"): 1, (2, 1, "B c"): 2}),
+        Predicate("t"): Counter[Row](
+            {(1, dt.date(2024, 3, 1), Decimal("1.50")): 1, (2, None, Decimal("0.10")): 1}
+        ),
+        Predicate("u"): Counter[Row]({(2, 0.25, True): 1, (1, 3.0, None): 1}),
+        Predicate("w"): Counter[Row](
+            {(3, None, Decimal("1.500"), "a"): 1, (1, None, Decimal("0.100"), "B c"): 1}
+        ),
+    }
+    load(session, full)
+    read_ = [view for view in map(read, STARS) if view is not None]
+    assert len(read_) == len(STARS)
+    found = rows_on_spark(session, [(q, len(v.columns)) for q, v in zip(STARS, read_, strict=True)])
+    for query, view, expected in zip(STARS, read_, found, strict=True):
+        rows = evaluate_view(view, full, column_types()).items()
+        assert sum(expected.values()) > 0, query
+        assert Counter({tuple(map(same, row)): copies for row, copies in rows}) == expected, query

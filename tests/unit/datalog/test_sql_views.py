@@ -1,0 +1,327 @@
+"""Views in SQL as definitions: each spelling, what it becomes, and what stays text."""
+
+from __future__ import annotations
+
+import pytest
+
+from datalog.diagnostics import Code, ProgramError
+from datalog.model import Declaration, Semantics, ViewDefinition
+from datalog.rewrite import MoreThanRules, plain_rules
+from datalog.sql.views import SqlText, SqlViews, read_sql
+from datalog.syntax import parse_program, show
+
+TABLES = """
+create table customer (id int primary key, name string, region string);
+create table sale (id int primary key, customer int not null references customer, price decimal(9,2), day date);
+create table log (customer int, note string);
+"""
+
+
+def read(sql: str) -> SqlViews:
+    return read_sql(TABLES + sql)
+
+
+def view(query: str) -> ViewDefinition:
+    found = read(f"create view v as {query}")
+    assert not found.opaque, found.opaque
+    return found.views[-1]
+
+
+def clauses(query: str) -> list[str]:
+    """The definition as it is shown, without its heading."""
+    return show(view(query)).replace("\n    ", " ").splitlines()[1:]
+
+
+JOINED = "v(Name, Price) :- customer(Id, Name, _), sale(_, Id, Price, _)."
+
+
+@pytest.mark.parametrize(
+    "from_",
+    [
+        "customer c, sale s where c.id = s.customer",
+        "customer c join sale s on c.id = s.customer",
+        "customer as c inner join sale as s on (s.customer = c.id and true)",
+        "customer c cross join sale s where s.customer = c.id",
+        "customer join sale on customer.id = sale.customer",
+        "(customer c join sale s on c.id = s.customer)",
+        "customer c join (select customer as id, price from sale) s using (id)",
+        "customer c natural join (select customer as id, price from sale) s",
+        "customer c join (select customer, price from sale) as s(who, price) on s.who = c.id",
+    ],
+)
+def test_inner_joins_in_every_spelling_are_one_rule(from_: str) -> None:
+    (found,) = clauses(f"select name, price from {from_}")
+    # The two columns become one variable, called after whichever comes first.
+    assert found.replace("Customer", "Id") == JOINED
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("id = 3", "Id = 3"),
+        ("3 < id and name <> 'x'", "3 < Id, Name != 'x'"),
+        ("not id < 3", "Id >= 3"),
+        ("id between 1 and 3", "Id >= 1, Id <= 3"),
+        ("name is null", "Name is null"),
+        ("not (name is null or id = 1)", "Name is not null, Id != 1"),
+        ("id in (1)", "Id = 1"),
+        ("id = id", "Id is not null"),
+        ("not (id not between 1 and 3)", "Id >= 1, Id <= 3"),
+        ("-1 <= id", "-1 <= Id"),
+        ('name = "it\'s"', "Name = 'it''s'"),
+    ],
+)
+def test_conjunctive_conditions_are_literals(where: str, expected: str) -> None:
+    assert clauses(f"select id, name from customer where {where}") == [
+        f"v(Id, Name) :- customer(Id, Name, _), {expected}."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("id in (1, 2)", "any(Id = 1, Id = 2)"),
+        ("id = 1 or name is null", "any(Id = 1, Name is null)"),
+        ("name like 'a%'", "holds(like(Name, 'a%'))"),
+        ("id + 1 > 2", "Id + 1 > 2"),
+        ("coalesce(name, '') = ''", "coalesce(Name, '') = ''"),
+        ("not name like 'a%'", "not holds(like(Name, 'a%'))"),
+    ],
+)
+def test_other_conditions_are_filters(where: str, expected: str) -> None:
+    assert clauses(f"select id, name from customer where {where}") == [
+        f"v(Id, Name) :- customer(Id, Name, _) where {expected}."
+    ]
+
+
+def test_dates_are_dates_however_they_are_written() -> None:
+    for written in ("date '2024-02-29'", "'2024-02-29'", "cast('2024-02-29' as date)", "date('2024-02-29')"):
+        assert clauses(f"select id from sale where day >= {written}") == [
+            "v(Id) :- sale(Id, _, _, Day), Day >= date '2024-02-29'."
+        ]
+
+
+def test_columns_of_different_types_stay_two_variables() -> None:
+    assert clauses("select c.id from customer c join sale s on c.id = s.price") == [
+        "v(Id) :- customer(Id, _, _), sale(_, _, Price, _), Id = Price."
+    ]
+
+
+def test_stars_names_and_aliases() -> None:
+    assert view("select * from customer natural join (select id, day from sale)").columns == (
+        *("id", "name", "region", "day"),
+    )
+    assert view("select c.*, s.price as p from customer c, sale s").columns == ("id", "name", "region", "p")
+    assert view("select ID as one, customer.Name from Customer").columns == ("one", "Name")
+    assert view("select min(price) from sale s").columns == ("min(price)",)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            "select region, count(*) n, sum(id * 2) t from customer group by region having count(*) > 1",
+            "v(Region, count(*), sum(Id * 2)) :- customer(Id, _, Region) having count(*) > 1.",
+        ),
+        ("select count(distinct name) n from customer", "v(count(distinct Name)) :- customer(_, Name, _)."),
+        (
+            "select count(*) n from customer group by 1 + id",
+            "v(count(*)) :- customer(Id, _, _) group 1 + Id.",
+        ),
+        (
+            "select upper(name) u, max(id) m from customer group by u",
+            "v(upper(Name), max(Id)) :- customer(Id, Name, _).",
+        ),
+        ("select name from customer group by name", "v(Name) :- customer(_, Name, _) group Name."),
+        (
+            "select n * 2 as d from (select region, count(*) as n from customer group by region) x where n > 1",
+            "v(count(*) * 2) :- customer(_, _, Region) group Region having count(*) > 1.",
+        ),
+    ],
+)
+def test_grouping(query: str, expected: str) -> None:
+    assert [" ".join(clauses(query))] == [expected]
+
+
+def test_derived_tables_common_table_expressions_and_views_are_unfolded() -> None:
+    sql = """create temporary view north as select * from customer where region = 'n';
+             create view sales as select s.id, n.name, price from north n join sale s on s.customer = n.id;
+             create view v as with big as (select * from sales where price > 100)
+                              select b.id, name from big b, (select 1 as one) o where o.one = 1;"""
+    found = read(sql)
+    assert [one.name for one in found.views] == ["sales", "v"]
+    assert show(found.views[1]).replace("\n    ", " ").splitlines()[1] == (
+        "v(Id_2, Name) :- customer(Customer, Name, Region), Region = 'n', sale(Id_2, Customer, Price, _), "
+        "Price > 100, 1 = 1."
+    )
+    assert {p.name for p in found.views[1].reads} == {"customer", "sale"}
+
+
+def test_what_cannot_be_unfolded_is_read_as_it_is_stored() -> None:
+    found = read(
+        "create view per as select customer, sum(price) t from sale group by customer;"
+        "create view v as select name, t from customer join per on per.customer = customer.id"
+    )
+    assert {p.name for p in found.views[1].reads} == {"customer", "per"}
+
+
+def test_unions_and_distinct() -> None:
+    assert view("select id from customer union all select id from sale").semantics is Semantics.BAG
+    assert view("select id from customer union select id from sale").semantics is Semantics.SET
+    assert len(view("select id from customer union select id from sale union select 1").blocks) == 3
+    assert view("select distinct name from customer").semantics is Semantics.SET
+    # The grouping columns are all there: no row twice anyway.
+    assert view("select distinct name, count(*) from customer group by name").semantics is Semantics.BAG
+    # Whoever removes duplicates does not care about those below.
+    assert len(view("select distinct id from (select distinct id, name from customer)").blocks) == 1
+
+
+def test_a_union_inside_a_join_is_a_union_of_joins() -> None:
+    found = view(
+        "select name, x.id from customer join (select id from sale union all select customer from log) x "
+        "on x.id = customer.id"
+    )
+    assert [{p.name for p in (a.predicate for a in b.core.atoms)} for b in found.blocks] == [
+        {"customer", "sale"},
+        {"customer", "log"},
+    ]
+
+
+# ------------------------------------------------------------------------------------------------- text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select c.name from customer c left join sale s on s.customer = c.id",
+        "select c.name from customer c full outer join sale s on s.customer = c.id",
+        "select name from customer left semi join sale on customer.id = sale.customer",
+        "select name, rank() over (order by id) r from customer",
+        "select name from customer order by id limit 3",
+        "select name from customer where id in (select customer from sale)",
+        "select name from customer where exists (select 1 from sale)",
+        "select (select max(price) from sale) m from customer",
+        "select rand() r from customer",
+        "select current_timestamp() t from customer",
+        "select my_function(name) n from customer",
+        "select name from customer except select note from log",
+        "select name from customer tablesample (10 percent)",
+        "select region, count(*) n from customer group by rollup(region)",
+        "select * except (name) from customer",
+        "with recursive t as (select 1 as x union all select x + 1 from t) select x from t",
+        "select e from customer lateral view explode(array(1, 2)) x as e",
+        "select collect_list(name) l from customer",
+        "select day + interval 1 day d from sale",
+        "select count(*) n from (select id from customer union all select id from sale) u",
+        "select distinct id from customer union all select id from sale",
+        "select try_cast(name as int) n from customer",
+        "select name from customer qualify 1 = 1",
+        "select count(distinct *) n from customer",
+        "select s.* from log natural join sale s",
+        "select count(id, name) n from customer",
+        "select * from range(3)",
+        "select name from customer timestamp as of '2024-01-01'",
+        "select trim(leading 'x' from name) n from customer",
+        "select id from customer where name rlike 'x'",
+        "select id from customer where name <=> 'x'",
+        "select id % 2 r from customer",
+        "select id = 1 b from customer",
+        "select 1 as one from log, customer natural join sale",
+    ],
+)
+def test_what_no_definition_holds_stays_text_with_a_reason_and_a_place(query: str) -> None:
+    found = read(f"create view w as select name from customer; create materialized view v as\n{query};")
+    assert [one.name for one in found.views] == ["w"]
+    (kept,) = found.opaque
+    assert kept.name == "v"
+    assert kept.text == query
+    assert kept.reasons
+    for warning in found.warnings:
+        assert warning.code is Code.SQL_UNSUPPORTED
+        assert warning.span is not None
+        assert warning.span.line >= 5
+        assert warning.hint
+
+
+def test_all_errors_of_all_statements_come_at_once() -> None:
+    with pytest.raises(ProgramError) as caught:
+        read("create view v as select nam from customer; create view w as select from where; select x from q")
+    codes = [d.code for d in caught.value.diagnostics]
+    assert set(codes) == {Code.SQL_UNKNOWN_COLUMN, Code.SQL_SYNTAX, Code.UNKNOWN_RELATION}
+
+
+def test_a_query_without_a_name_is_called_like_its_text() -> None:
+    found = read_sql([SqlText(TABLES, "t.sql"), SqlText("select name from customer", "views/names.sql")])
+    assert [one.name for one in found.views] == ["names"]
+
+
+# -------------------------------------------------------------------------------------------------- tables
+
+
+def test_create_table_is_a_declaration() -> None:
+    found = read_sql(
+        "create table db.a (x bigint not null, y decimal(5), z varchar(10) unique, primary key (x, Y),"
+        " constraint f foreign key (y) references b (y), unique (z, x)) using parquet;"
+        " create table b (y int primary key)"
+    )
+    first, second = (show(one) for one in found.declarations)
+    columns = ".decl a(x: bigint not null, y: decimal(5,0), z: string)"
+    assert first == f"{columns} key(x, y) unique(z) unique(z, x) foreign(y) references b(y)."
+    assert second == ".decl b(y: int) key(y)."
+
+
+def test_declarations_of_rules_are_known_too() -> None:
+    (given,) = parse_program(".decl item(id: int, name: string) key(id).").declarations
+    found = read_sql([SqlText("select name from item", "v.sql")], [given])
+    assert found.views[0].columns == ("name",)
+
+
+# -------------------------------------------------------------------------------------- rules, or more
+
+
+def rules(query: str, tables: str = TABLES) -> tuple[str, ...] | str:
+    found = read_sql(f"{tables} create view v as {query}")
+    made = plain_rules(found.views[0], found.declarations)
+    return made.text if isinstance(made, MoreThanRules) else tuple(show(rule) for rule in made)
+
+
+def test_keys_tell_where_a_bag_is_a_set() -> None:
+    assert rules("select id, name from customer") == ("v(Id, Name) :- customer(Id, Name, _).",)
+    assert rules("select distinct name from customer") == ("v(Name) :- customer(_, Name, _).",)
+    joined = "customer c join sale s on c.id = s.customer"
+    # The sale's key determines its customer, and that the customer's name.
+    assert len(rules(f"select s.id, name from {joined}")) == 1
+    assert "do not determine the row of `sale`" in rules(f"select c.id, name from {joined}")
+    assert len(rules("select name from customer where id = 3")) == 1
+    assert "do not determine" in rules("select name from customer")
+
+
+def test_tables_without_a_key_may_hold_a_row_twice() -> None:
+    assert "has no key" in rules("select customer, note from log")
+    assert "has no key" in rules("select distinct customer from log")
+    nullable = "create table u (a int unique, b int);"
+    assert "has no key" in rules("select a, b from u", nullable)
+    assert len(rules("select a, b from u", "create table u (a int not null unique, b int);")) == 1
+
+
+def test_a_disjunction_is_a_union_of_rules() -> None:
+    assert rules("select id from customer where region in ('n', 's') and (id = 1 or name is null)") == tuple(
+        f"v(Id) :- customer(Id, Name, Region), Region = '{region}', {other}."
+        for region in "ns"
+        for other in ("Id = 1", "Name is null")
+    )
+
+
+def test_what_is_more_than_rules_says_why() -> None:
+    assert "groups (count, sum)" in rules("select region, count(*), sum(id) from customer group by region")
+    assert "UNION ALL" in rules("select id from customer union all select id from sale")
+    assert "computed column" in rules("select id, id + 1 as next from customer")
+    assert "computed column" in rules("select id from customer where id * 2 > 3")
+
+
+def test_declarations_have_the_columns_of_views() -> None:
+    items = "region, sum(price) s, avg(sale.id) a, count(*) n"
+    found = read(f"create view v as select {items} from customer, sale group by 1")
+    declared = {one.name: one for one in found.declarations}
+    assert isinstance(declared["v"], Declaration)
+    assert show(declared["v"]) == ".decl v(region: string, s: decimal(19,2), a: double, n: bigint)."

@@ -1,0 +1,313 @@
+"""The command line where it needs no Spark: statements, conformance, codes, usage, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from tests.command_line import run
+
+ROOT = Path(__file__).resolve().parents[3]
+PAPER = """\
+program_text = '''
+.decl r(a not null, b not null).  .decl s(b not null, c not null).  .decl t(c not null).
+v1(X, Y, Z) :- r(X, Y), s(Y, Z), t(Z).
+v2(Y, Z) :- s(Y, Z).
+'''
+[views.v1]
+path = "v1"
+[views.v2]
+path = "v2"
+"""
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> str:
+    """A warehouse file without any data."""
+    path = tmp_path / "w.toml"
+    path.write_text(PAPER, encoding="utf-8")
+    return str(path)
+
+
+# ---------------------------------------------------------------------------------------------------- sql
+
+
+def test_the_paper_s_test_has_the_paper_s_size(paper: str) -> None:
+    """Huyn 1997, Example 4.2: one query over the delta and V2, with two negations."""
+    ran = run("sql", paper, "v1", "--insert-into", "r", "--format", "json")
+    assert (ran.status, ran.stderr) == (0, "")
+    (test,) = [s for s in json.loads(ran.stdout)["statements"] if s["kind"] == "test"]
+    tree = sqlglot.parse_one(test["sql"], dialect="spark")
+    assert isinstance(tree, exp.Select)
+    assert tree.args.get("with_") is None
+    outer = [tree.args["from_"].this.name, *(join.this.name for join in tree.args["joins"])]
+    assert outer == ["r_inserted", "v2"]
+    negations = [node for node in tree.find_all(exp.Not) if isinstance(node.this, exp.Exists)]
+    assert len(negations) == 2
+    assert test["reads"] == ["r_inserted", "v1", "v2"]
+
+
+def test_statements_come_as_a_script_of_spark_sql(paper: str) -> None:
+    ran = run("sql", paper, "v1")
+    assert (ran.status, ran.stderr) == (0, "")
+    parsed = sqlglot.parse(ran.stdout, dialect="spark")
+    kinds = re.findall(r"^-- (\w+) ", ran.stdout, re.MULTILINE)
+    assert [k for k in kinds if k != "reads"] == ["test"] * 3 + ["probe"] * 2 + ["gained", "lost"]
+    assert len([p for p in parsed if p is not None and not isinstance(p, exp.Semicolon)]) == 7
+    read = {table.name for tree in parsed if tree is not None for table in tree.find_all(exp.Table)}
+    assert not read & {"r", "s", "t"}, "a base table"
+
+
+def test_fewer_changes_make_smaller_statements(paper: str) -> None:
+    any_change, one = run("sql", paper, "v1"), run("sql", paper, "v1", "--delete-from", "t")
+    assert len(one.stdout) < len(any_change.stdout) / 5
+    assert "probe" not in one.stdout
+
+
+def test_rules_instead_of_sql(paper: str) -> None:
+    ran = run("sql", paper, "v1", "--insert-into", "r", "--datalog")
+    assert "v1@gained(X, Y, Z) :- r@inserted(X, Y), v2(Y, Z), v1(" in ran.stdout
+
+
+def test_huyn_s_table_1(paper: str) -> None:
+    ran = run("sql", paper, "v1", "--insert-into", "r", "--table1")
+    assert ran.stdout.count("panic :-") == 3
+    assert "t@known(Z) :- v1(X, Y, Z)." in ran.stdout
+    found = json.loads(run("sql", paper, "v1", "--table1", "--format", "json").stdout)
+    assert set(found) == {"view", "diff", "incon"}
+
+
+def test_table_names_of_the_warehouse_file_are_used(tmp_path: Path) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text(PAPER.replace('path = "v2"', 'table = "lake.`odd.db`.v2"'), encoding="utf-8")
+    ran = run("sql", str(path), "v1", "--insert-into", "r")
+    assert "JOIN `lake`.`odd.db`.`v2`" in ran.stdout
+
+
+def test_hostile_names_are_names(tmp_path: Path) -> None:
+    name = "x`; DROP TABLE y; --\n"
+    quoted = json.dumps(name)
+    rule = "`x``; DROP TABLE y; --\\n`(A) :- r(A)."
+    path = tmp_path / "w.toml"
+    path.write_text(f"program_text = '''{rule}'''\n[views.{quoted}]\npath = 'v'\n", encoding="utf-8")
+    ran = run("sql", str(path), name, "--delete-from", "r")
+    assert ran.status == 0, ran.stderr
+    statements = [tree for tree in sqlglot.parse(ran.stdout, dialect="spark") if tree is not None]
+    (query,) = [tree for tree in statements if not isinstance(tree, exp.Semicolon)]
+    assert isinstance(query, exp.Select)
+    assert {table.name for table in query.find_all(exp.Table)} == {name, "r_deleted"}
+
+
+def test_a_name_that_spark_cannot_take_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text("program_text = '`${x}`(A) :- r(A).'\n[views.'${x}']\npath = 'v'\n", encoding="utf-8")
+    ran = run("sql", str(path), "${x}", "--delete-from", "r")
+    assert ran.status == 2
+    assert ran.stderr.startswith("error: ")
+
+
+def test_a_view_outside_the_class_is_undecided(tmp_path: Path) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text("program_text = 'v(X) :- r(X). v(X) :- s(X).'\n[views.v]\npath = 'v'\n", encoding="utf-8")
+    ran = run("sql", str(path), "v")
+    assert ran.status == 3
+    assert "a union of 2 rules" in ran.stderr
+
+
+def test_the_merge_of_a_view_that_groups_is_printed(tmp_path: Path) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text("program_text = 'v(X, count(*)) :- r(X, Y).'\n[views.v]\npath = 'v'\n", encoding="utf-8")
+    ran = run("sql", str(path), "v", "--effective")
+    assert ran.status == 0
+    assert "MERGE INTO `v` AS `old`" in ran.stdout
+
+
+# -------------------------------------------------------------------------------------------- conformance
+
+CASE = {
+    "id": "one",
+    "relations": {"r": 1, "s": 1},
+    "program": "v(X) :- r(X), s(X).",
+    "views": {"v": [[1]]},
+    "insert": {"r": [[2]]},
+    "expected": {"v": {"self_maintainable": False}},
+}
+
+
+def cases_file(folder: Path, *cases: object) -> str:
+    path = folder / "cases.jsonl"
+    path.write_text("".join(json.dumps(case) + "\n" for case in cases), encoding="utf-8")
+    return str(path)
+
+
+def test_conformance_agrees(tmp_path: Path) -> None:
+    file = cases_file(tmp_path, CASE, CASE | {"id": "two", "insert": {}, "expected": yes([[1]])})
+    ran = run("conformance", file, "--format", "json")
+    *outcomes, summary = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert (ran.status, ran.stderr) == (0, "")
+    assert [(o["case"], o["view"], o["verdict"], o["state"]) for o in outcomes] == [
+        ("one", "v", "no", None),
+        ("two", "v", "yes", [[1]]),
+    ]
+    assert all(o["milliseconds"] > 0 for o in outcomes)
+    assert summary == {
+        "file": file,
+        "cases": 2,
+        "views": 2,
+        "yes": 1,
+        "no": 1,
+        "undecided": 0,
+        "unsound": 0,
+        "incomplete": 0,
+        "wrong_state": 0,
+    }
+
+
+def yes(state: list[list[int]]) -> dict[str, object]:
+    return {"v": {"self_maintainable": True, "state": state}}
+
+
+def test_conformance_prints_a_line_for_each_disagreement(tmp_path: Path) -> None:
+    unsound = CASE | {"id": "u", "insert": {}}
+    incomplete = CASE | {"id": "i", "expected": yes([[1]])}
+    wrong = CASE | {"id": "w", "delete": {"r": [[1]]}, "insert": {}, "expected": yes([[1]])}
+    file = cases_file(tmp_path, CASE, unsound, incomplete, wrong)
+    ran = run("conformance", file)
+    lines = [line for line in ran.stdout.splitlines() if file in line and "│" not in line]
+    assert ran.status == 1
+    assert [line.split(":")[0] for line in lines] == ["unsound", "incomplete", "wrong state"]
+    assert run("conformance", file, "--limit", "1").status == 0
+
+
+def test_conformance_refuses_what_is_no_case(tmp_path: Path) -> None:
+    ran = run("conformance", cases_file(tmp_path, {"id": 1}), "--format", "json")
+    assert ran.status == 2
+    assert json.loads(ran.stderr)["errors"][0]["code"] == "SM101"
+    assert run("conformance", str(tmp_path / "none.jsonl")).status == 2
+
+
+# -------------------------------------------------------------------------------- codes, usage, no engine
+
+
+@pytest.mark.parametrize("code", ["SM102", "sm102", "DL101"])
+def test_the_page_of_a_code(code: str) -> None:
+    ran = run("explain", code)
+    assert ran.status == 0
+    assert ran.stdout.startswith(f"# {code.upper()}: ")
+    page = json.loads(run("explain", code, "--format", "json").stdout)["page"]
+    assert page.strip() == ran.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check"],
+        ["check", "w.toml", "--format", "xml"],
+        ["explain", "w.toml"],
+        ["conformance"],
+        ["conformance", "x.jsonl", "--limit", "0"],
+        ["nothing"],
+    ],
+)
+def test_bad_usage_has_status_2(arguments: list[str]) -> None:
+    ran = run(*arguments)
+    assert ran.status == 2
+    assert ran.stdout == ""
+    assert "Usage" in ran.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--insert", "r"], ["--insert", "r=a", "--insert", "r=b"]])
+def test_an_update_must_be_given_well(paper: str, arguments: list[str]) -> None:
+    assert run("check", paper, *arguments).status == 2
+
+
+def test_the_demo_is_run_from_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "demo.py"
+    monkeypatch.setattr("selfmaint.cli.demo._DEMO", script)
+    ran = run("demo")
+    assert ran.status == 2
+    assert "SM103" in ran.stderr
+    script.write_text("def main(argv):\n    print(argv)\n    return 5\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    ran = run("demo", "--scale", "0.01", "x")
+    assert (ran.status, ran.stdout) == (5, "['--scale', '0.01', 'x']\n")
+
+
+def test_help_says_everything() -> None:
+    ran = run("--help")
+    assert ran.status == 0
+    for command in ("check", "maintain", "explain", "sql", "conformance", "demo"):
+        assert command in ran.stdout
+        assert run(command, "--help").status == 0
+
+
+def test_without_java_the_error_says_what_to_install(paper: str, tmp_path: Path) -> None:
+    """SM501, in a process of its own: here a session may be active."""
+    (tmp_path / "u").mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-m", "selfmaint", "check", paper, "--update", str(tmp_path / "u")],
+        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("error[SM501]: Java was not found")
+    assert "openjdk-17-jre-headless" in ran.stderr
+
+
+def test_an_old_pyspark_is_refused_when_it_is_needed_and_not_before(paper: str, tmp_path: Path) -> None:
+    """SM501. The old PySpark is no more than its version and two names: nothing else of it is looked at."""
+    (tmp_path / "pyspark").mkdir()
+    (tmp_path / "pyspark" / "__init__.py").write_text("__version__ = '3.5.6'\n", encoding="utf-8")
+    (tmp_path / "pyspark" / "sql.py").write_text("DataFrame = SparkSession = object\n", encoding="utf-8")
+    (tmp_path / "u").mkdir()
+    old = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+
+    def ran(*args: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "selfmaint", *args]
+        return subprocess.run(command, env=old, capture_output=True, text=True, check=False)
+
+    needs_it = ran("check", paper, "--update", str(tmp_path / "u"))
+    assert needs_it.returncode == 2
+    assert needs_it.stderr.startswith("error[SM501]: PySpark 3.5.6 is too old")
+    assert ran("sql", paper, "v1").returncode == 0
+
+
+def test_what_cannot_be_verified_is_refused_before_spark_starts(paper: str, tmp_path: Path) -> None:
+    """SM103 where there is no Java: Spark was not asked for."""
+    (tmp_path / "u").mkdir()
+    found = subprocess.run(
+        [sys.executable, "-m", "selfmaint", "maintain", paper, "--update", str(tmp_path / "u"), "--verify"],
+        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 2
+    assert found.stderr.startswith("error[SM103]: cannot verify: `")
+    assert "no source" in found.stderr
+
+
+def test_importing_the_package_needs_no_spark() -> None:
+    code = (
+        "import sys, selfmaint\n"
+        "from selfmaint.engine.memory import MemoryEngine\n"
+        "import selfmaint.api.warehouse as w\n"
+        "warehouse = w.build('v(X) :- r(X).', {'v': frozenset({(1,)})}, MemoryEngine())\n"
+        "update = selfmaint.Update({'r': frozenset({(2,)})}, {'r': frozenset({(1,)})})\n"
+        "print(selfmaint.check(warehouse, update)['v'])\n"
+        "print(sorted(selfmaint.maintain(warehouse, update).deltas['v'].gained))\n"
+        "assert not [m for m in sys.modules if m.split('.')[0] in ('pyspark', 'py4j')]\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert ran.stderr == ""
+    assert ran.stdout == "SelfMaintainable(view='v', remarks=(), semantics=None)\n[(2,)]\n"

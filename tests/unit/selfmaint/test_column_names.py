@@ -1,0 +1,55 @@
+"""Columns that are not those expected: one error that says which, where they are named, and what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from datalog.model import ANY, Span
+from selfmaint.errors import Code, InputError
+from selfmaint.spark.column_names import require_names
+from selfmaint.spark.tables import Expected
+
+
+def expected(*names: str, made: bool = False) -> Expected:
+    return Expected("v", names, (ANY,) * len(names), Span(3, 1, 9, "views.dl"), made)
+
+
+@pytest.mark.parametrize(
+    ("found", "difference", "hint"),
+    [
+        (["b"], "`a` missing", "store these columns, or correct the declaration"),
+        (["a", "b", "c"], "`c` not expected", "store these columns, or correct the declaration"),
+        (["a", "b", "b"], "`b` there more than once", "store these columns, or correct the declaration"),
+        (["A", "b"], "`a` missing; `A` not expected", "rename the stored `A` to `a`"),
+        ([], "`a`, `b` missing", "store these columns, or correct the declaration"),
+    ],
+)
+def test_one_error_for_all_differences(found: list[str], difference: str, hint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        require_names(found, expected("a", "b"))
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code is Code.COLUMNS_DIFFER
+    assert diagnostic.message == f"the columns of `v` do not fit: {difference}"
+    assert str(diagnostic.span) == "views.dl:3:1"
+    listed = ", ".join(f"`{name}`" for name in found) or "none"
+    assert diagnostic.note == f"stored are {listed}; expected are `a`, `b`"
+    assert diagnostic.hint == hint
+
+
+def test_names_made_from_a_head_may_be_declared() -> None:
+    with pytest.raises(InputError) as caught:
+        require_names(["x", "item id"], expected("x", "i", made=True))
+    assert caught.value.diagnostics[0].hint == (
+        "name the view's columns by a declaration, such as `.decl v(x, `item id`).`"
+    )
+
+
+def test_each_stored_name_is_meant_once() -> None:
+    with pytest.raises(InputError) as caught:
+        require_names(["key_"], expected("key1", "key2"))
+    assert caught.value.diagnostics[0].hint == "rename the stored `key_` to `key1`"
+
+
+def test_any_order_and_where_allowed_more_columns() -> None:
+    require_names(["b", "a"], expected("a", "b"))
+    require_names(["b", "c", "a"], expected("a", "b"), extra_allowed=True)

@@ -1,0 +1,276 @@
+"""Views that group: what is decided by hand, the change of groups, and what is named where nothing can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from datalog.model import Row
+from selfmaint import Update, maintain
+from selfmaint.api.check import check
+from selfmaint.api.maintain import NotMaintainedError, new_contents
+from selfmaint.api.programs import catalog_of
+from selfmaint.api.warehouse import Warehouse, build
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.fallback.settle import Readable
+from selfmaint.report.verdicts import reason
+from selfmaint.sources.memory import RowsSource
+from selfmaint.warehouse.catalog import with_inexact_sums
+
+SALES = """.decl sale(id: int not null, cust: string not null, amount: int not null) key(id)
+    foreign key (cust) references cust(id).
+.decl cust(id: string not null, region: string not null) key(id).
+"""
+DECLARED_SALES = ".decl sale(id: int not null, cust: string not null, amount: int not null) key(id).\n"
+BY_CUST = SALES + "by_cust(C, count(*), sum(A), min(A)) :- sale(I, C, A).\n"
+BY_REGION = SALES + "by_region(R, count(*), sum(A)) :- sale(I, C, A), cust(C, R).\n"
+R = ".decl r(g: string not null, a: int not null, k: int not null) key(k).\n"
+
+
+def rows(*given: Row) -> frozenset[Row]:
+    return frozenset(given)
+
+
+def changes(effective: bool = True, **parts: frozenset[Row]) -> Update[frozenset[Row]]:
+    named = {name: part for name, part in parts.items() if not name.startswith("no_")}
+    return Update(
+        named,
+        {n.removeprefix("no_"): p for n, p in parts.items() if n.startswith("no_")},
+        effective=effective,
+    )
+
+
+def state(warehouse: Warehouse[frozenset[Row]], update: Update[frozenset[Row]], view: str) -> frozenset[Row]:
+    found = maintain(warehouse, update)
+    return new_contents(warehouse, warehouse.view(view), found.deltas[view])
+
+
+def test_the_sum_of_the_notes_has_the_deltas_of_the_notes() -> None:
+    """The notes on incremental maintenance: V as select G, sum(A) from R group by G; dV- holds the old rows of the
+    groups touched, dV+ the old sums plus the net ones."""
+    program = R + "v(G, sum(A)) :- r(G, A, K)."
+    warehouse = build(program, {"v": rows(("a", 5), ("b", 7), ("c", 1))}, MemoryEngine())
+    update = changes(r=rows(("a", 3, 10), ("d", 4, 11)), no_r=rows(("a", 1, 1), ("b", 2, 2)))
+    found = maintain(warehouse, update)
+    assert found.deltas["v"].lost == rows(("a", 5), ("b", 7))
+    assert found.deltas["v"].gained == rows(("a", 7), ("b", 5), ("d", 4))
+    assert isinstance(found.verdicts["v"], SelfMaintainable)
+
+
+def test_a_sum_that_becomes_nothing_may_be_of_no_rows() -> None:
+    program = R + "v(G, sum(A)) :- r(G, A, K)."
+    warehouse = build(program, {"v": rows(("a", 5))}, MemoryEngine())
+    verdict = check(warehouse, changes(no_r=rows(("a", 5, 1))))["v"]
+    assert isinstance(verdict, Undecided)
+    assert verdict.reasons == (
+        "`v` does not tell whether a group that loses rows is empty: add `count(*)` to it (groups: a)",
+    )
+    counted = build(R + "v(G, count(*), sum(A)) :- r(G, A, K).", {"v": rows(("a", 1, 5))}, MemoryEngine())
+    assert state(counted, changes(no_r=rows(("a", 5, 1))), "v") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("deleted", "inserted", "expected"),
+    [
+        ((1, "k", 5), None, ("k", 1, 2, 2)),  # not the minimum
+        ((1, "k", 2), None, None),  # the minimum, and nobody knows the other one
+        ((1, "k", 2), (3, "k", 1), ("k", 2, 6, 1)),  # covered by a gained row
+        ((1, "k", 2), (3, "k", 2), ("k", 2, 7, 2)),  # by an equal one
+        ((1, "k", 2), (3, "k", 4), None),
+    ],
+)
+def test_a_minimum_at_run_time(deleted: Row, inserted: Row | None, expected: Row | None) -> None:
+    warehouse = build(BY_CUST, {"by_cust": rows(("k", 2, 7, 2))}, MemoryEngine())
+    update = changes(no_sale=rows(deleted), **({"sale": rows(inserted)} if inserted else {}))
+    verdict = check(warehouse, update)["by_cust"]
+    assert isinstance(verdict, SelfMaintainable) == (expected is not None)
+    if expected is not None:
+        assert state(warehouse, update, "by_cust") == rows(expected)
+
+
+def test_a_lost_minimum_reads_that_group_alone() -> None:
+    base = {
+        "sale": (("id", "cust", "amount"), rows((2, "k", 5), (3, "other", 1), (4, "other", 9))),
+        "cust": (("id", "region"), rows(("k", "eu"), ("other", "eu"))),
+    }
+    source = RowsSource("base", base)
+    warehouse = build(
+        BY_CUST,
+        {"by_cust": rows(("k", 2, 7, 2), ("other", 2, 10, 1))},
+        MemoryEngine(),
+        readable={name: Readable(source, 1.0) for name in base},
+    )
+    found = maintain(warehouse, changes(no_sale=rows((1, "k", 2))), verify=True)
+    assert not found.differences
+    assert [(read.relation, read.key_columns, read.rows_read) for read in found.reads] == [
+        ("sale", ("cust",), 1)
+    ]
+
+
+def test_a_group_with_a_computed_value_is_computed_anew_from_its_own_rows() -> None:
+    """Both groups of 1 and 2 are read, as nothing but G + 1 is known; only that of 2 was open."""
+    program = ".decl r(g: int not null, a: int not null, k: int not null) key(k).\n"
+    program += "v(G + 1, count(*), min(A)) :- r(G, A, K)."
+    base = {"r": (("g", "a", "k"), rows((1, 5, 2), (1, 7, 3), (4, 4, 4)))}
+    readable = {"r": Readable(RowsSource("base", base), 1.0)}
+    warehouse = build(program, {"v": rows((2, 3, 1), (5, 1, 4))}, MemoryEngine(), readable=readable)
+    found = maintain(warehouse, changes(no_r=rows((1, 1, 1))), verify=True)
+    assert not found.differences
+    assert (found.deltas["v"].lost, found.deltas["v"].gained) == (rows((2, 3, 1)), rows((2, 2, 5)))
+
+
+def test_an_unknown_region_is_open_unless_one_group_can_be_it() -> None:
+    two = build(BY_REGION, {"by_region": rows(("eu", 1, 3), ("us", 1, 4))}, MemoryEngine())
+    update = changes(sale=rows((9, "k", 1)))
+    assert isinstance(check(two, update)["by_region"], Undecided)
+    known = build(
+        BY_REGION + "cust_copy(C, R) :- cust(C, R).",
+        {"by_region": rows(("eu", 1, 3)), "cust_copy": rows(("k", "us"))},
+        MemoryEngine(),
+    )
+    assert state(known, update, "by_region") == rows(("eu", 1, 3), ("us", 1, 1))
+
+
+def test_an_absent_group_has_no_rows() -> None:
+    program = SALES.replace("\n    foreign key (cust) references cust(id)", "") + (
+        "by_cust(C, count(*)) :- sale(I, C, A).\ndetail(I, C, A, R) :- sale(I, C, A), cust(C, R)."
+    )
+    stored: Mapping[str, frozenset[Row]] = {"by_cust": rows(("k", 1)), "detail": frozenset()}
+    warehouse = build(program, stored, MemoryEngine())
+    verdicts = check(warehouse, changes(cust=rows(("new", "eu"))))
+    assert isinstance(verdicts["detail"], SelfMaintainable)
+    assert isinstance(check(warehouse, changes(cust=rows(("k", "eu"))))["detail"], NotSelfMaintainable)
+
+
+def test_an_update_of_unknown_effect_is_not_counted() -> None:
+    warehouse = build(BY_CUST, {"by_cust": frozenset()}, MemoryEngine())
+    update = changes(effective=False, sale=rows((1, "k", 2)))
+    assert isinstance(check(warehouse, update)["by_cust"], Undecided)
+    with pytest.raises(NotMaintainedError, match="it groups, and the update is not effective"):
+        maintain(warehouse, update)
+
+
+@pytest.mark.parametrize(
+    ("view", "reason"),
+    [
+        ("v(G, avg(A)) :- r(G, A, K).", "`avg_a` is an average: add `sum(a)` and `count(a)` to the view"),
+        ("v(G, count(distinct A)) :- r(G, A, K).", "counts equal values once, which does not add up"),
+        ("v(G, count(*)) :- r(G, A, K) having count(*) > 1.", "take HAVING into a query over the view"),
+        ("v(G, sum(A) + 1) :- r(G, A, K).", "computes with aggregates"),
+        ("v(count(*)) :- r(G, A, K), G = 'x'.", None),
+        ("v(G, avg(A), sum(A), count(*)) :- r(G, A, K).", None),
+    ],
+)
+def test_what_is_missing_is_named(view: str, reason: str | None) -> None:
+    (found,) = catalog_of(R + view).views
+    assert found.limitation is not None
+    assert (found.core is None) == (reason is not None)
+    assert reason is None or reason in str(found.limitation)
+
+
+def test_a_sum_of_doubles_is_refused_with_what_to_do() -> None:
+    (found,) = catalog_of(".decl r(g: string, a: double) key(g).\nv(G, sum(A), count(*)) :- r(G, A).").views
+    assert "adds up doubles, whose sum depends on their order: use a decimal type" in str(found.limitation)
+
+
+def test_an_average_follows_its_sum_and_count() -> None:
+    program = R + "v(G, avg(A), sum(A), count(*)) :- r(G, A, K)."
+    warehouse = build(program, {"v": rows(("a", 2.5, 5, 2))}, MemoryEngine())
+    assert state(warehouse, changes(r=rows(("a", 1, 9))), "v") == rows(("a", 2.0, 6, 3))
+
+
+def test_a_projection_is_maintained_through_its_core() -> None:
+    program = R + "groups(G) :- r(G, A, K)."
+    warehouse = build(program, {"groups": rows(("a",))}, MemoryEngine())
+    assert state(warehouse, changes(r=rows(("b", 1, 2))), "groups") == rows(("a",), ("b",))
+    verdict = check(warehouse, changes(no_r=rows(("a", 1, 1))))["groups"]
+    assert isinstance(verdict, Undecided)
+
+
+def test_groups_that_known_rows_settle_are_not_computed_from_them_alone() -> None:
+    """Group `a` keeps its maximum by a known row, of which there are two; only `b` is read."""
+    program = (
+        DECLARED_SALES
+        + "most(C, count(*), max(A)) :- sale(I, C, A).\nbig(I, C, A) :- sale(I, C, A), A > 5.\n"
+    )
+    base = rows((2, "a", 9), (3, "a", 1), (5, "b", 2))
+    source = RowsSource("base", {"sale": (("id", "cust", "amount"), base)})
+    contents = {"most": rows(("a", 3, 9), ("b", 2, 3)), "big": rows((1, "a", 9), (2, "a", 9))}
+    warehouse = build(program, contents, MemoryEngine(), readable={"sale": Readable(source, 1.0)})
+    update = changes(no_sale=rows((1, "a", 9), (4, "b", 3)))
+    found = maintain(warehouse, update)
+    assert sum(read.keys_asked for read in found.reads) == 1
+    assert new_contents(warehouse, warehouse.view("most"), found.deltas["most"]) == rows(
+        ("a", 2, 9), ("b", 1, 2)
+    )
+
+
+DOUBLES = (
+    ".decl m(id: int not null, g: string not null, x: double) key(id).\n"
+    "by_g(G, count(*), sum(X), count(X), avg(X)) :- m(I, G, X).\nno_count(G, sum(X)) :- m(I, G, X).\n"
+)
+
+
+def doubles(base: frozenset[Row]) -> Mapping[str, frozenset[Row]]:
+    groups: dict[str, list[float]] = {}
+    for _, group, value in base:
+        groups.setdefault(str(group), []).append(float(str(value)))
+    return {
+        "by_g": rows(*((g, len(x), sum(x), len(x), sum(x) / len(x)) for g, x in groups.items())),
+        "no_count": rows(*((g, sum(x)) for g, x in groups.items())),
+    }
+
+
+def test_sums_of_doubles_are_refused_unless_allowed() -> None:
+    refused = catalog_of(DOUBLES).view("by_g")
+    assert refused.core is None
+    assert "or allow `inexact_sums`" in str(refused.limitation)
+    allowed = with_inexact_sums(catalog_of(DOUBLES)).view("by_g")
+    assert allowed.grouped is not None
+    assert allowed.grouped.inexact == {2, 4}
+
+
+def test_allowed_sums_of_doubles_are_near_and_say_so() -> None:
+    before = rows((1, "a", 0.1), (2, "a", 0.2), (3, "a", 0.3), (4, "b", 1e6))
+    after = rows((1, "a", 0.1), (3, "a", 0.3), (4, "b", 1e6), (5, "b", 0.7))
+    source = RowsSource("base", {"m": (("id", "g", "x"), after)})
+    warehouse = build(
+        DOUBLES, doubles(before), MemoryEngine(), readable={"m": Readable(source, 1.0)}, inexact_sums=True
+    )
+    update = changes(no_m=rows((2, "a", 0.2)), m=rows((5, "b", 0.7)))
+    found = maintain(warehouse, update, verify=True)
+    assert found.differences == ()
+    verdict = found.verdicts["by_g"]
+    assert isinstance(verdict, SelfMaintainable)
+    assert verdict.remarks == ("its sums of doubles can differ from recomputing in their last digits",)
+    assert "last digits" in reason(verdict)
+    (a,) = [r for r in new_contents(warehouse, warehouse.view("by_g"), found.deltas["by_g"]) if r[0] == "a"]
+    assert a[2] != 0.1 + 0.3  # 0.1 + 0.2 + 0.3 - 0.2
+    assert a[2] == pytest.approx(0.4)
+
+
+def test_a_difference_beyond_the_tolerance_is_told() -> None:
+    before, after = rows((1, "a", 0.5), (2, "a", 2.0)), rows((1, "a", 0.5001))
+    source = RowsSource("base", {"m": (("id", "g", "x"), after)})
+    warehouse = build(
+        DOUBLES, doubles(before), MemoryEngine(), readable={"m": Readable(source, 1.0)}, inexact_sums=True
+    )
+    found = maintain(warehouse, changes(no_m=rows((2, "a", 2.0))), verify=True)
+    assert found.differences is not None
+    assert {d.view for d in found.differences} == {"by_g", "no_count"}
+
+
+def test_a_sum_of_doubles_that_is_nearly_nothing_tells_no_row() -> None:
+    """0.1 + 0.2 - 0.3 is not 0: whether the group is gone is not told by that; an infinity does not subtract."""
+    three = rows((1, "a", 0.1), (2, "a", 0.2))
+    gone = changes(no_m=rows((1, "a", 0.1), (2, "a", 0.2)))
+    warehouse = build(DOUBLES, doubles(three), MemoryEngine(), inexact_sums=True)
+    assert state(warehouse, gone, "by_g") == state(warehouse, gone, "no_count") == frozenset()
+    alone = "\n".join(line for line in DOUBLES.splitlines() if not line.startswith("by_g"))
+    warehouse = build(alone, {"no_count": rows(("a", 0.3))}, MemoryEngine(), inexact_sums=True)
+    assert isinstance(check(warehouse, gone)["no_count"], Undecided)
+    infinite = rows((1, "a", float("inf")), (2, "a", 1.0))
+    warehouse = build(DOUBLES, doubles(infinite), MemoryEngine(), inexact_sums=True)
+    assert isinstance(check(warehouse, changes(no_m=rows((1, "a", float("inf")))))["by_g"], Undecided)

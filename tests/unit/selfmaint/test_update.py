@@ -1,0 +1,172 @@
+"""An update's directory, columns and their families, costs, and sources that are opened late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from datalog.syntax import parse_program
+from selfmaint.api.columns import columns_of
+from selfmaint.api.families import of_views
+from selfmaint.api.update import update_files
+from selfmaint.api.warehouse import Update, Warehouse, build
+from selfmaint.cli.inputs import split_assignment
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.errors import Code, InputError
+from selfmaint.fallback.costs import LazyCosts
+from selfmaint.fallback.settle import Readable
+from selfmaint.sources.lazy import LazySource
+from selfmaint.sources.memory import RowsSource
+from selfmaint.warehouse.catalog import Catalog, catalog
+
+RELATIONS = {"orders": None, "a.b": None}
+
+
+def folder(path: Path, *names: str) -> Path:
+    for name in names:
+        (path / name).touch()
+    return path
+
+
+def test_files_are_named_after_relation_and_part(tmp_path: Path) -> None:
+    (tmp_path / "orders.insert.parquet").mkdir()
+    found = update_files(
+        folder(tmp_path, "orders.delete.csv", "a.b.insert.jsonl", "_SUCCESS", ".x"), RELATIONS
+    )
+    assert [(p.relation, p.part, p.path.name) for p in found] == [
+        ("a.b", "insert", "a.b.insert.jsonl"),
+        ("orders", "delete", "orders.delete.csv"),
+        ("orders", "insert", "orders.insert.parquet"),
+    ]
+
+
+def test_every_wrong_file_is_reported(tmp_path: Path) -> None:
+    names = ("orders.inserted.csv", "orders.insert.txt", "order.insert.csv", "notes", "orders.insert.csv")
+    with pytest.raises(InputError) as caught:
+        update_files(folder(tmp_path, *names, "orders.insert.parquet"), RELATIONS)
+    assert sorted(d.code.value for d in caught.value.diagnostics) == ["SM101"] * 4 + ["SM102"]
+    (misspelt,) = [d for d in caught.value.diagnostics if d.code is Code.UNKNOWN_RELATION]
+    assert misspelt.hint == "a base relation `orders` exists"
+
+
+def test_an_empty_directory_is_an_update_that_changes_nothing(tmp_path: Path) -> None:
+    assert update_files(tmp_path, RELATIONS) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("r=x.csv", ("r", "x.csv")),
+        ("a=b=c", ("a=b", "c")),
+        ("z=b=c", ("z", "b=c")),
+        ("r=/a=b/c", ("r", "/a=b/c")),
+    ],
+)
+def test_assignments(text: str, expected: tuple[str, str]) -> None:
+    name, path = split_assignment(text, {"r": None, "a": None, "a=b": None}, "--insert")
+    assert (name, str(path)) == expected
+
+
+# --------------------------------------------------------------------------------------- columns, families
+
+
+def schema(text: str) -> Catalog:
+    return catalog(parse_program(text))
+
+
+def test_columns_are_those_declared_or_inferred() -> None:
+    found = columns_of(
+        schema(
+            ".decl r(id: int, name: string).  .decl w(n, id).\n"
+            "v(X, Y, 'a', 1, null) :- r(X, Y).  w(Y, X) :- r(X, Y)."
+        )
+    )
+    assert {c.name: (c.names, [str(t) for t in c.types], c.declared) for c in found.values()} == {
+        "r": (("id", "name"), ["int", "string"], True),
+        "v": (("x", "y", "c2", "c3", "c4"), ["int", "string", "string", "any", "any"], False),
+        "w": (("n", "id"), ["string", "int"], True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("program", "views", "rows", "column"),
+    [
+        ("v(X) :- r(X).  w(X) :- r(X), s(X).", {"v": ["number"], "w": ["string"]}, {}, "`c0` of `r`"),
+        ("v(X) :- r(X).", {"v": ["number"]}, {"r": ["string"]}, "`c0` of `r`"),
+        ("v(X) :- r(X, 'a').", {"v": ["any"]}, {"r": ["number", "number"]}, "`c1` of `r`"),
+        (".decl r(a: date).  v(X) :- r(X).", {"v": ["number"]}, {}, "`a` of `r`"),
+        ("v(X, Y) :- r(X), s(X, Y).", {"v": ["date", "any"]}, {"s": ["timestamp", "any"]}, "`c0` of `s`"),
+    ],
+)
+def test_families_that_never_meet_are_refused(
+    program: str, views: dict[str, Sequence[str]], rows: dict[str, Sequence[str]], column: str
+) -> None:
+    found = of_views(schema(program), views)
+    for relation, families in rows.items():
+        found.add_rows(relation, families, "the update")
+    assert any(d.message.startswith(f"column {column} is a ") for d in found.problems)
+
+
+def test_families_that_agree_are_taken() -> None:
+    found = of_views(
+        schema("v(X, Y) :- r(X), s(X, Y).  w(Y) :- t(Y, 1)."), {"v": ["date", "any"], "w": ["any"]}
+    )
+    found.add_rows("s", ["date", "string"], "the update")
+    found.add_rows("t", ["string", "number"], "the update")
+    assert found.problems == []
+
+
+# ------------------------------------------------------------------------------------------ costs, sources
+
+
+def source() -> RowsSource:
+    return RowsSource("here", {"r": (("c0",), frozenset({(i,) for i in range(9)}))})
+
+
+def test_costs_are_asked_for_when_they_matter_and_once() -> None:
+    asked = []
+
+    def ask() -> float:
+        asked.append("r")
+        return 2.0
+
+    costs = LazyCosts({"r": ask})
+    assert "r" in costs
+    assert len(costs) == 1
+    assert asked == []
+    assert (costs["r"], costs["r"]) == (2.0, 2.0)
+    assert asked == ["r"]
+
+
+def test_a_cost_is_that_given_or_follows_the_number_of_rows() -> None:
+    assert Readable(source(), 7.5).cost_of("r") == 7.5
+    assert Readable(source()).cost_of("r") == 2.0
+
+
+def test_a_source_is_opened_when_it_is_read_and_closed_with_the_warehouse() -> None:
+    closed: list[str] = []
+
+    class Closing(RowsSource):
+        def close(self) -> None:
+            closed.append(self.name)
+
+    lazy = LazySource("ops", lambda: Closing("ops", {"r": (("c0",), frozenset({(1,)}))}))
+    rows = {"v": frozenset[tuple[int]]()}
+    warehouse: Warehouse[frozenset[tuple[int, ...]]] = build(
+        "v(X) :- r(X).", rows, MemoryEngine(), readable={"r": Readable(lazy)}
+    )
+    with warehouse:
+        assert lazy.name == "ops"
+        assert not lazy.is_connected
+        assert lazy.row_count("r") == 1
+        assert lazy.is_connected
+    assert closed == ["ops"]
+    assert not lazy.is_connected
+    warehouse.close()
+    assert closed == ["ops"]
+
+
+def test_an_update_without_files_needs_no_spark() -> None:
+    assert Update[frozenset[tuple[int]]]().inserted == {}
