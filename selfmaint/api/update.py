@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -96,7 +96,7 @@ def update_from(
                 require_known([relation], warehouse.catalog.relations, "base relation")
                 found[relation] = fit(rows, columns[relation])
             except InputError as error:
-                problems.extend(error.diagnostics)
+                problems.extend(_placed(rows, diagnostic) for diagnostic in error.diagnostics)
         return found
 
     result = Update(
@@ -160,7 +160,8 @@ def update_files(directory: str | Path, relations: Mapping[str, object]) -> list
         raise input_error(
             Code.MISSING_CONTENTS,
             f"there is no directory `{folder}`",
-            hint="an update is a directory of files `RELATION.insert.parquet` and `RELATION.delete.parquet`",
+            hint="an update is a directory of files `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX`: "
+            "parquet, csv or jsonl",
         )
     problems: list[Diagnostic] = []
     parts: dict[tuple[str, str], _Part] = {}
@@ -203,7 +204,15 @@ def _named(folder: Path, problems: list[Diagnostic]) -> Iterator[_Part]:
         )
 
 
+def _placed(rows: Rows, diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with the file that it is about, if it says nothing of it and there is one."""
+    if not isinstance(rows, str | Path):
+        return diagnostic
+    said = f"{diagnostic.message} {diagnostic.span.source if diagnostic.span is not None else ''}"
+    return diagnostic if str(rows) in said else _at(Path(rows), diagnostic)
+
+
 def _at(path: Path, diagnostic: Diagnostic) -> Diagnostic:
     """The diagnostic with the file that it is about."""
     message = f"`{path}`: {diagnostic.message}"
-    return Diagnostic(diagnostic.code, message, note=diagnostic.note, hint=diagnostic.hint)
+    return replace(diagnostic, message=message)

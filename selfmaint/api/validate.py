@@ -14,7 +14,7 @@ from selfmaint.canonical.consistency import check_program, checks
 from selfmaint.canonical.consistency_check import Check
 from selfmaint.decide.procedure import with_rows
 from selfmaint.engine.protocol import D, Facts
-from selfmaint.errors import InputError
+from selfmaint.errors import Code, InputError
 from selfmaint.warehouse.situation import Situation
 
 SHOWN_ROWS = 5
@@ -51,8 +51,12 @@ def require_possible(
     asked = {check.goal: check for check in wanted if program.rules_for(check.goal)}
     broken = with_rows(warehouse.decision, engine, program, tuple(asked), facts)
     found = []
+    both = {
+        check.subject for goal, check in asked.items() if goal in broken and check.code is Code.BOTH_CHANGED
+    }
     for goal, check in asked.items():
-        if goal in broken:
+        # A row that is inserted and deleted breaks a promise either way: saying so is enough.
+        if goal in broken and not (check.code is Code.CONTRADICTS and check.subject in both):
             rows = engine.sample(engine.evaluate(program, goal, facts, check.columns), SHOWN_ROWS)
             found.append(
                 Diagnostic(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from datalog.diagnostics import Diagnostic, Severity
 from selfmaint.api.feed import update_from_feed
 from selfmaint.api.load import open_warehouse
 from selfmaint.api.update import update_files, update_from
@@ -21,6 +22,13 @@ from selfmaint.errors import Code, input_error
 
 if TYPE_CHECKING:
     from selfmaint.spark import DataFrame
+
+
+_EMPTY = Diagnostic(
+    Code.WAREHOUSE_FILE,
+    "the update is empty: its directory has no file `RELATION.insert.SUFFIX` or `RELATION.delete.SUFFIX`",
+    severity=Severity.WARNING,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,8 @@ def opened(
             yield opened_
         return
     inserted, deleted = _parts(file, arguments)
+    if not inserted and not deleted:
+        print_warnings([_EMPTY], format_)
     progress("starting Spark and opening the views")
     with open_warehouse(file) as warehouse:
         yield warehouse, update_from(warehouse, inserted, deleted, effective=arguments.effective)
@@ -148,6 +158,9 @@ def _parts(file: WarehouseFile, arguments: UpdateArguments) -> tuple[dict[str, P
             require_known([relation], relations, "base relation")
             if relation in parts[option]:
                 raise typer.BadParameter(f"--{option}: {relation!r} is given twice")
+            if not path.exists():
+                message = f"there is no `{path}` with the rows of `{relation}`"
+                raise input_error(Code.MISSING_CONTENTS, message)
             parts[option][relation] = path
     return parts["insert"], parts["delete"]
 

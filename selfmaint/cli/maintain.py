@@ -53,6 +53,10 @@ from selfmaint.report.maintenance import (
 from selfmaint.report.values import Json, cell
 from selfmaint.report.verdicts import ALL_YES, SOME_NO, status, verdicts_json, verdicts_table
 
+_SOURCES_ARE_AFTER = (
+    "a source in the state before the update gives such differences, too: it is expected in that after it"
+)
+
 
 @dataclass(frozen=True)
 class _Result:
@@ -150,7 +154,7 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text(cell("recomputed from their sources: " + ", ".join(found.recomputed)))
     print_text(changes_table(result.changes))
     if found.differences:
-        print_text(differences_table(found.differences), "nothing was written")
+        print_text(differences_table(found.differences), _SOURCES_ARE_AFTER, "nothing was written")
         return
     if found.differences is not None:
         which = "every other view" if found.recomputed else "every view"

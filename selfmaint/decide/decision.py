@@ -129,6 +129,8 @@ class Decision:
             situation: what changes, and what is known.
             failing: the sets J whose tests have rows; any of them if None.
         """
+        if view.limitation is not None and view.core is None:
+            return (str(view.limitation),)
         reasons = [str(view.limitation)] if view.limitation else []
         reasons += [
             f"{other.limitation}; what it rules out is {'not' if other.core is None else 'only partly'} used"

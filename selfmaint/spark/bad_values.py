@@ -1,7 +1,7 @@
 """Where in a text file is the value that is not what its column is declared to be?
 
-Spark names the file alone. So once it has refused a file, the file is read again here, up to its first value that is
-clearly none of its type. A value that Spark may accept is never blamed; where none is found, nothing is said.
+Spark names the file alone. So once it has refused a file, the file is read again here, up to its first few values that
+are clearly none of their types. A value that Spark may accept is never blamed; where none is found, nothing is said.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -51,18 +52,22 @@ class BadValue:
     position: int | None = None
 
 
-def first_bad_value(file: Path, types: Mapping[str, ColumnType], *, is_json: bool) -> BadValue | None:
-    """The first value of a local file that is not of its column's type; None if none is found.
+def bad_values(
+    file: Path, types: Mapping[str, ColumnType], *, is_json: bool, limit: int
+) -> tuple[BadValue, ...]:
+    """The first values of a local file that are not of their columns' types; empty if none is found.
 
     Args:
         file: a CSV file with a header line, or a file of JSON lines.
         types: the types by the columns' names in the file.
         is_json: which of the two it is.
+        limit: how many are wanted.
     """
+    found: list[BadValue] = []
     with suppress(OSError, UnicodeDecodeError, csv.Error, RecursionError):
         if file.stat().st_size <= SCANNED_BYTES:
-            return next(_json_values(file, types) if is_json else _csv_values(file, types), None)
-    return None
+            found.extend(islice((_json_values if is_json else _csv_values)(file, types), limit))
+    return tuple(found)
 
 
 def _csv_values(file: Path, types: Mapping[str, ColumnType]) -> Iterator[BadValue]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -11,6 +12,9 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Span
 from datalog.syntax import show
 from selfmaint.errors import Code, InputError
+
+_NO_NAME = re.compile(r"[+-]?\d")
+"""What a value may start with and hardly a name: the first row of a CSV file without a header."""
 
 
 class ExpectedNames(Protocol):
@@ -80,9 +84,10 @@ def _differences(found: Sequence[str], expected: Sequence[str], *, extra_allowed
 
 
 def _hint(found: Sequence[str], expected: ExpectedNames) -> str:
-    advice = [
-        f"rename the stored `{old}` to `{new}`" for new, old in _renames(found, expected.columns).items()
-    ]
+    renames = _renames(found, expected.columns)
+    if not renames and not set(found) & set(expected.columns) and any(map(_NO_NAME.match, found)):
+        return f"of a CSV file the first line names the columns: put `{','.join(expected.columns)}` above the rows"
+    advice = [f"rename the stored `{old}` to `{new}`" for new, old in renames.items()]
     if expected.names_are_made:
         suits = len(found) == len(expected.columns) and len(set(found)) == len(found)
         declaration = _declaration(expected.name, found if suits else expected.columns)

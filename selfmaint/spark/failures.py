@@ -56,23 +56,20 @@ def translated(location: str | None = None) -> Iterator[None]:
             message = f"stored contents are gone: {first_line(failure)}"
             raise input_error(Code.MISSING_CONTENTS, message) from failure
         if any(condition.startswith(_UNREADABLE) for condition in found):
-            raise InputError([_unreadable(said, _file(said) or location)]) from failure
+            raise InputError(_unreadable(said, _file(said) or location)) from failure
         raise
 
 
-def _unreadable(said: list[str], location: str | None) -> Diagnostic:
+def _unreadable(said: list[str], location: str | None) -> tuple[Diagnostic, ...]:
     """What is wrong with contents, as precisely as it can be told."""
-    diagnostic = None if location is None else placed(location)
-    if diagnostic is not None:
-        return diagnostic
+    values = () if location is None else placed(location)
+    if values:
+        return values
     path = None if location is None else local_path(location)
     shown = "stored contents" if location is None else f"`{path or location}`"
     reason = next((text for text in reversed(said) if text), "")
-    return Diagnostic(
-        Code.COLUMNS_DIFFER,
-        f"{shown} cannot be read as what is declared: {_short(reason)}",
-        hint="correct the contents, or the declaration",
-    )
+    message = f"{shown} cannot be read as what is declared: {_short(reason)}"
+    return (Diagnostic(Code.COLUMNS_DIFFER, message, hint="correct the contents, or the declaration"),)
 
 
 def _file(said: list[str]) -> str | None:

@@ -13,11 +13,14 @@ from urllib.parse import unquote, urlsplit
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Span
 from selfmaint.errors import Code
-from selfmaint.spark.bad_values import BadValue, first_bad_value
+from selfmaint.spark.bad_values import BadValue, bad_values
 from selfmaint.spark.formats import Format, data_files
 
 REMEMBERED = 1000
 """How many locations are remembered."""
+
+SHOWN_VALUES = 5
+"""How many bad values of a file are shown."""
 
 SHOWN_CHARACTERS = 80
 """How much of a value is shown."""
@@ -58,26 +61,27 @@ def local_path(location: str) -> Path | None:
     return None if "://" in location else Path(location).resolve()
 
 
-def placed(location: str) -> Diagnostic | None:
-    """What is wrong with the first bad value of a file, or of the files of a directory, and where it stands.
+def placed(location: str) -> tuple[Diagnostic, ...]:
+    """What is wrong with the first bad values of a file, or of the files of a directory, and where they stand.
 
     Args:
         location: the path or URI of a file that Spark has refused, or of what was being read.
 
     Returns:
-        SM104 with its place; None if the file is not local, or nothing clearly wrong is found in it.
+        SM104 with its place for each; empty if the file is not local, or nothing clearly wrong is found in it.
     """
     path = local_path(location)
     if path is None or not path.exists():
-        return None
+        return ()
     reading = next((_readings[p] for p in (path, *path.parents) if p in _readings), None)
     if reading is None:
-        return None
+        return ()
+    is_json = reading.format is Format.JSON_LINES
     for file in data_files(path):
-        found = first_bad_value(file, reading.types, is_json=reading.format is Format.JSON_LINES)
-        if found is not None:
-            return _diagnostic(file, reading, found)
-    return None
+        found = bad_values(file, reading.types, is_json=is_json, limit=SHOWN_VALUES)
+        if found:
+            return tuple(_diagnostic(file, reading, value) for value in found)
+    return ()
 
 
 def _diagnostic(file: Path, reading: TextReading, found: BadValue) -> Diagnostic:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from datalog.model import ColumnType, TypeName
-from selfmaint.spark.bad_values import SCANNED_BYTES, BadValue, first_bad_value, holds
+from selfmaint.spark.bad_values import SCANNED_BYTES, BadValue, bad_values, holds
 from selfmaint.spark.formats import Format
 from selfmaint.spark.text_files import REMEMBERED, TextReading, placed, remember
 
@@ -63,10 +63,10 @@ def test_a_decimal_is_never_rounded() -> None:
         ("\ufeffn,s\nx,a\n", BadValue(2, "n", "x", position=1)),
     ],
 )
-def test_the_first_bad_value_of_a_csv_file(text: str, found: BadValue | None, tmp_path: Path) -> None:
+def test_the_bad_values_of_a_csv_file(text: str, found: BadValue | None, tmp_path: Path) -> None:
     file = tmp_path / "v.csv"
     file.write_text(text, encoding="utf-8", newline="")
-    assert first_bad_value(file, TYPES, is_json=False) == found
+    assert bad_values(file, TYPES, is_json=False, limit=1) == (() if found is None else (found,))
 
 
 @pytest.mark.parametrize(
@@ -83,37 +83,43 @@ def test_the_first_bad_value_of_a_csv_file(text: str, found: BadValue | None, tm
         ('{"n": 1}\n{"n": \n', BadValue(2, None, '{"n":', "no JSON", position=6)),
     ],
 )
-def test_the_first_bad_value_of_json_lines(text: str, found: BadValue | None, tmp_path: Path) -> None:
+def test_the_bad_values_of_json_lines(text: str, found: BadValue | None, tmp_path: Path) -> None:
     file = tmp_path / "v.jsonl"
     file.write_text(text, encoding="utf-8")
-    assert first_bad_value(file, TYPES, is_json=True) == found
+    assert bad_values(file, TYPES, is_json=True, limit=1) == (() if found is None else (found,))
+
+
+def test_several_bad_values_are_found_up_to_a_limit(tmp_path: Path) -> None:
+    file = tmp_path / "v.csv"
+    file.write_text("n,s\nx,a\n1,b\ny,c\nz,d\n", encoding="utf-8")
+    found = bad_values(file, TYPES, is_json=False, limit=2)
+    assert [(value.line, value.text) for value in found] == [(2, "x"), (4, "y")]
 
 
 def test_of_what_cannot_be_read_here_nothing_is_said(tmp_path: Path) -> None:
     file = tmp_path / "v.csv"
-    assert first_bad_value(file, TYPES, is_json=False) is None
+    assert bad_values(file, TYPES, is_json=False, limit=1) == ()
     file.write_bytes(b"n,s\n\xff,a\n")
-    assert first_bad_value(file, TYPES, is_json=False) is None
+    assert bad_values(file, TYPES, is_json=False, limit=1) == ()
     with file.open("wb") as huge:
         huge.write(b"n,s\nx,a\n")
         huge.truncate(SCANNED_BYTES + 1)  # sparse
-    assert first_bad_value(file, TYPES, is_json=False) is None
+    assert bad_values(file, TYPES, is_json=False, limit=1) == ()
 
 
 def test_a_place_is_that_of_the_latest_reading(tmp_path: Path) -> None:
     folder = tmp_path / "v 1.csv"
     folder.mkdir()
     (folder / "part.csv").write_text(f"n,s\n{'9' * 200},a\n", encoding="utf-8")
-    assert placed(str(folder)) is None
+    assert placed(str(folder)) == ()
     remember(str(folder), TextReading("v", {"n": STRING}, Format.CSV))
-    assert placed(str(folder)) is None
+    assert placed(str(folder)) == ()
     remember(str(folder), TextReading("v", TYPES, Format.CSV))
-    found = placed(f"file://{folder}/part.csv".replace(" ", "%20"))
-    assert found is not None
-    assert found == placed(str(folder))
+    (found,) = placed(f"file://{folder}/part.csv".replace(" ", "%20"))
+    assert (found,) == placed(str(folder))
     assert found.message == f"column `n` of `v` is `int`, which cannot hold `{'9' * 80}...`"
     assert str(found.span) == f"{folder}/part.csv:2:1"
     for number in range(REMEMBERED):
         remember(str(tmp_path / str(number)), TextReading("v", TYPES, Format.CSV))
-    assert placed(str(folder)) is None
-    assert placed("s3://bucket/v.csv") is None
+    assert placed(str(folder)) == ()
+    assert placed("s3://bucket/v.csv") == ()

@@ -252,6 +252,7 @@ def test_help_says_everything() -> None:
 def test_without_java_the_error_says_what_to_install(paper: str, tmp_path: Path) -> None:
     """SM501, in a process of its own: here a session may be active."""
     (tmp_path / "u").mkdir()
+    (tmp_path / "u" / "r.insert.csv").write_text("x,y\n", encoding="utf-8")
     ran = subprocess.run(
         [sys.executable, "-m", "selfmaint", "check", paper, "--update", str(tmp_path / "u")],
         env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")},
@@ -270,6 +271,7 @@ def test_an_old_pyspark_is_refused_when_it_is_needed_and_not_before(paper: str, 
     (tmp_path / "pyspark" / "__init__.py").write_text("__version__ = '3.5.6'\n", encoding="utf-8")
     (tmp_path / "pyspark" / "sql.py").write_text("DataFrame = SparkSession = object\n", encoding="utf-8")
     (tmp_path / "u").mkdir()
+    (tmp_path / "u" / "r.insert.csv").write_text("x,y\n", encoding="utf-8")
     old = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
 
     def ran(*args: str) -> subprocess.CompletedProcess[str]:
@@ -295,6 +297,25 @@ def test_what_cannot_be_verified_is_refused_before_spark_starts(paper: str, tmp_
     assert found.returncode == 2
     assert found.stderr.startswith("error[SM103]: cannot verify: `")
     assert "no source" in found.stderr
+
+
+def test_an_empty_update_and_a_missing_file_are_told_before_spark_starts(paper: str, tmp_path: Path) -> None:
+    (tmp_path / "u").mkdir()
+
+    def said(*args: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-m", "selfmaint", "check", paper, *args],
+            env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")},
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stderr
+
+    assert said("--update", str(tmp_path / "u")).startswith("warning[SM101]: the update is empty")
+    missing = tmp_path / "r.csv"
+    assert said("--insert", f"r={missing}").startswith(
+        f"error[SM103]: there is no `{missing}` with the rows of `r`"
+    )
 
 
 def test_importing_the_package_needs_no_spark() -> None:

@@ -21,6 +21,11 @@ def expected(*names: str, made: bool = False) -> Expected:
         (["a", "b", "c"], "`c` not expected", "store these columns, or correct the declaration"),
         (["a", "b", "b"], "`b` there more than once", "store these columns, or correct the declaration"),
         (["A", "b"], "`a` missing; `A` not expected", "rename the stored `A` to `a`"),
+        (
+            ["7", "x"],
+            "`a`, `b` missing; `7`, `x` not expected",
+            "of a CSV file the first line names the columns: put `a,b` above the rows",
+        ),
         ([], "`a`, `b` missing", "store these columns, or correct the declaration"),
     ],
 )

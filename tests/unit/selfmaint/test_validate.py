@@ -193,6 +193,12 @@ def test_a_row_inserted_and_deleted() -> None:
     ]
 
 
+def test_of_a_row_inserted_and_deleted_it_is_not_said_too_that_it_was_there() -> None:
+    given_ = warehouse("v(X, Y) :- r(X, Y).", {"v": {(1, 2)}})
+    found = problems(given_, {"r": {(1, 2)}}, {"r": {(1, 2)}}, effective=True)
+    assert found == [(Code.BOTH_CHANGED, "(c0=1, c1=2)")]
+
+
 def test_effective_insertions_of_what_was_there() -> None:
     by_view = warehouse("v(X, Y) :- r(X), s(Y).", {"v": {(1, 2)}})
     assert problems(by_view, {"r": {(1,), (5,)}}, effective=True) == [(Code.CONTRADICTS, "(c0=1)")]
