@@ -11,11 +11,12 @@ Semantics, everywhere in this package (evaluation, containment, SQL):
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias
 
+from datalog.model.hashing import HashedOnce
 from datalog.model.predicates import Predicate
 from datalog.model.spans import Span
 from datalog.model.terms import Term
@@ -30,12 +31,17 @@ MIRRORED: Mapping[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", ">": "<
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(HashedOnce):
     """A predicate applied to terms, by position."""
 
     predicate: Predicate
     terms: tuple[Term, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    __hash__ = HashedOnce.__hash__
+
+    def _hashed(self) -> Hashable:
+        return (self.predicate, self.terms)
 
     @property
     def arity(self) -> int:
@@ -63,7 +69,7 @@ class NullTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Negation:
+class Negation(HashedOnce):
     """`not (body)`: no way to satisfy the body.
 
     Variables of `body` that occur in no positive literal outside it are existential inside it.
@@ -72,6 +78,11 @@ class Negation:
 
     body: tuple[Literal, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    __hash__ = HashedOnce.__hash__
+
+    def _hashed(self) -> Hashable:
+        return self.body
 
 
 Literal: TypeAlias = Atom | Comparison | NullTest | Negation

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum, unique
+
+from datalog.model.hashing import HashedOnce
 
 
 @unique
@@ -69,7 +72,7 @@ class Version(Enum):
 
 
 @dataclass(frozen=True, slots=True, order=False)
-class Predicate:
+class Predicate(HashedOnce):
     """A predicate symbol.
 
     Attributes:
@@ -81,6 +84,11 @@ class Predicate:
     name: str
     version: Version = Version.STORED
     columns: tuple[int, ...] = ()
+
+    __hash__ = HashedOnce.__hash__
+
+    def _hashed(self) -> Hashable:
+        return (self.name, self.version, self.columns)
 
     def __str__(self) -> str:
         if self.version is Version.STORED:

@@ -45,6 +45,9 @@ class Variable:
     name: str
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return self.name
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from datalog.containment import containment_mapping
 from datalog.model import Atom, Literal, Predicate, Term, Variable, Version, variables_of
@@ -25,6 +26,9 @@ from selfmaint.decide.instances import Instance
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.situation import Situation
+
+
+_Residues: TypeAlias = dict[int, list[tuple[Contradiction, frozenset[Predicate]]]]
 
 
 @dataclass
@@ -39,8 +43,9 @@ class Dominance:
     catalog: Catalog
     survivors: Sequence[NewFacts]
     _plain: dict[tuple[int, int], NewFacts] = field(default_factory=dict)
-    _implied: dict[tuple[int, int, int], tuple[Contradiction, ...]] = field(default_factory=dict)
-    _residues: dict[int, list[tuple[Contradiction, frozenset[Predicate]]]] = field(default_factory=dict)
+    _implied: dict[tuple[int, int, int, bool], tuple[Contradiction, ...]] = field(default_factory=dict)
+    _users: dict[tuple[int, int], list[Contradiction]] = field(default_factory=dict)
+    _residues: dict[int, _Residues] = field(default_factory=dict)
     _smaller: dict[tuple[int, int, int], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -77,30 +82,45 @@ class Dominance:
         relation = self.catalog.relations[atom.predicate.name]
         if relation.unique or relation.references or larger.fresh.isdisjoint(atom.terms):
             return False
-        added = (
-            c
-            for c in larger.instance.contradictions
-            if c.facts >> g & 1 and c.applies(larger.facts, larger.fresh)
-        )
-        return all(
-            any(
-                old.applies(smaller.facts, smaller.fresh) for old in self._implied_by(larger.instance, new, g)
-            )
-            for new in added
-        )
+        added = (c for c in self._using(larger.instance, g) if c.applies(larger.facts, larger.fresh))
+        return all(self._is_covered(smaller, new, g) for new in added)
 
-    def _needs(self, instance: Instance) -> list[tuple[Contradiction, frozenset[Predicate]]]:
-        """The contradictions of an instance with the predicates of what known facts must match."""
+    def _is_covered(self, smaller: NewFacts, new: Contradiction, g: int) -> bool:
+        """Condition 2 for one contradiction that J with g adds; usually it is the one that only lacks g."""
+        facts, fresh, instance = smaller.facts, smaller.fresh, smaller.instance
+        return any(
+            old.applies(facts, fresh) for old in self._implied_by(instance, new, g, alike=True)
+        ) or any(old.applies(facts, fresh) for old in self._implied_by(instance, new, g, alike=False))
+
+    def _using(self, instance: Instance, g: int) -> list[Contradiction]:
+        """The contradictions of an instance that use the new fact of g."""
+        key = (id(instance), g)
+        if key not in self._users:
+            self._users[key] = [c for c in instance.contradictions if c.facts >> g & 1]
+        return self._users[key]
+
+    def _needs(self, instance: Instance) -> _Residues:
+        """The contradictions of an instance by their new facts, with the predicates of what known facts must match."""
         if id(instance) not in self._residues:
-            self._residues[id(instance)] = [
-                (c, frozenset(li.predicate for li in c.residue if isinstance(li, Atom)))
-                for c in instance.contradictions
-            ]
+            found: _Residues = {}
+            for c in instance.contradictions:
+                needs = frozenset(li.predicate for li in c.residue if isinstance(li, Atom))
+                found.setdefault(c.facts, []).append((c, needs))
+            self._residues[id(instance)] = found
         return self._residues[id(instance)]
 
-    def _implied_by(self, instance: Instance, new: Contradiction, g: int) -> tuple[Contradiction, ...]:
-        """Condition 2: the contradictions without g that happen where one with g does, the fact of g known."""
-        key = (id(instance), id(new), g)
+    def _implied_by(
+        self, instance: Instance, new: Contradiction, g: int, *, alike: bool
+    ) -> tuple[Contradiction, ...]:
+        """Condition 2: the contradictions without g that happen where one with g does, the fact of g known.
+
+        Args:
+            instance: view k and its facts.
+            new: the contradiction with g.
+            g: the subgoal.
+            alike: whether only those with all other new facts of `new` are wanted, or those with some of them.
+        """
+        key = (id(instance), id(new), g, alike)
         if key not in self._implied:
             rest = new.facts & ~(1 << g)
             known = instance.body[g]
@@ -113,9 +133,10 @@ class Dominance:
             predicates = {li.predicate for li in premises if isinstance(li, Atom)}
             self._implied[key] = tuple(
                 old
-                for old, needs in self._needs(instance)
-                if not old.facts & ~rest
-                and needs <= predicates
+                for facts, olds in self._needs(instance).items()
+                if (facts == rest if alike else facts != rest and not facts & ~rest)
+                for old, needs in olds
+                if needs <= predicates
                 and set(old.conditions) <= set(new.conditions)
                 and old.not_null <= new.not_null
                 and _follows(old, premises, instance.occurrences)

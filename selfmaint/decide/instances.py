@@ -21,6 +21,8 @@ from datalog.model import (
     Atom,
     Comparison,
     Constant,
+    Literal,
+    NullTest,
     Term,
     Variable,
     apply_atom,
@@ -199,15 +201,24 @@ def _contradictions(
 
 
 def _unifications(catalog: Catalog, view: View) -> Iterator[tuple[dict[Variable, Term], frozenset[Atom]]]:
-    """Condition 3: the substitutions that make subgoals of keyed relations one, none of them first."""
-    seen: set[frozenset[Atom]] = set()
+    """Condition 3: the substitutions that make subgoals of keyed relations one, none of them first.
+
+    Two of them are the same only if they also leave the same subgoals to be new, and the same to be compared: with
+    `s(X), s(Y), s(5), X < Y` both `X = Y` and `Y = 5` leave `s(X), s(5)`, and only the latter is possible.
+    """
+    seen: set[tuple[frozenset[Atom], frozenset[Atom], frozenset[Literal]]] = set()
     waiting: list[tuple[dict[Variable, Term], frozenset[Atom]]] = [({}, frozenset())]
     while waiting:
         substitution, joined = waiting.pop(0)
         body = {atom: apply_atom(substitution, atom) for atom in view.body}
-        if frozenset(body.values()) in seen:
+        asked = (
+            *(apply_comparison(substitution, comparison) for comparison in view.comparisons),
+            *(NullTest(apply_term(substitution, v)) for v in view.not_null),
+        )
+        key = (frozenset(body.values()), frozenset(body[atom] for atom in joined), frozenset(asked))
+        if key in seen:
             continue
-        seen.add(frozenset(body.values()))
+        seen.add(key)
         yield substitution, joined
         for left, right in _pairs(catalog, list(dict.fromkeys(body.values()))):
             more = unifier(left, right)

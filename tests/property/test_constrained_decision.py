@@ -290,6 +290,28 @@ def test_a_companion_of_a_relation_with_several_keys_is_free_where_nothing_ties_
     assert (found.verdict, found.disagreement) == ("yes" if answers["v"]["self_maintainable"] else "no", None)
 
 
+@pytest.mark.parametrize("view", ["X < Y", "X != Y", "X >= 3, X < Y"])
+def test_a_new_fact_may_be_two_subgoals_in_each_way_that_the_comparisons_allow(view: str) -> None:
+    """`Y = 5` was taken for `X = Y`, which `X < Y` excludes: found by the seed 6114 of "TYPED_BOTH"."""
+    case: Case = {
+        "relations": {"s": 1, "t": 2},
+        "program": f"v(X, Y) :- s(X), s(Y), s(5), {view}.",
+        "types": {"s": ["int"], "t": ["int", "int"]},
+        "keys": {"s": [0], "t": [0]},
+        "foreign_keys": [("s", [0], "t", [0])],
+        "views": {"v": []},
+        "insert": {"s": [[3]], "t": [[5, 5]]},
+        "delete": {"t": [[5, 4]]},
+        "effective": True,
+    }
+    answers = answers_of(case)
+    assert answers is not None
+    assert not answers["v"]["self_maintainable"]
+    for engine in ENGINES:
+        (found,) = run_case(recorded(case, answers), engine())
+        assert found.verdict == "no"
+
+
 def verdicts(case: Case) -> dict[str, Any]:
     made = recorded(case)
     schema = catalog(made.program)

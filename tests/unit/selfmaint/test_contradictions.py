@@ -243,3 +243,20 @@ def test_variables_are_kept_apart() -> None:
         (0b01, "t@known(X), r@known(X_o, X)"),
         (0b10, "s@known(X, X_oo), r@known(X_oo, X)"),
     )
+
+
+# ------------------------------------------------------------------------------- subgoals that are one fact
+
+
+def test_unified_subgoals_differ_by_what_must_be_new_and_by_what_is_compared() -> None:
+    """Both `X = Y` and `Y = 5` leave `s(X), s(5)`; once the one was taken for the other, and a "no" was a "yes"."""
+    bodies = ["s(X), s(Y), s(5)", "s(5), s(Y)", "s(X), s(5)"]
+    plain = of(".decl s(a: int) key(a). v(X, Y) :- s(X), s(Y), s(5).")
+    merged = ["s(X), s(5)", "s(5)"]
+    assert sorted(map(shown_body, instances(plain, plain.view("v")))) == sorted([*bodies, *merged])
+    ordered = of(".decl s(a: int) key(a). v(X, Y) :- s(X), s(Y), s(5), X < Y.")
+    assert sorted(map(shown_body, instances(ordered, ordered.view("v")))) == sorted(bodies)
+
+
+def shown_body(instance: Instance) -> str:
+    return ", ".join(show(atom) for atom in instance.body)
