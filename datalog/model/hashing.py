@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 
 class HashedOnce:
@@ -14,6 +13,7 @@ class HashedOnce:
     """
 
     __slots__ = ("_hash",)
+    _hash: int
 
     def _hashed(self) -> Hashable:
         raise NotImplementedError

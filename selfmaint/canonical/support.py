@@ -49,6 +49,15 @@ DISJUNCT_LIMIT = 8
 _GOAL = Predicate("bindings", Version.STEP)
 
 
+@dataclass(frozen=True)
+class _Negation:
+    """What a negation has become, by those of its variables that the rule around it binds; each made once."""
+
+    variables: frozenset[Variable]
+    unfolded: dict[frozenset[Variable], Negation | None] = field(default_factory=dict)
+    split: dict[frozenset[Variable], tuple[Negation, ...]] = field(default_factory=dict)
+
+
 @dataclass
 class Support:
     """The rules of `relation@known` and `relation@after` in one situation.
@@ -66,9 +75,7 @@ class Support:
     empty: frozenset[Predicate]
     mark: str
     whole: frozenset[str] = frozenset()
-    _negations: dict[tuple[Negation, frozenset[Variable]], Negation | None] = field(default_factory=dict)
-
-    _disjuncts: dict[tuple[Negation, frozenset[Variable]], tuple[Negation, ...]] = field(default_factory=dict)
+    _negations: dict[Negation, _Negation] = field(default_factory=dict)
 
     @classmethod
     def of(cls, catalog: Catalog, situation: Situation, kept: tuple[Contribution, ...]) -> Support:
@@ -139,14 +146,14 @@ class Support:
             negation: the negation.
             bound: the variables that the rule around it binds.
         """
-        own = bound.intersection(variables_of(negation.body))
-        key = (negation, own)
-        if key not in self._negations:
+        its = self._its(negation)
+        own = its.variables & bound
+        if own not in its.unfolded:
             impossible = any(isinstance(li, Atom) and li.predicate in self.empty for li in negation.body)
-            self._negations[key] = (
+            its.unfolded[own] = (
                 None if impossible else unfold_negation(negation, self.definitions, own, self.mark)
             )
-        return self._negations[key]
+        return its.unfolded[own]
 
     def disjuncts(self, negation: Negation, bound: frozenset[Variable]) -> tuple[Negation, ...]:
         """A prepared negation as several, none of which reads a shared predicate; those that others imply left out.
@@ -154,10 +161,17 @@ class Support:
         `not (p, q)` where two rules define p is `not (p1, q)` and `not (p2, q)`. Bodies are minimised: a view row
         that supplies one fact often supplies the next. Above a limit the negation stays as it is.
         """
-        own = bound.intersection(variables_of(negation.body))
-        if (negation, own) not in self._disjuncts:
-            self._disjuncts[negation, own] = self._split(negation, own)
-        return self._disjuncts[negation, own]
+        its = self._its(negation)
+        own = its.variables & bound
+        if own not in its.split:
+            its.split[own] = self._split(negation, own)
+        return its.split[own]
+
+    def _its(self, negation: Negation) -> _Negation:
+        found = self._negations.get(negation)
+        if found is None:
+            found = self._negations[negation] = _Negation(frozenset(variables_of(negation.body)))
+        return found
 
     def _split(self, negation: Negation, bound: frozenset[Variable]) -> tuple[Negation, ...]:
         if self._combinations(negation) > DISJUNCT_LIMIT:

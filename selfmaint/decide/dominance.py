@@ -27,7 +27,6 @@ from selfmaint.decide.new_facts import NewFacts
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.situation import Situation
 
-
 _Residues: TypeAlias = dict[int, list[tuple[Contradiction, frozenset[Predicate]]]]
 
 
@@ -43,7 +42,8 @@ class Dominance:
     catalog: Catalog
     survivors: Sequence[NewFacts]
     _plain: dict[tuple[int, int], NewFacts] = field(default_factory=dict)
-    _implied: dict[tuple[int, int, int, bool], tuple[Contradiction, ...]] = field(default_factory=dict)
+    _possible: dict[tuple[int, int, int], list[Contradiction]] = field(default_factory=dict)
+    _implied: dict[tuple[int, int, int], bool] = field(default_factory=dict)
     _users: dict[tuple[int, int], list[Contradiction]] = field(default_factory=dict)
     _residues: dict[int, _Residues] = field(default_factory=dict)
     _smaller: dict[tuple[int, int, int], bool] = field(default_factory=dict)
@@ -86,11 +86,12 @@ class Dominance:
         return all(self._is_covered(smaller, new, g) for new in added)
 
     def _is_covered(self, smaller: NewFacts, new: Contradiction, g: int) -> bool:
-        """Condition 2 for one contradiction that J with g adds; usually it is the one that only lacks g."""
+        """Condition 2 for one contradiction that J with g adds."""
         facts, fresh, instance = smaller.facts, smaller.fresh, smaller.instance
         return any(
-            old.applies(facts, fresh) for old in self._implied_by(instance, new, g, alike=True)
-        ) or any(old.applies(facts, fresh) for old in self._implied_by(instance, new, g, alike=False))
+            old.applies(facts, fresh) and self._is_implied(instance, old, new, g)
+            for old in self._candidates(instance, new, g)
+        )
 
     def _using(self, instance: Instance, g: int) -> list[Contradiction]:
         """The contradictions of an instance that use the new fact of g."""
@@ -109,43 +110,43 @@ class Dominance:
             self._residues[id(instance)] = found
         return self._residues[id(instance)]
 
-    def _implied_by(
-        self, instance: Instance, new: Contradiction, g: int, *, alike: bool
-    ) -> tuple[Contradiction, ...]:
-        """Condition 2: the contradictions without g that happen where one with g does, the fact of g known.
-
-        Args:
-            instance: view k and its facts.
-            new: the contradiction with g.
-            g: the subgoal.
-            alike: whether only those with all other new facts of `new` are wanted, or those with some of them.
-        """
-        key = (id(instance), id(new), g, alike)
-        if key not in self._implied:
+    def _candidates(self, instance: Instance, new: Contradiction, g: int) -> list[Contradiction]:
+        """The contradictions without g that one with g may imply; what only lacks g first, for it usually does."""
+        key = (id(instance), id(new), g)
+        if key not in self._possible:
             rest = new.facts & ~(1 << g)
-            known = instance.body[g]
-            premises = (
-                *new.residue,
-                *new.comparisons,
-                *new.conditions,
-                Atom(known.predicate.of(Version.KNOWN), known.terms),
-            )
-            predicates = {li.predicate for li in premises if isinstance(li, Atom)}
-            self._implied[key] = tuple(
+            given = {li.predicate for li in _premises(instance, new, g) if isinstance(li, Atom)}
+            found = [
                 old
                 for facts, olds in self._needs(instance).items()
-                if (facts == rest if alike else facts != rest and not facts & ~rest)
+                if not facts & ~rest
                 for old, needs in olds
-                if needs <= predicates
+                if needs <= given
                 and set(old.conditions) <= set(new.conditions)
                 and old.not_null <= new.not_null
-                and _follows(old, premises, instance.occurrences)
-            )
+            ]
+            found.sort(key=lambda old: (old.facts != rest, old.view is not new.view))
+            self._possible[key] = found
+        return self._possible[key]
+
+    def _is_implied(self, instance: Instance, old: Contradiction, new: Contradiction, g: int) -> bool:
+        """Condition 2: whether a contradiction happens where one with g does, the fact of g known."""
+        key = (id(old), id(new), g)
+        if key not in self._implied:
+            self._implied[key] = _follows(old, _premises(instance, new, g), instance.occurrences)
         return self._implied[key]
+
+
+def _premises(instance: Instance, new: Contradiction, g: int) -> tuple[Literal, ...]:
+    """What holds where a contradiction with g happens and the fact of g is known."""
+    known = instance.body[g]
+    return (*new.demanded, Atom(known.predicate.of(Version.KNOWN), known.terms))
 
 
 def _follows(old: Contradiction, premises: Sequence[Literal], own: Mapping[Variable, int]) -> bool:
     mine = (*old.residue, *old.comparisons)
+    if frozenset(mine).issubset(premises):
+        return True
     fixed: dict[Variable, Term] = {v: v for v in variables_of(mine) if v in own}
     return containment_mapping(mine, premises, fixed) is not None
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from datalog.containment import containment_mapping
 from datalog.model import (
@@ -63,6 +64,11 @@ class Contradiction:
     bound: frozenset[Variable]
     not_null: frozenset[Variable]
     comparisons: tuple[Comparison, ...] = ()
+
+    @cached_property
+    def demanded(self) -> tuple[Literal, ...]:
+        """What it demands of known facts and k's variables, null tests left out."""
+        return (*self.residue, *self.conditions, *self.comparisons)
 
     @property
     def is_unconditional(self) -> bool:

@@ -211,7 +211,7 @@ def _unifications(catalog: Catalog, view: View) -> Iterator[tuple[dict[Variable,
     while waiting:
         substitution, joined = waiting.pop(0)
         body = {atom: apply_atom(substitution, atom) for atom in view.body}
-        asked = (
+        asked: tuple[Literal, ...] = (
             *(apply_comparison(substitution, comparison) for comparison in view.comparisons),
             *(NullTest(apply_term(substitution, v)) for v in view.not_null),
         )

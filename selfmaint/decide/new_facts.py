@@ -142,8 +142,7 @@ class NewFacts:
             return None
         if not self.positions:
             tests = (NullTest(v) for v in contradiction.not_null - self.fresh)
-            plain = (*contradiction.residue, *contradiction.conditions, *sorted(tests, key=str))
-            return (*plain, *contradiction.comparisons)
+            return (*contradiction.demanded, *sorted(tests, key=str))
         positions = dict(self.positions)
         chosen = substitution(positions)
         body: list[Literal] = [apply_literal(chosen, literal) for literal in contradiction.residue]
