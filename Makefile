@@ -7,10 +7,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Newer than the lock and the project file when the environment is up to date.
 STAMP := $(VENV)/.installed
-# More arguments for `make demo`, `make test` (pytest's) and `make bench`.
+# More arguments for `make demo`, `make test` and `make explore` (pytest's), and `make bench`.
 ARGS ?=
 
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test explore lint bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,6 +41,9 @@ lint: setup ## the gates: ruff, its formatter, mypy, import contracts
 test: lint ## the gates, then the doctests and the tests; Chromium for those of the audit's page
 	@scripts/ensure_chromium.sh
 	$(BIN)/pytest -n auto --doctest-modules datalog selfmaint tests $(ARGS)
+
+explore: setup ## the property tests on many new random examples, without Spark
+	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n auto -k "not spark" tests/property tests/oracle tests/feeds $(ARGS)
 
 bench: setup ## the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)

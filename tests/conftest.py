@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 IN_CI = os.environ.get("CI", "").lower() not in {"", "0", "false"}
 
-# Both without a deadline: on a busy machine the time of one example says nothing.
-hypothesis.settings.register_profile(
-    "ci", max_examples=100, deadline=None, print_blob=True, derandomize=False
-)
-hypothesis.settings.register_profile("dev", max_examples=25, deadline=None, print_blob=True)
-hypothesis.settings.load_profile("ci" if IN_CI else "dev")
+# None with a deadline: on a busy machine the time of one example says nothing. Continuous integration draws the same
+# examples each time, so that what it says is about the change; `make explore` draws many new ones.
+for _name, _examples, _same in (("ci", 50, True), ("dev", 25, False), ("explore", 400, False)):
+    hypothesis.settings.register_profile(
+        _name, max_examples=_examples, deadline=None, print_blob=True, derandomize=_same
+    )
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "dev"))
 
 
 # ------------------------------------------------------------------------------------------------- Spark
@@ -72,15 +73,18 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 NOISY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
+_COMPILER = "" if IN_CI else "-XX:TieredStopAtLevel=1"
+"""For a few tests compiling fast pays more than compiling well; for all of them it does not."""
+
+
 def spark_settings(folder: Path) -> dict[str, str]:
     """The session's settings: small, on the loopback address only, quiet, and in UTC."""
     return {
         "spark.master": "local[2]",
         "spark.app.name": "selfmaint-tests",
         "spark.driver.memory": "2g",
-        # Compiles fast rather than well, which pays for queries this small.
         "spark.driver.extraJavaOptions": (
-            f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile=file:{folder / 'log4j2.properties'}"
+            f"{_COMPILER} -Dlog4j2.configurationFile=file:{folder / 'log4j2.properties'}".lstrip()
         ),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -133,7 +133,8 @@ def _settled(
         failing = settle(reader, open_views)
         if failing:
             raise _not_maintained({r.new_facts.view.name for r in failing}, verdicts, strict=strict)
-        reader.facts, reader.situation = informed(decision, engine, reader.facts, reader.situation)
+        if reader.reads:
+            reader.facts, reader.situation = informed(decision, engine, reader.facts, reader.situation)
     with_core = [view for view in open_views if view.core is not None]
     if with_core:
         left = settle_groups(reader, _countable(with_core, reader.situation, verdicts))

@@ -65,6 +65,8 @@ class Stages(Generic[D]):
         held: the steps so far, by what they read (kept alive, as it is told by identity); may be shared between
             states of knowledge.
         answers: what was found by look-ups, by goal; None for a goal that they do not answer.
+        changes: the changes of views that group, by the view's name and by whether its open groups are known whole;
+            not shared with another state.
     """
 
     engine: Engine[D]
@@ -74,6 +76,7 @@ class Stages(Generic[D]):
     near: Near[D]
     held: dict[object, tuple[Bindings[D] | None, list[D]]] = field(default_factory=dict)
     answers: dict[Predicate, frozenset[Row] | None] = field(default_factory=dict)
+    changes: dict[tuple[str, bool], object] = field(default_factory=dict)
     _arrived: dict[str, bool] = field(default_factory=dict)
     _number: int = 0
 

@@ -66,7 +66,7 @@ class GroupChange(Generic[D]):
 def group_change(
     stages: Stages[D], catalog: Catalog, view: View, *, whole: bool = False
 ) -> GroupChange[D] | None:
-    """The change of a view whose gained and lost core rows are determined; None if none are.
+    """The change of a view whose gained and lost core rows are determined; None if none are. Computed once a state.
 
     Args:
         stages: everything known.
@@ -74,8 +74,15 @@ def group_change(
         view: a view with a core.
         whole: whether all core rows of the groups that would be open are known: then these are computed anew.
     """
-    assert view.core is not None
-    work = _Work(stages, catalog, view)
+    key = (view.name, whole)
+    if key not in stages.changes:
+        stages.changes[key] = _change(_Work(stages, catalog, view), whole=whole)
+    found: GroupChange[D] | None = stages.changes[key]  # type: ignore[assignment]  # put there above
+    return found
+
+
+def _change(work: _Work[D], *, whole: bool) -> GroupChange[D] | None:
+    stages, catalog, view = work.stages, work.catalog, work.view
     parts = work.parts()
     if not any(rows is not None for rows in parts.values()):
         return None

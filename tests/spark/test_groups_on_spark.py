@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from selfmaint.spark import SparkEngine
 
-SEEDS, BAG_SEEDS, BATCHES = (3, 7, 12), (2, 26), 25
+SEEDS, BAG_SEEDS, BATCHES = (7, 12), (2,), 30
 ROLLED_UP = 0
 """A seed of a finer view and a coarser one."""
 _TYPES = {str: ColumnType(TypeName.STRING), int: ColumnType(TypeName.BIGINT)}

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import selfmaint
@@ -49,17 +50,27 @@ LINES = [("x",), ("x",)]
 
 def frames(session: SparkSession) -> dict[str, dict[str, DataFrame]]:
     types = {
-        "customer": "id int, name string, region string",
-        "sale": "id int, customer int, amount decimal(9,2), weight double",
-        "log": "line string",
+        "customer": {"id": pa.int32(), "name": pa.string(), "region": pa.string()},
+        "sale": {
+            "id": pa.int32(),
+            "customer": pa.int32(),
+            "amount": pa.decimal128(9, 2),
+            "weight": pa.float64(),
+        },
+        "log": {"line": pa.string()},
     }
+
+    def frame(rows: list[tuple[Any, ...]], columns: dict[str, pa.DataType]) -> DataFrame:
+        named = [dict(zip(columns, row, strict=True)) for row in rows]
+        return session.createDataFrame(pa.Table.from_pylist(named, pa.schema(columns)))
+
     before: dict[str, list[tuple[Any, ...]]] = {"customer": CUSTOMERS, "sale": decimal(SALES), "log": LINES}
     new = {"customer": NEW["customer"], "sale": decimal(NEW["sale"]), "log": []}
     old = {"customer": [], "sale": decimal(OLD["sale"]), "log": []}
     after = {n: [r for r in before[n] if r not in old[n]] + new[n] for n in before}
     states = {"before": before, "after": after, "new": new, "old": old}
     return {
-        state: {n: session.createDataFrame(rows, types[n]) for n, rows in tables.items()}
+        state: {n: frame(rows, types[n]) for n, rows in tables.items()}
         for state, tables in states.items()
     }
 
@@ -78,7 +89,7 @@ def truth(session: SparkSession, tables: dict[str, DataFrame], names: list[str])
     found = {}
     for name in names:
         text = QUERIES.get(name, OVER_BIGGER).replace("shop.", "")
-        found[name] = session.createDataFrame(session.sql(text).collect(), session.sql(text).schema)
+        found[name] = session.createDataFrame(session.sql(text).toArrow(), session.sql(text).schema)
         found[name].createOrReplaceTempView(name)
     for name in [*tables, *names, "bigger"]:
         session.catalog.dropTempView(name)

@@ -68,7 +68,8 @@ def load(spark: SparkSession, bags: dict[Predicate, Counter[Row]]) -> None:
     for name, columns in TABLES.items():
         schema = ", ".join(f"{column} {kind}" for column, kind in columns.items())
         rows = list(bags[Predicate(name)].elements())
-        spark.createDataFrame(rows, schema).coalesce(1).createOrReplaceTempView(name)
+        frame = spark.createDataFrame(rows, schema).coalesce(1).localCheckpoint()  # of Python's rows once
+        frame.createOrReplaceTempView(name)
 
 
 def read(query: str) -> ViewDefinition | None:
