@@ -250,6 +250,10 @@ class Near(Generic[D]):
         """Whether all rows are held here, or there are none."""
         return predicate not in self.facts.relations or self._whole(predicate) is not None
 
+    def size(self, predicate: Predicate) -> int:
+        """The number of rows of a relation that is held here, or that has none."""
+        return len(self.rows(predicate)) if predicate in self.facts.relations else 0
+
     def is_at_hand(self, predicate: Predicate, columns: Collection[int]) -> bool:
         """Whether look-ups by these columns have been made before, or some of them."""
         data = self.facts.relations.get(predicate)

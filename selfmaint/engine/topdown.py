@@ -57,6 +57,10 @@ class Given(Protocol):
         """Whether a look-up costs nothing but what is done in this process."""
         ...
 
+    def size(self, predicate: Predicate) -> int:
+        """The number of rows of a relation that is near."""
+        ...
+
     def is_at_hand(self, predicate: Predicate, columns: Collection[int]) -> bool:
         """Whether look-ups by these columns have been made before, so that another costs less."""
         ...
@@ -98,6 +102,7 @@ class TopDown:
             self._rules.setdefault(rule.head.predicate, []).append(rule)
         self._answers: dict[tuple[Predicate, tuple[int, ...], tuple[int, ...]], _Answers] = {}
         self._near: dict[Predicate, bool] = {}
+        self._sizes: dict[Predicate, int] = {}
 
     def extension(self, goal: Predicate, arity: int) -> frozenset[Row]:
         """All rows of a predicate.
@@ -209,7 +214,7 @@ class TopDown:
         return _Bindings(current.variables, [r for r in current.rows if project(r) not in hits])
 
     def _next(self, waiting: Sequence[Literal], bound: set[Variable], bindable: set[Variable]) -> Literal:
-        """Tests first, then what costs no look-up far away, then what the bindings restrict most."""
+        """Tests first, then what costs no look-up far away, then what the bindings restrict most; products last."""
         ready = [li for li in waiting if self._is_ready(li, bound, bindable)]
         if not ready:
             raise ValueError("unsafe rule: a filter's variables are never bound")
@@ -231,9 +236,12 @@ class TopDown:
             case Atom():
                 free = [t for t in literal.terms if isinstance(t, Variable) and t not in bound]
                 known = literal.arity - len(free)
-                if self._is_near(literal.predicate):
-                    return (1 if known else 3), len(free)
-                return (4 if known else 6), len(free)
+                if not self._is_near(literal.predicate):
+                    return (4 if known else 7), len(free)
+                if known:
+                    return 1, len(free)
+                size = self._size(literal.predicate)
+                return (3 if not bound or size <= 1 else 6), size
             case Negation():
                 near = all(self._is_near(p) for p in _predicates(literal.body))
                 return (2 if near else 5), 0 if near else self._far(literal.body, bound)
@@ -248,6 +256,17 @@ class TopDown:
             for atom in atoms
             if atom.predicate not in self._rules
         )
+
+    def _size(self, predicate: Predicate) -> int:
+        """How many rows a near predicate may have; of one with rules a guess: what its rules' largest relations have."""
+        if predicate not in self._sizes:
+            rules = self._rules.get(predicate)
+            self._sizes[predicate] = (
+                self._given.size(predicate)
+                if rules is None
+                else sum(max((self._size(p) for p in _positive(rule.body)), default=1) for rule in rules)
+            )
+        return self._sizes[predicate]
 
     def _is_near(self, predicate: Predicate) -> bool:
         if predicate not in self._near:
@@ -266,6 +285,10 @@ def _predicates(body: Iterable[Literal]) -> Iterable[Predicate]:
             yield literal.predicate
         elif isinstance(literal, Negation):
             yield from _predicates(literal.body)
+
+
+def _positive(body: Iterable[Literal]) -> Iterable[Predicate]:
+    return (literal.predicate for literal in body if isinstance(literal, Atom))
 
 
 def _bound(atom: Atom, bound: Collection[Variable]) -> tuple[int, ...]:

@@ -70,8 +70,7 @@ def frames(session: SparkSession) -> dict[str, dict[str, DataFrame]]:
     after = {n: [r for r in before[n] if r not in old[n]] + new[n] for n in before}
     states = {"before": before, "after": after, "new": new, "old": old}
     return {
-        state: {n: frame(rows, types[n]) for n, rows in tables.items()}
-        for state, tables in states.items()
+        state: {n: frame(rows, types[n]) for n, rows in tables.items()} for state, tables in states.items()
     }
 
 
