@@ -158,7 +158,10 @@ class NewFacts:
                     return None
                 body.extend(demanded)
             else:
-                body.append(apply_literal(chosen, condition))
+                moved_test = apply_literal(chosen, condition)
+                if not self.fresh.isdisjoint(variables_of([moved_test])):
+                    return None  # no fresh value is null
+                body.append(moved_test)
         for variable in sorted(contradiction.not_null, key=str):
             term = chosen.get(variable, variable)
             if isinstance(term, Variable) and term not in self.fresh:

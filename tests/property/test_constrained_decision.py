@@ -312,6 +312,25 @@ def test_a_new_fact_may_be_two_subgoals_in_each_way_that_the_comparisons_allow(v
         assert found.verdict == "no"
 
 
+def test_a_value_that_is_placed_in_an_order_is_not_null() -> None:
+    """Another view's `r(Y, Y)` with Y null left `not (X is null)` in a test, of an X that nothing bound."""
+    case: Case = {
+        "relations": {"r": 2},
+        "program": "v(X, Y, Z, W) :- r(X, Y), r(Z, W), W != X. w(Y) :- r(Y, Y).",
+        "nullable": {"r": [0, 1]},
+        "views": {"v": [], "w": []},
+        "insert": {"r": [[1, 2]]},
+        "effective": True,
+    }
+    answers = answers_of(case)
+    assert answers is not None
+    for engine in ENGINES:
+        found = run_case(recorded(case, answers), engine())
+        assert [o.verdict for o in found] == [
+            "yes" if answer["self_maintainable"] else "no" for answer in answers.values()
+        ]
+
+
 def verdicts(case: Case) -> dict[str, Any]:
     made = recorded(case)
     schema = catalog(made.program)
