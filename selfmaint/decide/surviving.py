@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from datalog.model import Comparison, Literal, NullTest, variables_of
+from datalog.model import Comparison, Constant, Literal, NullTest, variables_of
 from selfmaint.decide.arrangements import arranged
 from selfmaint.decide.group_evidence import demands, with_groups
 from selfmaint.decide.instances import Instance, instances
