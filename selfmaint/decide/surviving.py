@@ -131,7 +131,8 @@ def _has_twins(catalog: Catalog, candidate: NewFacts) -> bool:
     """Whether two new facts have one key and yet differ in other terms: they would have to be made one."""
     atoms = candidate.atoms
     return any(
-        one.predicate == other.predicate and all(one.terms[i] == other.terms[i] != Constant(None) for i in key)
+        one.predicate == other.predicate
+        and all(one.terms[i] == other.terms[i] != Constant(None) for i in key)
         for at, one in enumerate(atoms)
         for other in atoms[at + 1 :]
         for key in catalog.relations[one.predicate.name].unique
