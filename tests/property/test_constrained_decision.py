@@ -38,6 +38,7 @@ from tests.lookup_engine import LookupEngine
 from tests.oracle import constrained_cases as random_cases
 from tests.oracle.bruteforce import Answers, Case, SearchTooLongError, solve
 from tests.oracle.counterexample import objections
+from tests.oracle.crowded_cases import crowded_situation
 from tests.staged_engine import StagedEngine
 
 WANTED = [
@@ -119,6 +120,18 @@ def test_verdicts_and_new_states_are_those_of_brute_force(
     wanted: str, engine: type[MemoryEngine], seed: int
 ) -> None:
     case = drawn(wanted, seed)
+    answers = answers_of(case)
+    assert answers is not None
+    assert [o for o in run_case(recorded(case, answers), engine()) if o.disagreement] == []
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+@given(seed=seeds)
+@patient
+def test_so_are_those_of_cases_in_which_several_subgoals_may_be_one_fact(
+    engine: type[MemoryEngine], seed: int
+) -> None:
+    case = crowded_situation(Random(seed)).case
     answers = answers_of(case)
     assert answers is not None
     assert [o for o in run_case(recorded(case, answers), engine()) if o.disagreement] == []
