@@ -20,7 +20,6 @@ from datalog.model import (
     Term,
     Variable,
     apply_atom,
-    apply_comparison,
     apply_literal,
     variables_of,
 )
@@ -149,16 +148,10 @@ class NewFacts:
         if not self.fresh.isdisjoint(variables_of(body)):
             return None
         for condition in contradiction.conditions:
-            if isinstance(condition, Comparison):
-                moved = apply_comparison(chosen, condition)
-                if moved.left != moved.right and not self.fresh.isdisjoint((moved.left, moved.right)):
-                    return None
-                demanded = resolved(condition, positions)
-                if demanded is None:
-                    return None
-                body.extend(demanded)
-            else:
-                body.append(apply_literal(chosen, condition))
+            met = self._met(condition, chosen, positions)
+            if met is None:
+                return None
+            body.extend(met)
         for variable in sorted(contradiction.not_null, key=str):
             term = chosen.get(variable, variable)
             if isinstance(term, Variable) and term not in self.fresh:
@@ -169,6 +162,16 @@ class NewFacts:
                 return None
             body.extend(demanded)
         return tuple(dict.fromkeys(li for li in body if not _never_null(li)))
+
+    def _met(
+        self, condition: Literal, chosen: Mapping[Variable, Term], positions: Mapping[Variable, Position]
+    ) -> tuple[Literal, ...] | None:
+        """What an equality or a test for null demands; None if it is impossible, as a fresh value is not null."""
+        moved = apply_literal(chosen, condition)
+        is_fresh = not self.fresh.isdisjoint(variables_of([moved]))
+        if isinstance(condition, Comparison) and isinstance(moved, Comparison):
+            return None if is_fresh and moved.left != moved.right else resolved(condition, positions)
+        return None if is_fresh else (moved,)
 
 
 def _never_null(literal: Literal) -> bool:

@@ -7,6 +7,8 @@ Conditions of soundness and completeness:
    there beside it after the update. What is deleted is known, if the update is effective.
 3. Two new facts of one relation differ in every key; that they are one fact is another instance of the body.
 4. A unique constraint asks this of values that are not null.
+5. The null of a companion stands for any value that nothing known tells: that the row with null is known absent, or
+   would be deleted, rules out no other.
 """
 
 from __future__ import annotations
@@ -30,25 +32,28 @@ def newness(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iter
     atoms = new_facts.atoms
     for at, fact in enumerate(atoms):
         relation = catalog.relations[fact.predicate.name]
-        yield from _unknown(relation, fact, new_facts.fresh, situation)
-        ground = not new_facts.fresh.intersection(fact.terms)
-        if ground and relation.name in situation.absent and not may_be_other(new_facts, at):
-            yield Negation((_version(fact, Version.ABSENT),))
+        open_to_others = may_be_other(new_facts, at)
+        yield from _unknown(relation, fact, new_facts.fresh, situation, open_to_others=open_to_others)
         for other in atoms[at + 1 :]:
             if other.predicate == fact.predicate:
                 yield from _different(relation, fact, other, new_facts.fresh)
 
 
 def may_be_other(new_facts: NewFacts, at: int) -> bool:
-    """Whether a new fact is a companion for which null was chosen where another value would do as well."""
+    """Condition 5: whether a new fact is a companion for which null was chosen where another value would do as well."""
     fact = new_facts.atoms[at]
     return at >= len(new_facts.subgoals) and Constant(None) in fact.terms
 
 
 def _unknown(
-    relation: BaseRelation, fact: Atom, fresh: frozenset[Variable], situation: Situation
+    relation: BaseRelation,
+    fact: Atom,
+    fresh: frozenset[Variable],
+    situation: Situation,
+    *,
+    open_to_others: bool,
 ) -> Iterator[Negation]:
-    """Conditions 1 and 2 for one fact."""
+    """Conditions 1, 2 and 5 for one fact."""
     name = relation.name
     for key in relation.unique:
         if not fresh.intersection(fact.terms[i] for i in key):
@@ -58,11 +63,13 @@ def _unknown(
             yield Negation((_version(fact, Version.KNOWN),))
             if name in situation.inserted:
                 yield Negation((_version(fact, Version.INSERTED),))
-        if name in situation.deleted and not situation.effective:
+        if name in situation.deleted and not situation.effective and not open_to_others:
             yield Negation((_version(fact, Version.DELETED),))
+        if name in situation.absent and not open_to_others:
+            yield Negation((_version(fact, Version.ABSENT),))
     for region in sorted((r for r in situation.regions if r.name == name), key=lambda r: r.columns):
         terms = tuple(fact.terms[i] for i in region.columns)
-        if not fresh.intersection(terms):
+        if not fresh.intersection(terms) and not (open_to_others and Constant(None) in terms):
             yield Negation((Atom(region, terms),))
 
 
@@ -97,8 +104,10 @@ def _different(
 
 
 def _equal(one: Sequence[Term], other: Sequence[Term], fresh: frozenset[Variable]) -> tuple[Literal, ...]:
-    """What makes two keys equal; nothing if they differ anyway."""
+    """What makes two keys equal; nothing if they differ anyway, as those with null do (condition 4)."""
     found: list[Literal] = []
+    if Constant(None) in (*one, *other):
+        return ()
     for left, right in zip(one, other, strict=True):
         if left == right:
             continue

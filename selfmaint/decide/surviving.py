@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from datalog.model import Comparison, Literal, NullTest, variables_of
+from datalog.model import Comparison, Constant, Literal, NullTest, variables_of
 from selfmaint.decide.arrangements import arranged
 from selfmaint.decide.group_evidence import demands, with_groups
 from selfmaint.decide.instances import Instance, instances
@@ -131,7 +131,8 @@ def _has_twins(catalog: Catalog, candidate: NewFacts) -> bool:
     """Whether two new facts have one key and yet differ in other terms: they would have to be made one."""
     atoms = candidate.atoms
     return any(
-        one.predicate == other.predicate and all(one.terms[i] == other.terms[i] for i in key)
+        one.predicate == other.predicate
+        and all(one.terms[i] == other.terms[i] != Constant(None) for i in key)
         for at, one in enumerate(atoms)
         for other in atoms[at + 1 :]
         for key in catalog.relations[one.predicate.name].unique

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datalog.model import Atom, Constant, Predicate, Program, Rule, Version
+from selfmaint.decide.newness import may_be_other
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.warehouse.catalog import Catalog
 
@@ -45,13 +46,19 @@ class Probe:
 def options(catalog: Catalog, rules: DependsRules) -> tuple[Probe, ...]:
     """The reads that would settle a failing J: one for each of its new facts.
 
-    A row is looked up by its key where the subgoals outside J bind one, else by all columns that they bind.
+    A row is looked up by its key where the subgoals outside J bind one, else by all columns that they bind. The null
+    of a companion stands for other values as well: it is not looked up.
     """
     new_facts = rules.new_facts
     outside = {t for j in new_facts.outside for t in new_facts.instance.body[j].terms}
     found = {}
-    for atom in new_facts.atoms:
-        known = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in outside)
+    for at, atom in enumerate(new_facts.atoms):
+        assumed = {Constant(None)} if may_be_other(new_facts, at) else set()
+        known = tuple(
+            i
+            for i, t in enumerate(atom.terms)
+            if t in outside or (isinstance(t, Constant) and t not in assumed)
+        )
         keys = catalog.relations[atom.predicate.name].keys
         columns = next((tuple(sorted(key)) for key in keys if set(key) <= set(known)), known)
         goal = Atom(

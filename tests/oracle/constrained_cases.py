@@ -14,7 +14,7 @@ Dates are texts such as 2024-01-31 in rows, and ``date '2024-01-31'`` in rules.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -35,7 +35,7 @@ from .random_schemas import (
     draw_schema,
 )
 from .random_updates import draw_update
-from .rules import Row, Value, contents, ordered
+from .rules import Row, Rule, Value, contents, ordered
 from .strategies import Situation, spelled
 
 ORDINARY = RuleLimits()
@@ -99,6 +99,21 @@ def random_situation(random: Random, wanted: Wanted = CONSTRAINTS) -> Situation:
     effective = random.choice((False, True)) if wanted.effective is None else wanted.effective
     insert, delete = draw_update(random, schema, hidden, effective=effective)
     views = draw_views(random, schema, wanted.rules)
+    return situation_of(random, schema, hidden, (insert, delete), views, effective=effective, wanted=wanted)
+
+
+def situation_of(
+    random: Random,
+    schema: Schema,
+    hidden: Rows,
+    update: tuple[Rows, Rows],
+    views: Mapping[str, Sequence[Rule]],
+    *,
+    effective: bool,
+    wanted: Wanted,
+) -> Situation:
+    """The case of a database, an update (inserted and deleted rows) and views, with some more knowledge."""
+    insert, delete = update
     case: Case = {
         "relations": {name: len(columns) for name, columns in schema.columns.items()},
         "program": "\n".join(spelled(rule) for rules in views.values() for rule in rules),

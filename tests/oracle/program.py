@@ -1,7 +1,7 @@
 """A tiny parser of rules.
 
 A program is a sequence of rules such as ``v0(X, Y) :- r(X, Y), s(Y, 'c'), X < 10.``
-Capitalised names are variables; quoted text and numbers are constants, and so is a
+Capitalised names are variables; quoted text, numbers, true and false are constants, and so is a
 date, written ``date '2024-01-31'``: to the oracle it is its text.
 """
 
@@ -106,6 +106,8 @@ class _Tokens:
             return text
         if kind == "number":
             return float(text) if "." in text else int(text)
+        if kind == "name" and text in ("true", "false"):
+            return text == "true"
         if kind == "name" and text[0].isupper():
             return Variable(text)
         raise ValueError(f"expected a variable or a constant, found {text!r}")

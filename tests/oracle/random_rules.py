@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
@@ -57,7 +58,7 @@ def _rule(random: Random, name: str, schema: Schema, limits: RuleLimits) -> tupl
     head: list[Term] = [*scope.domains]
     if limits.projection and random.choice((False, True)):
         head = random.sample(head, random.randint(1, len(head)))
-    comparisons = _comparisons(random, scope, limits)
+    comparisons = draw_comparisons(random, scope.domains, limits.comparisons)
     return Rule.of(Atom(name, tuple(head)), body, comparisons), scope
 
 
@@ -72,7 +73,13 @@ def _alternative(random: Random, rule: Rule, scope: _Scope, schema: Schema, limi
         head.append(random.choice(choices))
     if not limits.projection and {*head} != {*other.domains}:
         return []
-    return [Rule.of(Atom(rule.head.name, tuple(head)), body, _comparisons(random, other, limits))]
+    return [
+        Rule.of(
+            Atom(rule.head.name, tuple(head)),
+            body,
+            draw_comparisons(random, other.domains, limits.comparisons),
+        )
+    ]
 
 
 def _body(random: Random, schema: Schema, limits: RuleLimits) -> tuple[tuple[Atom, ...], _Scope]:
@@ -112,24 +119,25 @@ def _atom(random: Random, schema: Schema, name: str, scope: _Scope, given: dict[
 
 def _term(random: Random, column: Column, scope: _Scope) -> Term:
     unused, known = scope.unused(), scope.known(column.domain)
-    constants: list[Term] = [_constant(column.domain, value) for value in column.domain.constants]
+    constants: list[Term] = [constant(column.domain, value) for value in column.domain.constants]
     sources = [source for source in (unused, unused, unused, known, known, constants) if source]
     return random.choice(random.choice(sources) if scope.domains else unused)
 
 
-def _comparisons(random: Random, scope: _Scope, limits: RuleLimits) -> tuple[Comparison, ...]:
+def draw_comparisons(random: Random, domains: Mapping[Variable, Domain], most: int) -> tuple[Comparison, ...]:
     """Draw comparisons with constants in several gaps, and between variables."""
     found = []
-    for _ in range(random.randint(0, limits.comparisons)):
-        left = random.choice([*scope.domains])
-        domain = scope.domains[left]
-        others = [variable for variable in scope.known(domain) if variable != left]
-        constants: list[Term] = [_constant(domain, value) for value in (*domain.constants, *domain.cuts)]
+    for _ in range(random.randint(0, most)):
+        left = random.choice([*domains])
+        domain = domains[left]
+        others = [variable for variable, its in domains.items() if its == domain and variable != left]
+        constants: list[Term] = [constant(domain, value) for value in (*domain.constants, *domain.cuts)]
         between_columns = bool(others) and random.choice((False, True))
         right = random.choice(others if between_columns else constants)
         found.append(Comparison(left, random.choice(sorted(OPERATORS)), right))
     return tuple(found)
 
 
-def _constant(domain: Domain, value: Constant) -> Constant:
+def constant(domain: Domain, value: Constant) -> Constant:
+    """A value as a rule spells it."""
     return Day(value) if domain.type == "date" else value

@@ -174,10 +174,11 @@ def draw_row(random: Random, schema: Schema, name: str, parents: Rows, *, newcom
 def fits(schema: Schema, name: str, row: Row, relations: Rows) -> bool:
     """Whether a relation may get a row, as far as constraints go."""
     constraints, columns = schema.constraints, schema.columns[name]
+    with_row = {**relations, name: relations[name] | {row}}
     return (
         all(value is not None or column.nullable for value, column in zip(row, columns, strict=True))
         and not constraints.twins(name, row, relations[name])
-        and all(key.met(to, relations[key.parent]) for key, to in constraints.references(name, row))
+        and all(key.met(to, with_row[key.parent]) for key, to in constraints.references(name, row))
     )
 
 

@@ -293,5 +293,7 @@ def _spelled_term(term: Term) -> str:
             return f"date '{term}'"
         case str():
             return f"'{term}'"
+        case bool():
+            return str(term).lower()
         case _:
             return str(term)

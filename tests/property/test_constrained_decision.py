@@ -38,6 +38,7 @@ from tests.lookup_engine import LookupEngine
 from tests.oracle import constrained_cases as random_cases
 from tests.oracle.bruteforce import Answers, Case, SearchTooLongError, solve
 from tests.oracle.counterexample import objections
+from tests.oracle.crowded_cases import crowded_situation
 from tests.staged_engine import StagedEngine
 
 WANTED = [
@@ -119,6 +120,18 @@ def test_verdicts_and_new_states_are_those_of_brute_force(
     wanted: str, engine: type[MemoryEngine], seed: int
 ) -> None:
     case = drawn(wanted, seed)
+    answers = answers_of(case)
+    assert answers is not None
+    assert [o for o in run_case(recorded(case, answers), engine()) if o.disagreement] == []
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+@given(seed=seeds)
+@patient
+def test_so_are_those_of_cases_in_which_several_subgoals_may_be_one_fact(
+    engine: type[MemoryEngine], seed: int
+) -> None:
+    case = crowded_situation(Random(seed)).case
     answers = answers_of(case)
     assert answers is not None
     assert [o for o in run_case(recorded(case, answers), engine()) if o.disagreement] == []
@@ -310,6 +323,65 @@ def test_a_new_fact_may_be_two_subgoals_in_each_way_that_the_comparisons_allow(v
     for engine in ENGINES:
         (found,) = run_case(recorded(case, answers), engine())
         assert found.verdict == "no"
+
+
+def test_a_value_that_is_placed_in_an_order_is_not_null() -> None:
+    """Another view's `r(Y, Y)` with Y null left `not (X is null)` in a test, of an X that nothing bound."""
+    case: Case = {
+        "relations": {"r": 2},
+        "program": "v(X, Y, Z, W) :- r(X, Y), r(Z, W), W != X. w(Y) :- r(Y, Y).",
+        "nullable": {"r": [0, 1]},
+        "views": {"v": [], "w": []},
+        "insert": {"r": [[1, 2]]},
+        "effective": True,
+    }
+    answers = answers_of(case)
+    assert answers is not None
+    for engine in ENGINES:
+        found = run_case(recorded(case, answers), engine())
+        assert [o.verdict for o in found] == [
+            "yes" if answer["self_maintainable"] else "no" for answer in answers.values()
+        ]
+
+
+def test_two_new_facts_with_null_in_a_unique_constraint_may_agree_in_its_other_columns() -> None:
+    """Nothing but null can be in t's second column: `t(1, null, 0), t(1, null, 1)` were taken for twins."""
+    views = ["q(X, A, U) :- t(X, A, U), A > 0.", "p(X, A, U) :- t(X, A, U), A <= 0."]
+    case: Case = {
+        "relations": {"s": 2, "t": 3},
+        "program": "\n".join(["v(X, Y, A, B, U, W) :- s(X, Y), t(X, A, U), t(Y, B, W), U < W.", *views]),
+        "unique": {"t": [[0, 1]]},
+        "nullable": {"t": [1]},
+        "views": {"v": [], "q": [], "p": []},
+        "insert": {"s": [[1, 1]]},
+        "effective": True,
+    }
+    answers = answers_of(case)
+    assert answers is not None
+    assert not answers["v"]["self_maintainable"]
+    for engine in ENGINES:
+        assert [o.verdict for o in run_case(recorded(case, answers), engine())] == ["no", "yes", "yes"]
+
+
+def test_a_deleted_row_with_null_does_not_rule_out_other_rows_that_are_referenced() -> None:
+    """`s(2, null)` need not have been there, for the update is not effective; `s(2, 5)` may be."""
+    case: Case = {
+        "relations": {"r": 2, "s": 2},
+        "program": "v(X, Y) :- s(X, Y), r(1, Y).",
+        "keys": {"s": [0]},
+        "foreign_keys": [("r", [1], "s", [0])],
+        "nullable": {"s": [1]},
+        "views": {"v": []},
+        "insert": {"s": [[1, 2]]},
+        "delete": {"s": [[2, None]]},
+        "effective": False,
+    }
+    answers = answers_of(case)
+    assert answers is not None
+    assert not answers["v"]["self_maintainable"]
+    for engine in ENGINES:
+        (found,) = run_case(recorded(case, answers), engine())
+        assert found.verdict != "yes"
 
 
 def verdicts(case: Case) -> dict[str, Any]:

@@ -163,6 +163,28 @@ def test_keys_of_one_relation_are_read_together(engine: MemoryEngine) -> None:
     assert run.gained(settled, "v1") == {("a", "b", "c1"), ("a", "b1", "c1"), ("a", "b2", "c3")}
 
 
+def test_that_no_referenced_row_has_null_rules_out_no_other(engine: MemoryEngine) -> None:
+    """`r("a", "k")` may exist, beside `s("k", "x")`: that s was asked for rows with null made it impossible."""
+    program = """
+        .decl s(c0: string not null, c1: string) key(c0).
+        .decl r(c0: string not null, c1: string not null) foreign(c1) references s(c0).
+        .decl q(c0: string not null).
+        v(A, K) :- q(A), r(A, K).
+    """
+    run = Run(
+        engine,
+        program,
+        {"v": set()},
+        {"q": {("a",)}},
+        {"s": {("k", "x")}},
+        costs={"s": 1.0},
+        effective=True,
+    )
+    settled = run.settle()
+    assert [columns for _, columns, _ in run.source.asked] == [()]
+    assert settled.failing != ()
+
+
 def test_no_key_is_asked_twice(engine: MemoryEngine) -> None:
     """Two views ask for the same rows; reading the second's relation brings t's key up again."""
     program = "v(X, Y) :- r(X), s(X, Y), t(Y). w(X, Y) :- r(X), t(Y), s(X, Y), q(X)."
