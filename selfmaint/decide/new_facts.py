@@ -159,7 +159,11 @@ class NewFacts:
                     return None
                 body.extend(demanded)
             else:
-                body.append(apply_literal(chosen, condition))
+                test = apply_literal(chosen, condition)
+                if self.fresh.isdisjoint(variables_of([test])):
+                    body.append(test)
+                elif not (isinstance(test, NullTest) and test.negated):
+                    return None  # a fresh value is not null
         for variable in sorted(contradiction.not_null, key=str):
             term = chosen.get(variable, variable)
             if isinstance(term, Variable) and term not in self.fresh:
