@@ -51,3 +51,29 @@ def test_the_only_value_that_comparisons_leave_is_the_referenced_one(engine: typ
     stored = {name: rows() for name in ("p", "more", "less", "first")}
     warehouse = build(BY_COMPARISONS, stored, engine())
     assert isinstance(check(warehouse, INSERTED)["p"], NotSelfMaintainable)
+
+
+def test_a_fresh_value_beside_one_that_comparisons_place_is_not_null() -> None:
+    """New rows of `r` have an `x` from 1 on; those of 1 reference `t(null, 1)`, which joins with no fresh `D`."""
+    program = """
+        .decl r(x: int not null, y: int not null) key(y) foreign key (x) references t(y).
+        .decl t(x: int, y: int not null) key(y).
+        small(X, Y) :- r(X, Y), X < 1.
+        p(A, B, D, C) :- r(A, B), r(A, D), t(B, C).
+    """
+    warehouse = build(program, {"small": rows((0, 1)), "p": rows()}, MemoryEngine())
+    update: Update[frozenset[Row]] = Update({"t": rows((1, 1))}, effective=True)
+    assert isinstance(check(warehouse, update)["p"], SelfMaintainable)
+
+
+def test_a_witness_of_a_row_of_which_the_key_is_known_can_be_ruled_out() -> None:
+    """Groups rule out the witnesses of a test that looks at a referenced row, of which only the key is known."""
+    program = """
+        .decl r(x: int not null, y: int not null) key(x) foreign key (x) references t(y).
+        .decl t(x: int not null, y: int not null) key(y).
+        .view p(x, square, n) bag.
+        p(X, Y * Y, count(*)) :- t(A, Y), r(X, Y).
+    """
+    warehouse = build(program, {"p": rows((1, 1, 1), (0, 0, 1))}, MemoryEngine())
+    update = Update({}, {"r": rows((1, 1)), "t": rows((0, 1))}, effective=True)
+    assert isinstance(check(warehouse, update)["p"], SelfMaintainable)
