@@ -150,20 +150,10 @@ class NewFacts:
         if not self.fresh.isdisjoint(variables_of(body)):
             return None
         for condition in contradiction.conditions:
-            if isinstance(condition, Comparison):
-                moved = apply_comparison(chosen, condition)
-                if moved.left != moved.right and not self.fresh.isdisjoint((moved.left, moved.right)):
-                    return None
-                demanded = resolved(condition, positions)
-                if demanded is None:
-                    return None
-                body.extend(demanded)
-            else:
-                test = apply_literal(chosen, condition)
-                if self.fresh.isdisjoint(variables_of([test])):
-                    body.append(test)
-                elif not (isinstance(test, NullTest) and test.negated):
-                    return None  # a fresh value is not null
+            demanded = self._of_condition(condition, positions)
+            if demanded is None:
+                return None
+            body.extend(demanded)
         for variable in sorted(contradiction.not_null, key=str):
             term = chosen.get(variable, variable)
             if isinstance(term, Variable) and term not in self.fresh:
@@ -174,6 +164,21 @@ class NewFacts:
                 return None
             body.extend(demanded)
         return tuple(dict.fromkeys(li for li in body if not _never_null(li)))
+
+    def _of_condition(
+        self, condition: Literal, positions: Mapping[Variable, Position]
+    ) -> tuple[Literal, ...] | None:
+        """What a condition of a contradiction demands of the bound variables; None if it is false."""
+        chosen = substitution(positions)
+        if isinstance(condition, Comparison):
+            moved = apply_comparison(chosen, condition)
+            if moved.left != moved.right and not self.fresh.isdisjoint((moved.left, moved.right)):
+                return None
+            return resolved(condition, positions)
+        test = apply_literal(chosen, condition)
+        if self.fresh.isdisjoint(variables_of([test])):
+            return (test,)
+        return () if isinstance(test, NullTest) and test.negated else None  # a fresh value is not null
 
 
 def _never_null(literal: Literal) -> bool:
