@@ -166,8 +166,9 @@ def _rules(definition: ViewDefinition, block: Block) -> Iterator[Rule | None]:
         yield None
         return
     for choice in product(*choices):
-        extra = [literal for literals in choice for literal in literals or ()]
-        body = tuple(dict.fromkeys((*block.core.body, *extra)))
+        extra = dict.fromkeys(literal for literals in choice for literal in literals or ())
+        # Equal atoms stay: a variable at two places of the body is never null.
+        body = (*block.core.body, *(literal for literal in extra if literal not in block.core.body))
         yield Rule(Atom(definition.predicate, tuple(head)), body, definition.span)
 
 

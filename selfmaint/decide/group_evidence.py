@@ -84,7 +84,8 @@ def _demand(view: View, core: View, grouped: Grouped, way: Contradiction, instan
         if term is not None
     )
     moved = tuple(apply_literal(existential, li) for li in body)
-    own = frozenset(variables_of([group, *moved])) - frozenset(variables_of(atoms))
+    told = frozenset(t for _, t in operands if isinstance(t, Variable)).union(variables_of([group, *moved]))
+    own = told - frozenset(variables_of(atoms))
     return Demand(view, way.facts, moved, group, operands, own)
 
 

@@ -148,10 +148,10 @@ class NewFacts:
         if not self.fresh.isdisjoint(variables_of(body)):
             return None
         for condition in contradiction.conditions:
-            met = self._met(condition, chosen, positions)
-            if met is None:
+            demanded = self._of_condition(condition, positions)
+            if demanded is None:
                 return None
-            body.extend(met)
+            body.extend(demanded)
         for variable in sorted(contradiction.not_null, key=str):
             term = chosen.get(variable, variable)
             if isinstance(term, Variable) and term not in self.fresh:
@@ -163,15 +163,20 @@ class NewFacts:
             body.extend(demanded)
         return tuple(dict.fromkeys(li for li in body if not _never_null(li)))
 
-    def _met(
-        self, condition: Literal, chosen: Mapping[Variable, Term], positions: Mapping[Variable, Position]
+    def _of_condition(
+        self, condition: Literal, positions: Mapping[Variable, Position]
     ) -> tuple[Literal, ...] | None:
-        """What an equality or a test for null demands; None if it is impossible, as a fresh value is not null."""
-        moved = apply_literal(chosen, condition)
-        is_fresh = not self.fresh.isdisjoint(variables_of([moved]))
-        if isinstance(condition, Comparison) and isinstance(moved, Comparison):
-            return None if is_fresh and moved.left != moved.right else resolved(condition, positions)
-        return None if is_fresh else (moved,)
+        """What a condition of a contradiction demands of the bound variables; None if it is false."""
+        chosen = substitution(positions)
+        if isinstance(condition, Comparison):
+            moved = apply_comparison(chosen, condition)
+            if moved.left != moved.right and not self.fresh.isdisjoint((moved.left, moved.right)):
+                return None
+            return resolved(condition, positions)
+        test = apply_literal(chosen, condition)
+        if self.fresh.isdisjoint(variables_of([test])):
+            return (test,)
+        return () if isinstance(test, NullTest) and test.negated else None  # a fresh value is not null
 
 
 def _never_null(literal: Literal) -> bool:

@@ -16,6 +16,8 @@ Conditions of soundness and completeness:
    companion that has the same values where it may, and fresh ones where it must differ, is more general. It must
    differ in each key. Where a further key has no column that is free for that (all reference other rows, or have
    few values), or groups or comparisons restrict what is fresh, the one row for both is taken as possible.
+5. A variable that is fresh at first may be given a value at hand by a group that it must be in, or by comparisons:
+   only then does it matter that this may be the value of another variable, and that is asked on data.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from selfmaint.decide.arrangements import arranged
 from selfmaint.decide.group_evidence import demands, with_groups
 from selfmaint.decide.instances import Instance, instances
 from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.positions import resolved
 from selfmaint.decide.supports import supports
 from selfmaint.warehouse.catalog import Catalog, View
 
@@ -55,8 +58,9 @@ def surviving(catalog: Catalog, view: View) -> tuple[NewFacts, ...]:
 
 
 def _alive_arrangements(catalog: Catalog, candidate: NewFacts, number: int) -> Iterator[NewFacts]:
-    for arrangement in arranged(catalog, candidate):
-        if () not in arrangement.contradictions:
+    for found in arranged(catalog, candidate):
+        arrangement = _with_given(found)
+        if arrangement is not None and () not in arrangement.contradictions:
             vague = arrangement.is_cut or _has_twins(catalog, arrangement)
             yield replace(arrangement, number=number, is_cut=vague)
             number += 1
@@ -99,12 +103,34 @@ def _settled(catalog: Catalog, candidate: NewFacts) -> NewFacts | None:
         if not fresh.intersection(variables_of([condition])):
             kept.append(condition)
         elif isinstance(condition, Comparison):
-            if not _may_need_one_row(catalog, candidate):
+            if _may_need_one_row(catalog, candidate):
+                rigid = True  # one row for two references: taken as possible
+            elif _may_be_given(catalog, candidate):
+                kept.append(condition)
+            else:
                 return None
-            rigid = True  # one row for two references: taken as possible
         elif not condition.negated:
             return None
     return replace(candidate, conditions=tuple(kept), is_cut=candidate.is_cut or rigid)
+
+
+def _may_be_given(catalog: Catalog, candidate: NewFacts) -> bool:
+    """Whether fresh variables may be given values at hand (condition 5)."""
+    return bool(catalog.grouped_views) or candidate.instance.compares
+
+
+def _with_given(candidate: NewFacts) -> NewFacts | None:
+    """The candidate with its conditions on variables that were given values; None if a variable is still fresh."""
+    positions = dict(candidate.positions)
+    kept: list[Literal] = []
+    for condition in candidate.conditions:
+        demanded: tuple[Literal, ...] | None = (condition,)
+        if isinstance(condition, Comparison):
+            demanded = resolved(condition, positions)
+        if demanded is None or not candidate.fresh.isdisjoint(variables_of(demanded)):
+            return None
+        kept.extend(demanded)
+    return replace(candidate, conditions=tuple(dict.fromkeys(kept)))
 
 
 def _is_rigid(catalog: Catalog, candidate: NewFacts) -> bool:

@@ -258,7 +258,7 @@ class TopDown:
         )
 
     def _size(self, predicate: Predicate) -> int:
-        """How many rows a near predicate may have; of one with rules a guess: what its rules' largest relations have."""
+        """How many rows a near predicate may have; of one with rules a guess, from its rules' largest relations."""
         if predicate not in self._sizes:
             rules = self._rules.get(predicate)
             self._sizes[predicate] = (

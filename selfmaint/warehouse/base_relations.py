@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from datalog.model import ANY, Atom, ColumnType, Declaration, ForeignKey, Program, Rule, Variable
+from datalog.model import ANY, Atom, ColumnType, Declaration, ForeignKey, Program, Rule, Variable, Version
 from selfmaint.warehouse.constraints import Reference
 
 
@@ -67,7 +67,10 @@ def variable_types(
     found: dict[Variable, ColumnType] = {}
     for atom in atoms:
         if atom.predicate.name in relations:
-            for term, its in zip(atom.terms, relations[atom.predicate.name].types, strict=True):
+            types = relations[atom.predicate.name].types
+            if atom.predicate.version is Version.EXISTS:  # of a row of which some columns are known
+                types = tuple(types[i] for i in atom.predicate.columns)
+            for term, its in zip(atom.terms, types, strict=True):
                 if isinstance(term, Variable) and found.get(term, ANY) == ANY:
                     found[term] = its
     return found

@@ -144,6 +144,17 @@ def test_an_absent_group_has_no_rows() -> None:
     assert isinstance(check(warehouse, changes(cust=rows(("k", "eu"))))["detail"], NotSelfMaintainable)
 
 
+def test_an_extremum_of_a_referenced_row_of_which_nothing_is_known_rules_nothing_out() -> None:
+    """The minimum of column `z` of a row that only a foreign key tells of: there is no value to compare with it."""
+    program = """
+        .decl r(x: int not null, y: int not null) key(x) foreign key (y) references s(x).
+        .decl s(x: int not null, z: int not null) key(x).
+        v(X, min(Z)) :- r(X, Y), s(X, Z).
+    """
+    warehouse = build(program, {"v": rows((0, 0))}, MemoryEngine())
+    assert isinstance(check(warehouse, changes(no_s=rows((0, 0))))["v"], Undecided)
+
+
 def test_an_update_of_unknown_effect_is_not_counted() -> None:
     warehouse = build(BY_CUST, {"by_cust": frozenset()}, MemoryEngine())
     update = changes(effective=False, sale=rows((1, "k", 2)))

@@ -11,6 +11,7 @@ import pytest
 from datalog.diagnostics import ProgramError, Severity
 from datalog.model import OpaqueView, Row, Semantics, ViewDefinition
 from datalog.syntax import show
+from selfmaint import maintain
 from selfmaint.api.check import check
 from selfmaint.api.dbt_manifest import read_dbt_manifest
 from selfmaint.api.programs import catalog_of, is_sql
@@ -87,6 +88,17 @@ def test_sql_and_rules_say_the_same() -> None:
         (view,) = catalog_of(program).views
         assert show(view.rule) == "customers(Id, Name) :- customer(Id, Name)."
         assert view.limitation is None
+
+
+def test_a_row_joined_with_itself_on_all_columns_has_no_null() -> None:
+    """Both subgoals are one atom then, and its columns are joined all the same."""
+    sql = """
+        create table cust (id int not null primary key, region string);
+        create view own as select a.id, a.region from cust a join cust b on a.id = b.id and a.region = b.region;
+    """
+    warehouse = build(sql, {"own": rows()}, MemoryEngine())
+    update = Update({"cust": rows((1, "eu"), (2, None))}, {"cust": rows((3, None))}, effective=True)
+    assert maintain(warehouse, update).deltas["own"].gained == rows((1, "eu"))
 
 
 @pytest.mark.parametrize(
