@@ -20,6 +20,7 @@ from datalog.model import (
     Term,
     Variable,
     apply_atom,
+    apply_comparison,
     apply_literal,
     variables_of,
 )
