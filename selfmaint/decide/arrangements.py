@@ -11,8 +11,9 @@ Conditions of soundness and completeness:
    value, upper ends are landmarks too: between two of them there may be nothing.
 2. Variables that are compared with each other share their landmarks. Those in one gap are tried in every order, and
    as equal.
-3. Two variables above landmarks with different terms assume that the landmarks' values differ; the other case is the
-   one where both are above the first.
+3. Two variables that share their landmarks, above ones with different terms, assume that these differ in value; the
+   other case is the one where both are above the first. Variables that share none assume nothing: wherever they are,
+   there are different values for them.
 4. Just above a value there is another one, below the next. In a type with gaps (whole numbers, dates, decimals,
    strings) that is checked for constants; for data it may fail, and then a failing test proves nothing.
 5. Beyond a limit the comparisons of free variables are taken as satisfied, and those of other views as dodged.
@@ -24,7 +25,7 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import islice, pairwise
+from itertools import combinations, islice, pairwise
 
 import networkx as nx
 
@@ -147,7 +148,7 @@ def _arrangements(
         landmarks = _landmarks(group, mine, theirs, f"P{number}_", gaps=gaps)
         partial = _placed(partial, group, landmarks, mine)
     for positions, patterns in partial:
-        made = _made(start, positions, patterns, mine, compared)
+        made = _made(start, positions, patterns, mine, compared, groups)
         if made is not None:
             yield made
 
@@ -300,6 +301,7 @@ def _made(
     patterns: Mapping[Term, Atom],
     mine: Sequence[Comparison],
     compared: _Compared,
+    groups: Sequence[Sequence[Variable]],
 ) -> NewFacts | None:
     """The new facts with these positions, or None where constants alone rule them out."""
     placed = _followed(positions)
@@ -309,9 +311,9 @@ def _made(
         if demanded is None:
             return None
         conditions.extend(demanded)
-    gaps = list(dict.fromkeys(p.landmark for p in placed.values() if isinstance(p, Above)))
-    for i, one in enumerate(gaps):  # condition 3
-        different = (Comparison("!=", one, other) for other in gaps[i + 1 :])
+    for group in groups:  # condition 3
+        gaps = dict.fromkeys(p.landmark for v in group if isinstance(p := placed[v], Above))
+        different = (Comparison("!=", one, other) for one, other in combinations(gaps, 2))
         conditions.extend(c for c in different if variables_of([c]))
     landmarks = (p.landmark for p in placed.values() if isinstance(p, (At, Above)))
     conditions.extend(NullTest(t) for t in landmarks if isinstance(t, Variable) and t not in start.fresh)

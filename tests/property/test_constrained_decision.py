@@ -384,6 +384,24 @@ def test_a_deleted_row_with_null_does_not_rule_out_other_rows_that_are_reference
         assert found.verdict != "yes"
 
 
+def test_new_values_above_a_constant_and_above_a_row_s_value_that_equals_it() -> None:
+    """Z above Y and W above 30 were taken to have Y != 30: found by the seed 13044 of "COMPARISONS"."""
+    case: Case = {
+        "relations": {"r": 3},
+        "program": "v0(X, Y, Z) :- r(X, Y, Z), r(X, 30, 10).\n"
+        "v1(X, Y, Z, W, U) :- r(X, X, Y), r(Z, W, U), r(X, 30, 30), Y < Z, W > 30.",
+        "views": {"v0": [[30, 30, 10]], "v1": []},
+        "insert": {"r": [[20, 20, 30]]},
+        "delete": {},
+        "effective": False,
+    }
+    answers = answers_of(case)
+    assert answers is not None
+    assert not answers["v1"]["self_maintainable"]
+    for engine in ENGINES:
+        assert [o.disagreement for o in run_case(recorded(case, answers), engine())] == [None, None]
+
+
 def verdicts(case: Case) -> dict[str, Any]:
     made = recorded(case)
     schema = catalog(made.program)
