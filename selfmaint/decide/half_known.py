@@ -2,7 +2,8 @@
 
 A foreign key proves that its row exists. Where nothing copies the referenced relation, the row's other columns are
 unknown, and the test takes them as free. They may not be: few values, comparisons, further keys and references in turn
-may leave one choice; the relation is *forced* then, and so are those that it references, by unknown keys. Still, a
+may leave one choice; the relation is *forced* then, and so are those that it references, by unknown keys. So it is
+where a view joins it with itself on such columns: one row may be both subgoals, whatever it holds there. Still, a
 database that explains what is known has made its choices, and new facts can be added to it as far as the test tells,
 unless a half-known row of a forced relation is in the way.
 
@@ -17,10 +18,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 
 from datalog.model import Atom, Comparison, Variable
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.warehouse.catalog import BaseRelation, Catalog
+from selfmaint.warehouse.constraints import unifier
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,21 @@ class HalfKnown:
         finite = {i for i in others if relation.types[i].is_finite}
         compared = others & self._compared(relation.name)
         tied = any(not relation.can_differ(reference.target_columns) for _, reference in references)
-        return tied or bool(others & referencing or finite or compared)
+        return (
+            tied or bool(others & referencing or finite or compared) or self._is_joined(relation.name, others)
+        )
+
+    def _is_joined(self, name: str, others: set[int]) -> bool:
+        """Whether one row could be two subgoals of a view that are joined on columns which may be unknown."""
+        bodies = ([atom for atom in v.body if atom.predicate.name == name] for v in self.catalog.views)
+        return any(
+            isinstance(one.terms[i], Variable)
+            and one.terms[i] in other.terms
+            and unifier(one, other) is not None
+            for body in bodies
+            for one, other in permutations(body, 2)
+            for i in others
+        )
 
     def _compared(self, name: str) -> set[int]:
         """The columns of a relation that some view compares."""

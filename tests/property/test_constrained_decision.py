@@ -402,6 +402,27 @@ def test_new_values_above_a_constant_and_above_a_row_s_value_that_equals_it() ->
         assert [o.disagreement for o in run_case(recorded(case, answers), engine())] == [None, None]
 
 
+def test_a_row_that_must_exist_may_be_two_subgoals() -> None:
+    """`t('c', Y, 'b')`, which r proves, is both subgoals of `t`, so there is no `s(W, W)`; it was a "no"."""
+    case: Case = {
+        "relations": {"r": 2, "s": 2, "t": 3},
+        "program": "v(X, Y, Z, W) :- t(X, Y, 'b'), t('c', Y, Z), s(W, W).",
+        "keys": {"r": [0, 1], "s": [0], "t": [0, 2]},
+        "unique": {"t": [[1, 2]]},
+        "foreign_keys": [("r", [0], "s", [0]), ("r", [0, 1], "t", [0, 2])],
+        "views": {"v": []},
+        "insert": {"r": [["a", "c"], ["c", "b"]], "s": [["b", "n"]], "t": [["b", "b", "b"], ["b", "b", "c"]]},
+        "delete": {},
+        "effective": True,
+    }
+    answers = answers_of(case)
+    assert answers is not None
+    assert answers["v"]["self_maintainable"]
+    for engine in ENGINES:
+        (found,) = run_case(recorded(case, answers), engine())
+        assert found.verdict != "no"
+
+
 def verdicts(case: Case) -> dict[str, Any]:
     made = recorded(case)
     schema = catalog(made.program)
