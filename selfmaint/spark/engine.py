@@ -22,10 +22,10 @@ from datalog.model import (
     value_kind,
 )
 from datalog.rewrite import drop_unreachable
+from selfmaint.engine.arrow_rows import arrow_table
 from selfmaint.engine.lookups import NEAR_ROWS, Lookups, near_rows
 from selfmaint.engine.protocol import Facts, Layout
 from selfmaint.engine.topdown import TopDown
-from selfmaint.spark.arrow_rows import arrow_table
 from selfmaint.spark.bags import FrameBags
 from selfmaint.spark.bounds import Measure, bounded, head_ranges, held, measured
 from selfmaint.spark.column_kinds import kinds_of

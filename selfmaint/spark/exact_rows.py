@@ -8,15 +8,15 @@ none is exact.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from decimal import Context, Decimal
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
-from datalog.model import Row, Value
-from selfmaint.spark.arrow_rows import ArrowTable
+from datalog.model import Row
+from selfmaint.engine import exact_values
+from selfmaint.engine.arrow_rows import ArrowTable
+from selfmaint.spark.column_types import column_type
 from selfmaint.spark.frames import positional
 
 _EXACT = (
@@ -57,56 +57,8 @@ def _values(column: pa.ChunkedArray) -> list[object]:
 
 
 def fitting(rows: Collection[Row], types: Sequence[st.DataType]) -> list[Row]:
-    """Those rows whose values the types can hold, as equal values of these types: a 5.00 is a 5 among integers."""
-    if all(map(_are_of, zip(*rows, strict=True), types)):
-        return list(rows)
-    found = []
-    for row in rows:
-        try:
-            found.append(tuple([_as(value, kind) for value, kind in zip(row, types, strict=True)]))
-        except ValueError:
-            continue
-    return found
-
-
-def _are_of(column: Collection[Value], kind: st.DataType) -> bool:
-    """Whether all values of a column are a type's as they are; looked at together, which is faster."""
-    if not isinstance(kind, st.IntegralType | st.DecimalType):
-        return True
-    expected = Decimal if isinstance(kind, st.DecimalType) else int
-    return set(map(type, column)) <= {expected, type(None)} and all(
-        _holds(kind, value) for value in set(column) if value is not None
-    )
-
-
-def _as(value: Value, kind: st.DataType) -> Value:
-    """An equal value of a type.
-
-    Raises:
-        ValueError: there is none.
-    """
-    if isinstance(value, int | Decimal) and not isinstance(value, bool):
-        if isinstance(kind, st.IntegralType | st.DecimalType) and not _holds(kind, value):
-            raise ValueError(value)
-        if isinstance(kind, st.IntegralType):
-            return int(value)
-        if isinstance(kind, st.DecimalType):
-            return Decimal(value)
-    return value
-
-
-def _holds(kind: st.DataType, value: Any) -> bool:
-    """Whether an integer or a decimal type holds a number."""
-    if isinstance(kind, st.IntegralType):
-        bits = _BITS[type(kind)]
-        return bool(value == int(value) and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1))
-    assert isinstance(kind, st.DecimalType)
-    scaled = Decimal(value).scaleb(kind.scale, _WIDE)
-    return scaled == scaled.to_integral_value() and abs(scaled) < 10**kind.precision
-
-
-_WIDE = Context(prec=200)
-_BITS: dict[type[st.DataType], int] = {st.ByteType: 8, st.ShortType: 16, st.IntegerType: 32, st.LongType: 64}
+    """Those rows whose values Spark's types can hold; see `engine.exact_values`."""
+    return exact_values.fitting(rows, [column_type(kind) for kind in types])
 
 
 def frame_of(

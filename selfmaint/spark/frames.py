@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from datalog.model import Row
-from selfmaint.spark.arrow_rows import ArrowTable, python_rows
+from selfmaint.engine.arrow_rows import ArrowTable, python_rows
 
 
 def positional(frame: DataFrame) -> DataFrame:

@@ -10,9 +10,9 @@ from psycopg import Connection, sql
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, TypeName
+from selfmaint.engine.column_types import MAX_PRECISION, ArrowType, arrow_type, fits, settled
 from selfmaint.errors import Code, InputError
 from selfmaint.spark.column_names import require_names
-from selfmaint.spark.column_types import MAX_PRECISION, ArrowType, arrow_type, fits, settled
 from selfmaint.spark.failures import first_line
 from selfmaint.spark.tables import Expected
 

@@ -12,10 +12,10 @@ from pyspark.sql.functions import lit
 from datalog.model import Predicate, Program, ViewDefinition
 from datalog.rewrite.reachable import predicates_of
 from datalog.sql import Table, read_set, select, select_view, text
+from selfmaint.engine.guard import refusal, require_allowed
 from selfmaint.engine.protocol import Facts
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import positional
-from selfmaint.spark.guard import refusal, require_allowed
 
 GLOBAL = "global_temp"
 """Where Spark keeps the temporary views that all sessions see."""

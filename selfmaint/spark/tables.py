@@ -18,9 +18,10 @@ from pyspark.sql import types as st
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import ANY, ColumnType, Span, TypeName
+from selfmaint.engine.column_types import MAX_PRECISION, fits, settled
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.column_names import require_names
-from selfmaint.spark.column_types import MAX_PRECISION, column_type, fits, settled, spark_type
+from selfmaint.spark.column_types import column_type, spark_type
 from selfmaint.spark.failures import translated
 from selfmaint.spark.formats import CSV_READ_OPTIONS, Format, format_of, has_wildcard, spark_path
 from selfmaint.spark.frames import positional

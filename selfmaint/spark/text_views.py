@@ -18,10 +18,10 @@ from pyspark.sql.functions import lit
 
 from datalog.model import OpaqueView, Predicate, TextQuery
 from datalog.sql import bound_text
+from selfmaint.engine.guard import refusal, require_allowed
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.failures import first_line, translated
-from selfmaint.spark.guard import refusal, require_allowed
 
 _WITHOUT_DATA = frozenset({"OneRowRelation", "LocalRelation", "Range", "CTERelationRef", "UnionLoopRef"})
 """Leaves of a plan that read nothing stored."""

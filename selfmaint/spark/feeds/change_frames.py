@@ -14,12 +14,12 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from selfmaint.engine.arrow_rows import arrow_column
+from selfmaint.engine.column_types import arrow_type
 from selfmaint.feeds.changes import Change, split
 from selfmaint.feeds.events import RowEvent
 from selfmaint.feeds.positions import Scale, shown
 from selfmaint.feeds.table import FeedTable
-from selfmaint.spark.arrow_rows import arrow_column
-from selfmaint.spark.column_types import arrow_type
 from selfmaint.spark.spill import Spill
 
 BATCH_CHANGES = 20_000

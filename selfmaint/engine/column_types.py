@@ -1,0 +1,93 @@
+"""Column types here and in Arrow, and which stored type may stand for which declared one."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from datalog.model import ANY, ColumnType, TypeName
+
+ArrowType: TypeAlias = pa.DataType
+
+MAX_PRECISION = 38
+"""The most digits that a decimal can have."""
+
+_ARROW: dict[TypeName, ArrowType] = {
+    TypeName.BOOLEAN: pa.bool_(),
+    TypeName.TINYINT: pa.int8(),
+    TypeName.SMALLINT: pa.int16(),
+    TypeName.INT: pa.int32(),
+    TypeName.BIGINT: pa.int64(),
+    TypeName.FLOAT: pa.float32(),
+    TypeName.DOUBLE: pa.float64(),
+    TypeName.STRING: pa.string(),
+    TypeName.DATE: pa.date32(),
+    TypeName.TIMESTAMP: pa.timestamp("us"),
+    TypeName.ANY: pa.null(),
+}
+_INTEGER_DIGITS = {TypeName.TINYINT: 3, TypeName.SMALLINT: 5, TypeName.INT: 10, TypeName.BIGINT: 19}
+_DEFAULT_DECIMAL = (10, 0)
+
+
+def decimal_size(declared: ColumnType) -> tuple[int, int]:
+    """Precision and scale; Spark's default where none is declared."""
+    if declared.precision is None:
+        return _DEFAULT_DECIMAL
+    return declared.precision, declared.scale or 0
+
+
+def arrow_type(declared: ColumnType) -> ArrowType:
+    """Arrow's type for a declared one: a timestamp is a wall-clock time, `ANY` the type of nulls."""
+    if declared.name is TypeName.DECIMAL:
+        return pa.decimal128(*decimal_size(declared))
+    return _ARROW[declared.name]
+
+
+def fits(stored: ColumnType, declared: ColumnType) -> bool:
+    """Whether every value of the stored type is a value of the declared one.
+
+    >>> fits(ColumnType(TypeName.INT), ColumnType(TypeName.BIGINT))
+    True
+    >>> fits(ColumnType(TypeName.STRING), ColumnType(TypeName.BIGINT))
+    False
+    """
+    if ANY in (stored, declared) or stored == declared:
+        return True
+    match declared.name:
+        case TypeName.DECIMAL:
+            return _fits_decimal(stored, declared)
+        case TypeName.DOUBLE:
+            return stored.name in (TypeName.FLOAT, TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT)
+        case TypeName.FLOAT:
+            return stored.name in (TypeName.TINYINT, TypeName.SMALLINT)
+        case name if name in _INTEGER_DIGITS:
+            return stored.name in _INTEGER_DIGITS and _INTEGER_DIGITS[stored.name] <= _INTEGER_DIGITS[name]
+        case _:
+            return stored.name is declared.name
+
+
+def _fits_decimal(stored: ColumnType, declared: ColumnType) -> bool:
+    if stored.name in _INTEGER_DIGITS:
+        digits, scale = _INTEGER_DIGITS[stored.name], 0
+    elif stored.name is TypeName.DECIMAL:
+        precision, scale = decimal_size(stored)
+        digits = precision - scale
+    else:
+        return False
+    if declared.precision is None:
+        return True
+    precision, wanted = decimal_size(declared)
+    return scale <= wanted and digits <= precision - wanted
+
+
+def settled(stored: ColumnType, declared: ColumnType) -> ColumnType:
+    """The type to use where `stored` fits `declared`: the declared one, unless that leaves it open."""
+    if declared.name is TypeName.ANY:
+        return stored
+    if declared.name is TypeName.DECIMAL and declared.precision is None:
+        if stored.name is TypeName.DECIMAL:
+            return stored
+        if stored.name in _INTEGER_DIGITS:
+            return ColumnType(TypeName.DECIMAL, _INTEGER_DIGITS[stored.name], 0)
+    return declared
