@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from datalog.budget import check
 from datalog.model import (
     Atom,
     Comparison,
@@ -76,6 +77,7 @@ def containment_mapping(
 def _extend(
     atoms: list[Atom], index: Mapping[Predicate, list[Atom]], found: dict[Variable, Term]
 ) -> Iterator[dict[Variable, Term]]:
+    check()
     if not atoms:
         yield found
         return

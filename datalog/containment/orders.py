@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from datalog.analysis import variable_types
+from datalog.budget import check
 from datalog.containment.cases import Case, Model, holds_in, place_of, premises_of
 from datalog.containment.mapping import carries_over
 from datalog.model import (
@@ -106,6 +107,7 @@ class _Search:
         """Whether the other queries answer in every way that is consistent with the premises."""
         waiting = [premises]
         while waiting:
+            check()
             case = waiting.pop()
             if self._left == 0:  # condition 3
                 return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
 
+from datalog.budget import check
 from datalog.evaluate.comparing import compares
 from datalog.evaluate.order import binding_order
 from datalog.model import (
@@ -91,6 +92,7 @@ class Evaluator:
             yield tuple(_value(term, binding) for term in rule.head.terms)
 
     def _solve(self, order: Sequence[Literal], at: int, binding: Binding) -> Iterator[Binding]:
+        check()
         if at == len(order):
             yield binding
             return

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from datalog.analysis.expression_types import expression_type
+from datalog.budget import check
 from datalog.evaluate.aggregates import aggregate
 from datalog.evaluate.scalars import Scalars, expression_key
 from datalog.model import (
@@ -189,6 +190,7 @@ class _Matcher:
     def solve(
         self, order: Sequence[Literal], at: int, binding: Binding, copies: int
     ) -> Iterator[tuple[Binding, int]]:
+        check()
         if at == len(order):
             yield binding, copies
             return

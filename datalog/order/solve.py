@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
+from datalog.budget import check
 from datalog.model import ANY, ColumnType, Comparison, Constant, Term
 from datalog.order.domains import Domain, Edge, Single, domain_of
 from datalog.order.families import Pair, Types, families
@@ -102,6 +103,7 @@ def _arcs(comparisons: Sequence[Comparison]) -> Iterator[Arc]:
 
 def _search(domains: Mapping[Term, Domain], arcs: list[Arc], unequal: Sequence[Pair]) -> LeastSolution | None:
     """A least solution of the arcs and of some more that decide every broken `!=`."""
+    check()
     least = least_solution(domains, arcs)
     if least is None:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from datalog.budget import DEFAULT_S
 from selfmaint.api.warehouse import Warehouse, require_known
 from selfmaint.audit.advice import Advice, advised
 from selfmaint.audit.losing import Loss, loss
@@ -46,6 +47,7 @@ class AuditOptions:
         sizes: rows of base relations, where known: for estimates.
         advise: whether to look for what to add.
         progress: told what is being done.
+        budget_s: how many seconds the search may take for one view and kind of change.
     """
 
     views: tuple[str, ...] | None = None
@@ -55,6 +57,7 @@ class AuditOptions:
     sizes: Mapping[str, int] | None = None
     advise: bool = True
     progress: Callable[[str], None] = lambda _: None
+    budget_s: float = DEFAULT_S
 
 
 def audit(
@@ -64,6 +67,7 @@ def audit(
     without: Iterable[str] = (),
     advise: bool = True,
     effective: bool | None = None,
+    budget_s: float | None = None,
 ) -> AuditReport:
     """The verdict on each view for every kind of change, whatever the data: always, depends, never, or undecided.
 
@@ -73,12 +77,14 @@ def audit(
         without: base relations that can no longer be read: what breaks then.
         advise: whether to look for keys, foreign keys and views that would turn verdicts to "always".
         effective: whether updates are effective; by default as the warehouse says.
+        budget_s: how many seconds the search may take for one view and kind of change; by default as the warehouse
+            says. A verdict for which it is spent is undecided.
 
     Returns:
         The verdicts, with an example for each that is not "always"; the advice; and what breaks.
 
     Raises:
-        InputError: SM102 an unknown name.
+        InputError: SM101 a budget that is not positive; SM102 an unknown name.
 
     Semantics:
         Partial copies count as present with any rows. "Always" is exact for the views that the decision is exact
@@ -95,7 +101,11 @@ def audit(
     )
     costs = {name: its.cost for name, its in warehouse.readable.items() if its.cost is not None}
     options = AuditOptions(
-        views=None if views is None else tuple(views), without=tuple(without), costs=costs, advise=advise
+        views=None if views is None else tuple(views),
+        without=tuple(without),
+        costs=costs,
+        advise=advise,
+        budget_s=warehouse.decision_within(budget_s).budget_s,
     )
     return audit_catalog(warehouse.catalog, known, options)
 
@@ -115,7 +125,7 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
     require_known(options.views or (), names, "view")
     for part in (options.without, options.updates or {}, options.sizes or {}):
         require_known(part, catalog.relations, "base relation")
-    search = Search(catalog, known)
+    search = Search(catalog, known, budget_s=options.budget_s)
     chosen = [view for view in catalog.views if options.views is None or view.name in options.views]
     found = audited(
         search,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
 
+from datalog.budget import BudgetSpentError, limit
 from datalog.model import (
     Atom,
     Constant,
@@ -154,19 +156,24 @@ def _together(atoms: Iterable[Atom]) -> str:
     return " and ".join(show(atom) for atom in atoms)
 
 
-def explain(warehouse: Warehouse[D], update: Update[D], view: str) -> Explanation:
+def explain(
+    warehouse: Warehouse[D], update: Update[D], view: str, *, budget_s: float | None = None
+) -> Explanation:
     """The certificate of a verdict, evaluated again before it is returned.
 
     Args:
         warehouse: the views and what is known besides.
         update: the change of the base relations, as a whole.
         view: the view's name.
+        budget_s: how many seconds the search for what the view depends on may take, and again its test on the data;
+            by default as the warehouse says.
 
     Raises:
-        InputError: SM102 an unknown name; SM2xx, SM3xx contradictions in what is given.
+        InputError: SM101 a budget that is not positive; SM102 an unknown name; SM2xx, SM3xx contradictions
+            in what is given.
     """
     chosen = warehouse.view(view)
-    decision, engine = warehouse.decision, warehouse.engine
+    decision, engine = warehouse.decision_within(budget_s), warehouse.engine
     facts, situation = warehouse.given(update)
     require_possible(warehouse, facts, situation, update.files)
     facts, situation = informed(decision, engine, facts, situation)
@@ -177,12 +184,13 @@ def explain(warehouse: Warehouse[D], update: Update[D], view: str) -> Explanatio
         if isinstance(verdict, NotSelfMaintainable):
             proof = _proof(decision, engine, facts, situation, verdict.witnesses)
         settled = _settled_by(warehouse, situation, chosen, verdict.witnesses[0].new_facts)
+    is_cut = isinstance(verdict, Undecided) and verdict.is_cut
     return Explanation(
         view=chosen,
         situation=situation,
         verdict=verdict,
-        ruled_out=_ruled_out(warehouse, chosen),
-        tested=_tested(warehouse, situation, chosen, verdict),
+        ruled_out=() if is_cut else _ruled_out(warehouse, chosen),
+        tested=() if is_cut else _tested(warehouse, situation, chosen, verdict),
         counterexample=proof,
         settled_by=settled,
         supplies=_supplies(warehouse, facts, situation, chosen)
@@ -199,11 +207,13 @@ def _proof(
     witnesses: Sequence[Witness],
 ) -> Counterexample | None:
     """The counterexample of the first witness that has one: where keys or comparisons meet, one may have none."""
-    for witness in witnesses[:PROOF_WITNESSES]:
-        try:
-            return counterexample(decision, engine, facts, situation, witness)
-        except NotConfirmedError:
-            continue
+    name = witnesses[0].new_facts.view.name
+    with suppress(BudgetSpentError), limit(decision.budget_s, f"looking for databases that show `{name}`"):
+        for witness in witnesses[:PROOF_WITNESSES]:
+            try:
+                return counterexample(decision, engine, facts, situation, witness)
+            except NotConfirmedError:
+                continue
     return None
 
 

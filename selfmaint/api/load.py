@@ -68,6 +68,7 @@ def open_warehouse(file: WarehouseFile, spark: SparkSession | None = None) -> Wa
         effective=file.effective,
         fingerprints=marks,
         feeds=file.feeds,
+        budget_s=file.budget_s,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
+from datalog.budget import BudgetSpentError, limit
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict, require_recomputable
@@ -51,7 +52,7 @@ class Maintained(Generic[D]):
     recomputed: Mapping[str, D] = field(default_factory=dict)
 
 
-def maintain(
+def maintain(  # noqa: PLR0913 - each is a choice of its own
     warehouse: Warehouse[D],
     update: Update[D],
     *,
@@ -59,6 +60,7 @@ def maintain(
     verify: bool = False,
     full: bool = False,
     recompute: bool = False,
+    budget_s: float | None = None,
     progress: Callable[[str], None] = lambda _message: None,
 ) -> Maintained[D]:
     """The deltas of all views, computed from the old state of all of them. Nothing is written.
@@ -70,32 +72,31 @@ def maintain(
         verify: recompute every view from its sources and compare, both ways.
         full: first check that the views explain each other, at the cost of recomputing them.
         recompute: recompute from its sources, right before or right after the update, what is not decided otherwise.
+        budget_s: how many seconds a search may take for one view, as in `check`.
         progress: told of each step.
 
     Returns:
         Verdicts, reads and deltas.
 
     Raises:
-        InputError: SM102 an unknown name; SM103 a base relation without a source, to verify with; SM2xx, SM3xx
-            contradictions in what is given; SM404 recomputing in strict mode, or a query that cannot be run.
+        InputError: SM101 a budget that is not positive; SM102 an unknown name; SM103 a base relation without a
+            source, to verify with; SM2xx, SM3xx contradictions in what is given; SM404 recomputing in strict
+            mode, or a query that cannot be run.
         SourceError: SM401 a source that does not answer; SM402 one that has moved past the update.
         NotMaintainedError: SM404 a view stays undetermined.
 
     Source:
         Huyn (VLDB 1997), Algorithm 3.1 and section 6.
     """
-    engine, decision, views = warehouse.engine, warehouse.decision, warehouse.catalog.views
+    engine, views = warehouse.engine, warehouse.catalog.views
+    decision = warehouse.decision_within(budget_s)
     require_not_strict(recompute=recompute, strict=strict)
     if verify:
         require_sources(warehouse.catalog, warehouse.readable)
-    facts, situation = warehouse.given(update)
-    progress("checking the update against what is known")
-    require_possible(warehouse, facts, situation, update.files, full=full)
-    progress("deciding")
-    facts, situation = known = informed(decision, engine, facts, situation)
-    verdicts = decide(decision, engine, facts, situation, views, sample=SHOWN_WITNESSES)
+    known, verdicts = _decided(warehouse, update, progress, full=full)
+    facts, situation = known
     open_views = [view for view in views if not isinstance(verdicts[view.name], SelfMaintainable)]
-    again = not_followed(open_views, situation) if recompute else []
+    again = not_followed(open_views, situation, verdicts) if recompute else []
     require_recomputable(warehouse, again, verdicts)
     open_views = [view for view in open_views if view not in again]
     _require_class(open_views, verdicts)
@@ -110,6 +111,19 @@ def maintain(
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in views}
     found = differences(warehouse, deltas, [view.name for view in again]) if verify else None
     return Maintained(verdicts, (*reads, *anew.reads), deltas, found, update, anew.contents)
+
+
+def _decided(
+    warehouse: Warehouse[D], update: Update[D], progress: Callable[[str], None], *, full: bool
+) -> tuple[tuple[Facts[D], Situation], dict[str, Verdict]]:
+    """What is known, and the verdicts from that alone."""
+    decision, engine = warehouse.decision, warehouse.engine
+    facts, situation = warehouse.given(update)
+    progress("checking the update against what is known")
+    require_possible(warehouse, facts, situation, update.files, full=full)
+    progress("deciding")
+    known = informed(decision, engine, facts, situation)
+    return known, decide(decision, engine, *known, warehouse.catalog.views, sample=SHOWN_WITNESSES)
 
 
 def _settled(
@@ -130,7 +144,12 @@ def _settled(
     engine, decision = warehouse.engine, warehouse.decision
     reader = Reader(decision, engine, *known, {} if strict else warehouse.readable, progress)
     if open_views:
-        failing = settle(reader, open_views)
+        try:
+            with limit(decision.budget_s * len(open_views), "testing the views again after each read"):
+                failing = settle(reader, open_views)
+        except BudgetSpentError as spent:
+            cut = {view.name: Undecided(view.name, (str(spent),), is_cut=True) for view in open_views}
+            raise _untested(cut, {**verdicts, **cut}) from None
         if failing:
             raise _not_maintained({r.new_facts.view.name for r in failing}, verdicts, strict=strict)
         if reader.reads:
@@ -144,6 +163,7 @@ def _settled(
 
 
 def _require_class(views: Sequence[View], verdicts: Mapping[str, Verdict]) -> None:
+    """Refuses views that no read could settle."""
     limited = [view for view in views if view.limitation is not None and view.core is None]
     if limited:
         raise NotMaintainedError(
@@ -158,6 +178,24 @@ def _require_class(views: Sequence[View], verdicts: Mapping[str, Verdict]) -> No
             ],
             verdicts,
         )
+    cut = {v.name: found for v in views if isinstance(found := verdicts[v.name], Undecided) and found.is_cut}
+    if cut:
+        raise _untested(cut, verdicts)
+
+
+def _untested(cut: Mapping[str, Undecided], verdicts: Mapping[str, Verdict]) -> NotMaintainedError:
+    return NotMaintainedError(
+        [
+            Diagnostic(
+                code=Code.NOT_MAINTAINED,
+                message=f"the view `{name}` cannot be maintained: it is undecided",
+                note="; ".join(verdict.reasons),
+                hint="give more time, or recompute the view from its sources: `--recompute`",
+            )
+            for name, verdict in cut.items()
+        ],
+        verdicts,
+    )
 
 
 def _countable(

@@ -8,7 +8,7 @@ from typing import Generic
 
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.warehouse import Update, Warehouse
-from selfmaint.decide.verdict import Verdict
+from selfmaint.decide.verdict import Undecided, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
 from selfmaint.fallback.recompute import Recomputing, obstacles
@@ -45,15 +45,22 @@ def require_not_strict(*, recompute: bool, strict: bool) -> None:
         raise input_error(Code.NOT_MAINTAINED, message, "leave one of the two out")
 
 
-def not_followed(open_views: Sequence[View], situation: Situation) -> list[View]:
+def not_followed(
+    open_views: Sequence[View], situation: Situation, verdicts: Mapping[str, Verdict]
+) -> list[View]:
     """The views, of those that are not self-maintainable, that reading some rows does not help.
 
     Args:
         open_views: the views without a "yes".
         situation: what changes.
+        verdicts: the verdicts on them.
     """
-    doubtful = uncountable(open_views, situation)
+    doubtful = [*uncountable(open_views, situation), *(v for v in open_views if _is_cut(verdicts[v.name]))]
     return [v for v in open_views if (v.limitation is not None and v.core is None) or v in doubtful]
+
+
+def _is_cut(verdict: Verdict) -> bool:
+    return isinstance(verdict, Undecided) and verdict.is_cut
 
 
 def require_recomputable(

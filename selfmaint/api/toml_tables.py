@@ -133,6 +133,15 @@ class TomlTable:
             return None
         return float(value)
 
+    def seconds(self, key: str) -> float | None:
+        """A length of time; infinite where it has no end."""
+        value = self._typed(key, float)
+        if value is not None and not value > 0:
+            hint = "give a number of seconds, or `inf`"
+            self.file.report((*self.path, key), f"`{key}` in {self.shown} is {value}", hint=hint)
+            return None
+        return None if value is None else float(value)
+
     def tables(self, key: str, allowed: Sequence[str]) -> dict[str, TomlTable]:
         """The tables below a table: `[key.name]` for each name."""
         outer = self._typed(key, dict)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, Protocol, runtime_checkable
 
+from datalog.budget import DEFAULT_S
 from datalog.model import Predicate, Program, Version
 from datalog.sql.views import SqlViews
 from selfmaint.api.programs import catalog_of
@@ -68,6 +69,8 @@ class Warehouse(Generic[D]):
         fingerprints: what the stored files looked like when they were loaded, so that nothing is written over
             what another process has written since.
         feeds: how change feeds of the base relations are to be read.
+        budget_s: how many seconds the search for what a view depends on may take, and again its test on the data,
+            unless a call says otherwise.
     """
 
     catalog: Catalog
@@ -81,6 +84,7 @@ class Warehouse(Generic[D]):
     effective: bool = False
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     feeds: FeedSettings = field(default_factory=FeedSettings)
+    budget_s: float = DEFAULT_S
 
     def __enter__(self) -> Warehouse[D]:
         """The warehouse; at the end of the block it is closed."""
@@ -116,7 +120,20 @@ class Warehouse(Generic[D]):
     @cached_property
     def decision(self) -> Decision:
         """The symbolic side of deciding, made once."""
-        return Decision(self.catalog)
+        return Decision(self.catalog, self.budget_s)
+
+    def decision_within(self, budget_s: float | None) -> Decision:
+        """The same, from now on with a budget; the warehouse's if None.
+
+        Raises:
+            InputError: SM101 a budget that is not positive.
+        """
+        seconds = self.budget_s if budget_s is None else budget_s
+        if not seconds > 0:
+            hint = "give a number of seconds, or `math.inf`"
+            raise input_error(Code.WAREHOUSE_FILE, f"`budget_s` is {seconds}", hint)
+        self.decision.budget_s = seconds
+        return self.decision
 
     def view(self, name: str) -> View:
         """A view by name.

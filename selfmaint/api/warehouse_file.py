@@ -19,6 +19,7 @@
     [update]
     effective = true                  # inserted rows were absent before, deleted ones present
     inexact_sums = true               # optional, at the top: maintain sums of doubles, exact but for their last digits
+    budget_s = 60                     # optional, at the top: seconds that a search may take for one view; 10
     [feed]                            # optional: how change feeds are to be read, see `feed_settings`
 
 Paths are relative to the file. Every problem is reported at once, each with its place.
@@ -32,6 +33,7 @@ from enum import Enum, unique
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datalog.budget import DEFAULT_S
 from datalog.diagnostics import Diagnostic, ProgramError, in_text_order
 from datalog.model import Predicate
 from datalog.syntax import show
@@ -113,6 +115,7 @@ class WarehouseFile:
         copies: the partial copies by base relation.
         effective: whether updates are effective unless said otherwise.
         feeds: how change feeds are to be read.
+        budget_s: how many seconds a search may take for one view.
     """
 
     path: Path
@@ -122,6 +125,7 @@ class WarehouseFile:
     copies: Mapping[str, CopyEntry] = field(default_factory=dict)
     effective: bool = False
     feeds: FeedSettings = field(default_factory=FeedSettings)
+    budget_s: float = DEFAULT_S
 
 
 def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> WarehouseFile:
@@ -151,6 +155,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
             "update",
             "feed",
             "inexact_sums",
+            "budget_s",
         )
     )
     schema, faults = _catalog(root, spark)
@@ -161,6 +166,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     tables = root.tables("relations", ("source", "table", "path", "cost"))
     relations = {n: _relation(t, sources) for n, t in tables.items()}
     copies = {n: _copy(t) for n, t in root.tables("copies", ("present", "absent")).items()}
+    budget_s = root.seconds("budget_s")
     effective = root.table("update", ("effective",)).flag("effective")
     feeds = feed_settings(root, None if schema is None else schema.relations)
     if schema is not None:
@@ -178,6 +184,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
         copies=copies,
         effective=bool(effective),
         feeds=feeds,
+        budget_s=DEFAULT_S if budget_s is None else budget_s,
     )
 
 

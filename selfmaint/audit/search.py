@@ -17,11 +17,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
+from datalog.budget import BudgetSpentError, limit
 from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Program, Row, Variable, Version
 from selfmaint.audit.candidates import Candidate, Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind
@@ -54,12 +56,14 @@ class Search:
         catalog: the views and constraints.
         known: what is known besides the views: partial copies, readable relations, effective updates.
         quick: any example will do: for asking whether a verdict is "always".
+        budget_s: how long the search for one verdict may take.
     """
 
     catalog: Catalog
     known: Situation
     quick: bool = False
     _decision: Decision | None = None
+    budget_s: float = math.inf
     _found: dict[tuple[str, Change], Outcome] = field(default_factory=dict)
     _grouped: dict[str, GroupSearch] = field(default_factory=dict)
 
@@ -81,18 +85,22 @@ class Search:
             readable=frozenset(relations),
             effective=self.known.effective,
         )
-        return Search(self.catalog, known, True, self.decision)
+        return Search(self.catalog, known, True, self.decision, self.budget_s)
 
     @cached_property
     def hasty(self) -> Search:
         """The same search with any examples."""
-        return Search(self.catalog, self.known, True, self.decision)
+        return Search(self.catalog, self.known, True, self.decision, self.budget_s)
 
     def outcome(self, view: View, change: Change) -> Outcome:
         """The verdict on a view and a kind of change; each is searched for once."""
         key = (view.name, change)
         if key not in self._found:
-            self._found[key] = self._inherited(view, change) or self._searched(view, change)
+            try:
+                with limit(self.budget_s, f"the audit of `{view.name}`"):
+                    self._found[key] = self._inherited(view, change) or self._searched(view, change)
+            except BudgetSpentError as spent:
+                self._found[key] = Unclear((str(spent),))
         return self._found[key]
 
     def _inherited(self, view: View, change: Change) -> Outcome | None:
@@ -124,7 +132,7 @@ class Search:
     def _plain(self) -> Search:
         """The same warehouse without the views of which it cannot be told what they hold."""
         views = tuple(view for view in self.catalog.views if view.limitation is None or view.core)
-        return Search(replace(self.catalog, views=views), self.known, self.quick)
+        return Search(replace(self.catalog, views=views), self.known, self.quick, budget_s=self.budget_s)
 
     def _among_texts(self, view: View, change: Change) -> Outcome:
         """The verdict without views of which only the text is known, where knowing them cannot change it (4)."""

@@ -30,7 +30,7 @@ from selfmaint.cli.audit_options import (
     Without,
     WriteBaseline,
 )
-from selfmaint.cli.options import Effective, WarehousePath
+from selfmaint.cli.options import Budget, Effective, WarehousePath
 from selfmaint.cli.output import Format, print_text, print_warnings, progressing, reporting
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.report.audit.objects import audit_json
@@ -53,6 +53,7 @@ def audit(
     advice: Advise = True,
     contents: Contents = False,
     effective: Effective = None,
+    budget: Budget = None,
     fail_on: FailOnOption = None,
     baseline: Baseline = None,
     write_baseline: WriteBaseline = False,
@@ -84,6 +85,7 @@ def audit(
             sizes={name: _number(text) for name, text in _pairs(rows, "--rows")},
             advise=advice and not without,
             progress=progress,
+            budget_s=file.budget_s if budget is None else budget,
         )
         report = audit_catalog(file.catalog, _known(file, effective), options)
         least = FailOn.DEPENDS if fail_on is None else fail_on

@@ -10,6 +10,7 @@ from selfmaint.api.check import check as decide
 from selfmaint.cli.inputs import FeedArguments, UpdateArguments, opened
 from selfmaint.cli.options import (
     After,
+    Budget,
     Deletes,
     Effective,
     FeedFormatName,
@@ -49,6 +50,7 @@ def check(
     upto: Upto = None,
     initial_load: InitialLoad = False,
     full: Full = False,
+    budget: Budget = None,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Says for each view whether its new state is determined without reading a base relation.
@@ -63,7 +65,7 @@ def check(
         opened(warehouse, arguments, format_, progress) as (opened_, change),
     ):
         progress("deciding")
-        verdicts = decide(opened_, change, view or None, full=full)
+        verdicts = decide(opened_, change, view or None, full=full, budget_s=budget)
     if format_ is Format.JSON:
         print_json({"verdicts": verdicts_json(verdicts), **feed_entry(change.feed)})
     else:

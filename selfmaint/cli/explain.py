@@ -13,6 +13,7 @@ from selfmaint.api.explain import explain as explained
 from selfmaint.cli.inputs import FeedArguments, UpdateArguments, opened
 from selfmaint.cli.options import (
     After,
+    Budget,
     Deletes,
     Effective,
     FeedFormatName,
@@ -48,6 +49,7 @@ def explain(
     after: After = None,
     upto: Upto = None,
     initial_load: InitialLoad = False,
+    budget: Budget = None,
     sql: Annotated[
         bool, typer.Option("--sql", help='Print only the two databases of a "no", as SQL that runs anywhere.')
     ] = False,
@@ -68,7 +70,7 @@ def explain(
         )
     feeds = FeedArguments(tuple(feed or ()), feed_format, tuple(after or ()), tuple(upto or ()), initial_load)
     arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds)
-    _explain_view(Path(subject), view, arguments, format_, sql=sql)
+    _explain_view(Path(subject), view, arguments, format_, sql=sql, budget_s=budget)
 
 
 def _explain_code(code: str, format_: Format) -> None:
@@ -80,7 +82,15 @@ def _explain_code(code: str, format_: Format) -> None:
         print_text(page)
 
 
-def _explain_view(path: Path, view: str, arguments: UpdateArguments, format_: Format, *, sql: bool) -> None:
+def _explain_view(
+    path: Path,
+    view: str,
+    arguments: UpdateArguments,
+    format_: Format,
+    *,
+    sql: bool,
+    budget_s: float | None,
+) -> None:
     """The certificate of one view's verdict."""
     with (
         reporting(format_),
@@ -88,7 +98,7 @@ def _explain_view(path: Path, view: str, arguments: UpdateArguments, format_: Fo
         opened(path, arguments, format_, progress) as (warehouse, update),
     ):
         progress("deciding")
-        _print_explanation(explained(warehouse, update, view), format_, sql=sql)
+        _print_explanation(explained(warehouse, update, view, budget_s=budget_s), format_, sql=sql)
 
 
 def _print_explanation(explanation: Explanation, format_: Format, *, sql: bool) -> None:

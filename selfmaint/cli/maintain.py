@@ -18,6 +18,7 @@ from selfmaint.api.tolerance import TOLERANCE
 from selfmaint.cli.inputs import FeedArguments, UpdateArguments, opened
 from selfmaint.cli.options import (
     After,
+    Budget,
     Deletes,
     Effective,
     FeedFormatName,
@@ -81,6 +82,7 @@ def maintain(
     upto: Upto = None,
     initial_load: InitialLoad = False,
     full: Full = False,
+    budget: Budget = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Compute everything, write nothing.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Never read a base relation.")] = False,
     verify: Annotated[
@@ -110,7 +112,7 @@ def maintain(
     ):
         options = {"strict": strict, "verify": verify, "full": full, "recompute": recompute}
         with _refusing(format_):
-            found = compute(opened_, change, **options, progress=progress)
+            found = compute(opened_, change, **options, budget_s=budget, progress=progress)
         sizes = changes(opened_, found)
         written: tuple[Written, ...] = ()
         if not dry_run and not found.differences:

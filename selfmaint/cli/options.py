@@ -76,4 +76,14 @@ Full: TypeAlias = Annotated[
         "--full", help="Also check that the views explain each other: as costly as recomputing them."
     ),
 ]
+Budget: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        metavar="SECONDS",
+        min=0.001,
+        help="How long a search may take for one view; then it is undecided. By default as the warehouse file says.",
+        show_default=False,
+    ),
+]
 FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", help="How to print the result.")]

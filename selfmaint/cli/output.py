@@ -7,10 +7,12 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from threading import Timer
 
 import typer
 from rich.console import Console, RenderableType
 
+from datalog.budget import observed
 from datalog.diagnostics import Diagnostic
 from datalog.errors import DatalogError
 from selfmaint.errors import SelfmaintError
@@ -21,6 +23,9 @@ from selfmaint.report.values import Json
 
 BAD_INPUT = 2
 """The exit status of bad usage and bad input."""
+
+_PATIENCE_S = 1.0
+"""How long nothing is said of what is being done."""
 
 _PLAIN_WIDTH = 140
 """How wide tables are where no terminal says it."""
@@ -86,10 +91,23 @@ def reporting(format_: Format) -> Iterator[None]:
 
 @contextlib.contextmanager
 def progressing() -> Iterator[Callable[[str], None]]:
-    """A line on the terminal that says what is being done; nothing where there is no terminal."""
+    """A line on the terminal that says what is being done, once it takes a while; nothing without a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None
         return
-    with console.status("starting") as status:
-        yield lambda message: status.update(console.render_str(message, markup=False))
+    status = console.status("starting")
+    shown = Timer(_PATIENCE_S, status.start)
+    shown.daemon = True
+
+    def tell(message: str) -> None:
+        status.update(console.render_str(message, markup=False, highlight=False))
+
+    shown.start()
+    try:
+        with observed(tell):
+            yield tell
+    finally:
+        shown.cancel()
+        shown.join()  # it may be starting the status just now
+        status.stop()

@@ -29,6 +29,7 @@ from itertools import combinations, islice, pairwise
 
 import networkx as nx
 
+from datalog.budget import check
 from datalog.model import (
     ANY,
     MIRRORED,
@@ -243,6 +244,7 @@ def _ways(
     mine: Sequence[Comparison],
 ) -> Iterator[dict[Variable, Position]]:
     """Every consistent way of placing the variables of one group."""
+    check()
     if not waiting:
         yield positions
         return

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from datalog.budget import BudgetSpentError, limit
 from datalog.model import Program
 from selfmaint.canonical import Contribution, contributions
 from selfmaint.canonical.expected_keys import ExpectedKeys
@@ -29,15 +32,22 @@ from selfmaint.warehouse.situation import Situation
 
 @dataclass
 class Decision:
-    """The symbolic side of deciding: made from a catalog, at definition time."""
+    """The symbolic side of deciding: made from a catalog, at definition time.
+
+    Attributes:
+        catalog: the views and constraints.
+        budget_s: how long it may take to find the rules of one view's test, and again to evaluate them.
+    """
 
     catalog: Catalog
+    budget_s: float = math.inf
     _stages: tuple[Facts[Any], Stages[Any]] | None = None
     _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)
     _support: dict[Situation, Support] = field(default_factory=dict)
     _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
     _lookups: tuple[Engine[Any], Lookups[Any]] | None = None
+    _spent: dict[str, float] = field(default_factory=dict)
 
     @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -63,7 +73,8 @@ class Decision:
         """The sets J that the rules do not rule out; none for a view of a limited class."""
         if view.name not in self._surviving:
             decided = view.core if view.core is not None else view
-            self._surviving[view.name] = () if decided.limitation else surviving(self.catalog, decided)
+            with self._budget(view):
+                self._surviving[view.name] = () if decided.limitation else surviving(self.catalog, decided)
         return self._surviving[view.name]
 
     def plain_instance(self, view: View) -> Instance:
@@ -73,14 +84,41 @@ class Decision:
         return self._instances[view.name]
 
     def depends(self, view: View, situation: Situation) -> tuple[DependsRules, ...]:
-        """The rules of TEST, one entry for each J that matters in the situation."""
+        """The rules of TEST, one entry for each J that matters in the situation.
+
+        Raises:
+            BudgetSpentError: finding them takes longer than it may.
+        """
         key = (view.name, situation)
         if key not in self._rules:
-            rules = depends_rules(self.catalog, situation, self.surviving(view))
-            if view.core is not None:
-                rules += losing_rules(self.catalog, situation, self.surviving(view))
+            with self._budget(view):
+                rules = depends_rules(self.catalog, situation, self.surviving(view))
+                if view.core is not None:
+                    rules += losing_rules(self.catalog, situation, self.surviving(view))
             self._rules[key] = rules
         return self._rules[key]
+
+    def has_rules(self, view: View, situation: Situation) -> bool:
+        """Whether the rules of a view's test are found within the budget."""
+        try:
+            self.depends(view, situation)
+        except BudgetSpentError:
+            return False
+        return True
+
+    @contextmanager
+    def _budget(self, view: View) -> Iterator[None]:
+        """Bounds the search for a view's rules; one that was given up before is not begun again with as much."""
+        what = f"finding what `{view.name}` depends on"
+        if self._spent.get(view.name, 0) >= self.budget_s:
+            raise BudgetSpentError(what, self.budget_s)
+        try:
+            with limit(self.budget_s, what):
+                yield
+        except BudgetSpentError as spent:
+            if spent.what == what:
+                self._spent[view.name] = self.budget_s
+            raise
 
     def test(self, view: View, situation: Situation) -> Program:
         """TEST of one view as one program; the view is self-maintainable iff every `depends` is empty."""

@@ -65,6 +65,8 @@ def _is_determined(
     decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
 ) -> bool:
     """Condition 1."""
+    if not decision.has_rules(view, situation):
+        return False
     if failing_rules(decision, engine, facts, situation, [view]):
         return False
     if view.core is None:

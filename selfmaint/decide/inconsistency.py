@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from datalog.budget import check
 from datalog.containment import containment_mapping
 from datalog.model import (
     Atom,
@@ -185,6 +186,7 @@ def apart(atoms: Sequence[Atom], others: Sequence[Atom]) -> dict[Variable, Term]
 def _mappings(
     atoms: Sequence[Atom], options: Sequence[Sequence[int]], body: Sequence[Atom], at: int, partial: _Partial
 ) -> Iterator[tuple[_Partial, tuple[int | None, ...]]]:
+    check()
     if at == len(atoms):
         yield partial, ()
         return
@@ -299,6 +301,7 @@ def drop_implied(found: Sequence[Contradiction]) -> list[Contradiction]:
     distinct = {_meaning(c): c for c in reversed(found)}
     kept: dict[int, list[Contradiction]] = {}
     for new in sorted(distinct.values(), key=_size):
+        check()
         rivals = (old for facts, group in kept.items() if not facts & ~new.facts for old in group)
         if not any(implies(old, new) for old in rivals):
             kept.setdefault(new.facts, []).append(new)

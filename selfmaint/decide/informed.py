@@ -2,13 +2,18 @@
 
 Repeated until nothing more is learnt: the new rows of finer views (`followed.py`), witnesses that no group has room for
 (`room.py`), and facts that are certain since one of a few must be there (`certain.py`).
+
+Condition of soundness: knowing less only leaves more databases. So what a spent budget leaves out makes no "yes"; and
+where views group, a "no" has two databases to show for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
+from datalog.budget import BudgetSpentError, limit
 from datalog.model import ANY, Predicate, Row, Version
 from selfmaint.decide.certain import Assumption, certain_facts
 from selfmaint.decide.decision import Decision
@@ -41,12 +46,17 @@ def informed(
     """
     if not (decision.catalog.grouped_views and situation.effective):
         return facts, situation
-    for _ in range(ROUNDS):
-        facts, situation = followed(decision, engine, facts, situation)
-        before = situation
-        facts, situation, learnt = _learnt(decision, engine, facts, situation)
-        if not learnt and before == situation:
-            break
+    number = sum(decision.has_rules(view, situation) for view in decision.catalog.views)
+    with (
+        suppress(BudgetSpentError),
+        limit(decision.budget_s * max(number, 1), "finding what stored groups tell"),
+    ):
+        for _ in range(ROUNDS):
+            facts, situation = followed(decision, engine, facts, situation)
+            before = situation
+            facts, situation, learnt = _learnt(decision, engine, facts, situation)
+            if not learnt and before == situation:
+                break
     return facts, situation
 
 
@@ -54,7 +64,7 @@ def _learnt(
     decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation
 ) -> tuple[Facts[D], Situation, bool]:
     """What is known with what failing tests tell, and whether that is more."""
-    views = decision.catalog.views
+    views = [view for view in decision.catalog.views if decision.has_rules(view, situation)]
     failing = failing_rules(decision, engine, facts, situation, views)
     fetched = [(rules, engine.fetch(rows, WITNESSES)) for rules, rows in failing]
     if not any(rows for _, rows in fetched):

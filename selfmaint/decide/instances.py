@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
+from datalog.budget import check
 from datalog.model import (
     Atom,
     Comparison,
@@ -114,6 +115,7 @@ def instances(catalog: Catalog, view: View) -> tuple[Instance, ...]:
         if plain.is_possible:
             result.append(plain)
         for combination in product(*choices):
+            check()
             fixed: dict[Variable, Term] = dict(choice for choice in combination if choice is not None)
             if fixed:
                 made = instance(catalog, view, compose(unified, fixed), joined, frozenset(fixed))
@@ -209,6 +211,7 @@ def _unifications(catalog: Catalog, view: View) -> Iterator[tuple[dict[Variable,
     seen: set[tuple[frozenset[Atom], frozenset[Atom], frozenset[Literal]]] = set()
     waiting: list[tuple[dict[Variable, Term], frozenset[Atom]]] = [({}, frozenset())]
     while waiting:
+        check()
         substitution, joined = waiting.pop(0)
         body = {atom: apply_atom(substitution, atom) for atom in view.body}
         asked: tuple[Literal, ...] = (

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from datalog.budget import BudgetSpentError, limit
 from datalog.model import ANY, Atom, Predicate, Program, Row
 from datalog.rewrite import drop_null_tests
 from selfmaint.canonical.stages import Bindings, Stages
@@ -85,43 +87,102 @@ def check(
         A verdict for each view's name, in the order given.
     """
     wanted = tuple(views)
-    failing = failing_rules(decision, engine, facts, situation, wanted)
+    tests = _tested(decision, engine, facts, situation, wanted)
     result: dict[str, Verdict] = {}
     for view in wanted:
-        found = tuple(
-            Witness(rules.new_facts, dict(zip(rules.new_facts.bound, row, strict=True)))
-            for rules, rows in sorted(failing, key=_doubtful)
-            if rules.new_facts.view.name == view.name
-            for row in (engine.sample(rows, sample) if sample else ())
-        )
-        sets = [rules.new_facts for rules, _ in failing if rules.new_facts.view.name == view.name]
-        verdict = _verdict(decision, view, situation, sets, found)
-        exact = view.core is None and all(is_evaluated(v) for v in decision.catalog.views)
-        half_known = decision.half_known
-        if exact and sets and (isinstance(verdict, Undecided) or half_known.forced):
-            witnesses = found or _sampled(engine, failing, view)
-            shown = confirmed(decision, engine, facts, situation, witnesses)
-            if shown:
-                verdict = NotSelfMaintainable(view.name, found)
-            elif isinstance(verdict, NotSelfMaintainable) and shown is False:
-                verdict = Undecided(view.name, (NO_TWO_DATABASES,), found)
-            elif isinstance(verdict, NotSelfMaintainable) and all(
-                half_known.may_rule_out(one) for one in sets if not decision.doubts(view, situation, [one])
-            ):
-                verdict = Undecided(view.name, (TOO_LARGE,), found)
-        if view.core is not None and not sets:
-            verdict = group_verdict(decision.stages(engine, facts, situation), decision.catalog, view)
+        failing = tests[view.name]
+        if isinstance(failing, BudgetSpentError):
+            verdict: Verdict = Undecided(view.name, (str(failing),), is_cut=True)
+        else:
+            verdict = _of_test(decision, engine, facts, situation, view, failing, sample)
         result[view.name] = replace(verdict, semantics=view.semantics)
     return result
 
 
-def _sampled(engine: Engine[D], failing: Sequence[tuple[DependsRules, D]], view: View) -> tuple[Witness, ...]:
-    """A few witnesses of a view, where none were asked for."""
+_Failing: TypeAlias = list[tuple[DependsRules, D]]
+
+
+def _tested(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: Sequence[View]
+) -> dict[str, _Failing[D] | BudgetSpentError]:
+    """For each view the J's whose tests have rows, or which budget was spent before they were known.
+
+    All tests are one program, which derives what they share once. Where that takes too long, each view has a try of
+    its own.
+    """
+    found: dict[str, _Failing[D] | BudgetSpentError] = {}
+    for view in views:
+        try:
+            decision.depends(view, situation)
+        except BudgetSpentError as spent:
+            found[view.name] = spent
+    waiting = [view for view in views if view.name not in found]
+    for part in (waiting, *([view] for view in waiting)):
+        left = [view for view in part if view.name not in found]
+        if not left:
+            continue
+        try:
+            with limit(decision.budget_s, f"evaluating the test of {_named(left)}"):
+                failing = failing_rules(decision, engine, facts, situation, left)
+        except BudgetSpentError as spent:
+            if len(left) == 1:
+                found[left[0].name] = spent
+            continue
+        for view in left:
+            found[view.name] = [one for one in failing if one[0].new_facts.view.name == view.name]
+    return found
+
+
+def _named(views: Sequence[View]) -> str:
+    return f"`{views[0].name}`" if len(views) == 1 else "all views"
+
+
+def _of_test(
+    decision: Decision,
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    view: View,
+    failing: _Failing[D],
+    sample: int,
+) -> Verdict:
+    """The verdict on a view whose test is known."""
+    doubtful_last = sorted(failing, key=_doubtful)
+    found = _witnesses(engine, doubtful_last, sample) if sample else ()
+    sets = [rules.new_facts for rules, _ in failing]
+    verdict = _verdict(decision, view, situation, sets, found)
+    exact = view.core is None and all(is_evaluated(v) for v in decision.catalog.views)
+    half_known = decision.half_known
+    try:
+        with limit(decision.budget_s, f"looking for two databases in which `{view.name}` differs"):
+            if exact and sets and (isinstance(verdict, Undecided) or half_known.forced):
+                witnesses = found or _witnesses(engine, doubtful_last, TRIED)
+                shown = confirmed(decision, engine, facts, situation, witnesses)
+                if shown:
+                    verdict = NotSelfMaintainable(view.name, found)
+                elif isinstance(verdict, NotSelfMaintainable) and shown is False:
+                    verdict = Undecided(view.name, (NO_TWO_DATABASES,), found)
+                elif isinstance(verdict, NotSelfMaintainable) and all(
+                    half_known.may_rule_out(one)
+                    for one in sets
+                    if not decision.doubts(view, situation, [one])
+                ):
+                    verdict = Undecided(view.name, (TOO_LARGE,), found)
+        if view.core is not None and not sets:
+            with limit(decision.budget_s, f"finding the groups of `{view.name}` that stay open"):
+                verdict = group_verdict(decision.stages(engine, facts, situation), decision.catalog, view)
+    except BudgetSpentError as spent:
+        doubts = verdict.reasons if isinstance(verdict, Undecided) else ()
+        verdict = Undecided(view.name, (*doubts, str(spent)), found)
+    return verdict
+
+
+def _witnesses(engine: Engine[D], failing: _Failing[D], number: int) -> tuple[Witness, ...]:
+    """A few witnesses of each J."""
     return tuple(
         Witness(rules.new_facts, dict(zip(rules.new_facts.bound, row, strict=True)))
-        for rules, rows in sorted(failing, key=_doubtful)
-        if rules.new_facts.view.name == view.name
-        for row in engine.sample(rows, TRIED)
+        for rules, rows in failing
+        for row in engine.sample(rows, number)
     )
 
 

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from datalog.budget import check
 from datalog.model import (
     Atom,
     Literal,
@@ -111,6 +112,7 @@ def _rules(
     losing = version is Version.DELETED
     changed = situation.deleted if losing else situation.inserted
     for new_facts in survivors:
+        check()
         anchors = [j for j in new_facts.outside if new_facts.instance.body[j].predicate.name in changed]
         anchors = [
             j
@@ -254,6 +256,7 @@ def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
     """TEST as one program: what is printed and shipped, and what small data is tested with."""
     made: list[Rule] = []
     for rule in rules:
+        check()
         negations = support.prepared(rule.negative, frozenset(rule.new_facts.bound))
         for positive in rule.positive if negations is not None else ():
             anchored = support.rule(rule.head, positive, ())

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from datalog.budget import check
 from datalog.model import (
     Atom,
     Comparison,
@@ -67,6 +68,7 @@ def supports(instance: Instance, subgoals: int) -> Iterator[Support]:
 def _ways(
     instance: Instance, subgoals: int, waiting: Sequence[Obligation], made: Support
 ) -> Iterator[Support]:
+    check()
     if any(not c.facts & ~made.facts for c in instance.dead):
         return
     if not waiting:

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from datalog.budget import check
 from datalog.model import Comparison, Constant, Literal, NullTest, variables_of
 from selfmaint.decide.arrangements import arranged
 from selfmaint.decide.group_evidence import demands, with_groups
@@ -59,6 +60,7 @@ def surviving(catalog: Catalog, view: View) -> tuple[NewFacts, ...]:
 
 def _alive_arrangements(catalog: Catalog, candidate: NewFacts, number: int) -> Iterator[NewFacts]:
     for found in arranged(catalog, candidate):
+        check()
         arrangement = _with_given(found)
         if arrangement is not None and () not in arrangement.contradictions:
             vague = arrangement.is_cut or _has_twins(catalog, arrangement)
@@ -76,6 +78,7 @@ def _alive(instance: Instance) -> Iterator[int]:
     full = (1 << size) - 1
 
     def extend(at: int, chosen: int) -> Iterator[int]:
+        check()
         if at == len(open_bits):
             if chosen not in (0, full):
                 yield chosen

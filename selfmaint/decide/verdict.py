@@ -66,12 +66,14 @@ class Undecided:
         reasons: why, in words.
         witnesses: what a "no" would rest on, were it not for the reasons.
         semantics: what state is meant.
+        is_cut: whether a budget was spent before the test was known: there is nothing to settle the view by.
     """
 
     view: str
     reasons: tuple[str, ...]
     witnesses: tuple[Witness, ...] = ()
     semantics: Semantics | None = None
+    is_cut: bool = False
 
 
 Verdict: TypeAlias = SelfMaintainable | NotSelfMaintainable | Undecided

@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+from datalog.budget import check
 from datalog.evaluate.comparing import compares
 from datalog.model import (
     Atom,
@@ -161,6 +162,7 @@ class TopDown:
         return _Bindings(keep, set(map(_getter(keep, current.variables), current.rows)))
 
     def _step(self, literal: Literal, current: _Bindings, later: set[Variable]) -> _Bindings:
+        check()
         match literal:
             case Atom():
                 return self._join(literal, current, later)

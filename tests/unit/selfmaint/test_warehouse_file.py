@@ -19,7 +19,7 @@ from selfmaint.report.errors import errors_text
 
 GOOD = """\
 program = "views.dl"
-
+budget_s = 2.5
 [views.v1]
 path = "views/v1"
 [views.v2]
@@ -79,6 +79,7 @@ def test_what_a_good_file_says(tmp_path: Path) -> None:
     assert file.copies["t"].present == Location(f"{tmp_path}/t_present")
     assert file.copies["t"].absent is None
     assert file.effective
+    assert file.budget_s == 2.5
 
 
 def test_absolute_paths_and_uris_are_kept(tmp_path: Path) -> None:
@@ -104,6 +105,15 @@ def test_absolute_paths_and_uris_are_kept(tmp_path: Path) -> None:
         ("cost = 4.0", 'cost = "4"', 17, "`relations.r.cost` is a string, not a number", None),
         ("cost = 4.0", "cost = -1", 17, "`cost` in `[relations.r]` is -1", None),
         ("cost = 4.0", "cost = nan", 17, "`cost` in `[relations.r]` is nan", None),
+        (
+            "budget_s = 2.5",
+            "budget_s = 0",
+            2,
+            "`budget_s` in the warehouse file is 0",
+            "give a number of seconds",
+        ),
+        ("budget_s = 2.5", "budget_s = nan", 2, "`budget_s` in the warehouse file is nan", "give a number"),
+        ("budget_s = 2.5", 'budget_s = "1"', 2, "`budget_s` is a string, not a number", None),
         ("effective = true", "effective = 1", 26, "`update.effective` is a number, not true or false", None),
         ('table = "public.r"', 'path = "r"', 16, "a relation in the source `ops` of kind `postgres`", None),
         ('path = "s.parquet"', "", 18, "`[relations.s]` has no `table` or `path`", None),

@@ -1,0 +1,112 @@
+"""Budgets in time: a search asks again and again whether its budget is spent; its end is an answer, "undecided".
+
+    with limit(10, "the test of view `v`"):
+        for step in search:
+            check()
+
+Conditions of soundness:
+
+1. `BudgetSpentError` passes through everything up to where a verdict is made, and makes that undecided. Nobody in
+   between may take it for "nothing found".
+2. What is kept for later is kept once it is whole.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from datalog.errors import DatalogError
+
+DEFAULT_S = 10.0
+"""How many seconds a search may take where nobody says."""
+
+Observer: TypeAlias = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    what: str
+    seconds: float
+    deadline: float
+
+
+class BudgetSpentError(DatalogError):
+    """A search has taken as long as it may.
+
+    Attributes:
+        what: what was being done.
+        seconds: the budget.
+    """
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(
+            f"budget of {seconds:g} s spent on {what} (`--budget SECONDS` or `budget_s` raises it)"
+        )
+        self.what = what
+        self.seconds = seconds
+
+
+_limit: ContextVar[_Limit | None] = ContextVar("limit", default=None)
+_observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
+
+
+@contextmanager
+def limit(seconds: float, what: str) -> Iterator[None]:
+    """Bounds the time of a block; of nested ones the tighter holds. Observers are told what is being done.
+
+    Args:
+        seconds: how long it may take; no bound if infinite.
+        what: what is being done, as it is named where the budget is spent.
+
+    >>> with limit(60, "a search"):
+    ...     check()
+    """
+    observer, outer = _observer.get(), _limit.get()
+    if observer is not None:
+        observer(what)
+    own = _Limit(what, seconds, time.monotonic() + seconds)
+    token = _limit.set(own if outer is None or own.deadline < outer.deadline else outer)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+@contextmanager
+def share(part: float, what: str) -> Iterator[None]:
+    """Bounds the time of a block by a part of what is left; of nothing if there is no bound."""
+    with limit(part * left(), what):
+        yield
+
+
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Has an observer told what is being done, whenever a limit begins within a block."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
+
+
+def left() -> float:
+    """How many seconds are left; infinite without a limit."""
+    current = _limit.get()
+    return math.inf if current is None else max(current.deadline - time.monotonic(), 0.0)
+
+
+def check() -> None:
+    """One step of a search.
+
+    Raises:
+        BudgetSpentError: the time is over.
+    """
+    current = _limit.get()
+    if current is not None and time.monotonic() >= current.deadline:
+        raise BudgetSpentError(current.what, current.seconds)

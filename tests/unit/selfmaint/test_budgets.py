@@ -1,0 +1,154 @@
+"""A budget that ends anywhere makes a view undecided, never decided otherwise, and leaves nothing half done behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+from types import SimpleNamespace
+
+import pytest
+
+from datalog.model import Row
+from selfmaint.api.check import check
+from selfmaint.api.explain import explain
+from selfmaint.api.maintain import maintain
+from selfmaint.api.not_maintained import NotMaintainedError
+from selfmaint.api.warehouse import Update, Warehouse, build
+from selfmaint.decide.verdict import Undecided
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.errors import Code, InputError
+from selfmaint.fallback.settle import Readable
+from selfmaint.sources.memory import RowsSource
+
+Rows = frozenset[Row]
+HUYN = "v1(X, Y, Z) :- r(X, Y), s(Y, Z), t(Z). v2(Y, Z) :- s(Y, Z)."
+YES = {"v1": {("a1", "b1", "c1")}, "v2": {("b1", "c1"), ("b", "c1")}}
+NO = {"v1": {("a1", "b1", "c1")}, "v2": {("b1", "c1"), ("b", "c2")}}
+CHOICES = """.decl m(id: int not null, boss: int, pay: int not null) key(id) foreign key (boss) references m(id).
+pairs(A, B, C, D, P, Q) :- m(A, B, P), m(C, D, Q), P < Q.
+"""
+SALES = """.decl sale(id: int not null, cust: string not null, amount: int not null) key(id)
+    foreign key (cust) references cust(id).
+.decl cust(id: string not null, region: string not null) key(id).
+by_region(R, count(*), sum(A)) :- sale(I, C, A), cust(C, R).
+by_cust(C, count(*), sum(A)) :- sale(I, C, A).
+"""
+
+
+def warehouse(program: str, contents: Mapping[str, set[Row]]) -> Warehouse[Rows]:
+    return build(program, {name: frozenset(rows) for name, rows in contents.items()}, MemoryEngine())
+
+
+def inserted(effective: bool = True, **rows: set[Row]) -> Update[Rows]:
+    return Update({name: frozenset(found) for name, found in rows.items()}, effective=effective)
+
+
+CASES = {
+    "yes": (HUYN, YES, inserted(effective=False, r={("a", "b")})),
+    "no": (HUYN, NO, inserted(effective=False, r={("a", "b")})),
+    "choices": (CHOICES, {"pairs": {(1, None, 2, 1, 10, 20)}}, inserted(m={(3, 2, 15)})),
+    "groups": (
+        SALES,
+        {"by_region": {("north", 2, 7)}, "by_cust": {("c1", 1, 3), ("c2", 1, 4)}},
+        inserted(sale={(9, "c1", 5)}),
+    ),
+}
+
+
+class Clock:
+    """A clock that goes one second further whenever it is looked at."""
+
+    def __init__(self) -> None:
+        self._ticks = count()
+
+    def monotonic(self) -> float:
+        return float(next(self._ticks))
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("datalog.budget.time", SimpleNamespace(monotonic=clock.monotonic))
+    return clock
+
+
+def budgets() -> Iterator[int]:
+    """How many looks at the clock a budget lasts: every one at first, then ever fewer of them."""
+    ticks = 1.0
+    while ticks < 100_000:
+        yield int(ticks)
+        ticks = max(ticks + 1, ticks * 1.4)
+
+
+@pytest.mark.usefixtures("ticking")
+@pytest.mark.parametrize("case", CASES)
+def test_a_budget_that_ends_anywhere_makes_a_view_undecided(case: str) -> None:
+    program, contents, update = CASES[case]
+    expected = check(warehouse(program, contents), update, budget_s=10**9)
+    assert not any(getattr(verdict, "is_cut", False) for verdict in expected.values())
+    cut = 0
+    for ticks in budgets():
+        tried = warehouse(program, contents)
+        found = check(tried, update, budget_s=ticks)
+        again = check(tried, update, budget_s=10**9)
+        for name, verdict in found.items():
+            kinds = (type(verdict), type(expected[name]))
+            assert isinstance(verdict, Undecided) or kinds[0] is kinds[1], (ticks, verdict)
+            cut += isinstance(verdict, Undecided) and any("spent on" in r for r in verdict.reasons)
+            assert type(again[name]) is kinds[1], (ticks, again[name])
+        if not cut_left(found):
+            break
+    else:
+        pytest.fail("no budget was enough")
+    assert cut, "no budget ended anywhere"
+
+
+def cut_left(verdicts: Mapping[str, object]) -> bool:
+    return any(
+        isinstance(v, Undecided) and any("spent on" in reason for reason in v.reasons)
+        for v in verdicts.values()
+    )
+
+
+def test_the_reason_says_on_what_a_budget_was_spent() -> None:
+    verdict = check(warehouse(HUYN, YES), inserted(r={("a", "b")}), budget_s=1e-9)["v1"]
+    reason = (
+        "budget of 1e-09 s spent on finding what `v1` depends on (`--budget SECONDS` or `budget_s` raises it)"
+    )
+    assert verdict == Undecided("v1", (reason,), is_cut=True)
+
+
+def test_an_explanation_of_a_view_that_was_cut_says_why() -> None:
+    found = explain(warehouse(HUYN, YES), inserted(r={("a", "b")}), "v1", budget_s=1e-9)
+    assert isinstance(found.verdict, Undecided)
+    assert (found.ruled_out, found.tested, found.counterexample) == ((), (), None)
+    assert "budget of 1e-09 s spent on" in str(found)
+
+
+def test_a_view_that_was_cut_is_not_maintained_unless_it_is_recomputed() -> None:
+    relations = {
+        "r": (("c0", "c1"), frozenset({("a", "b"), ("a1", "b1")})),
+        "s": (("c0", "c1"), frozenset({("b1", "c1"), ("b", "c1")})),
+        "t": (("c0",), frozenset({("c1",)})),
+    }
+    source = RowsSource("base", relations)
+    made = build(
+        HUYN,
+        {name: frozenset(rows) for name, rows in YES.items()},
+        MemoryEngine(),
+        readable={name: Readable(source) for name in relations},
+    )
+    update = inserted(r={("a", "b")})
+    with pytest.raises(NotMaintainedError, match="`v1` cannot be maintained: it is undecided") as refused:
+        maintain(made, update, budget_s=1e-9)
+    assert {d.code for d in refused.value.diagnostics} == {Code.NOT_MAINTAINED}
+    assert "budget of 1e-09 s spent on" in str(refused.value.diagnostics[0].note)
+    found = maintain(made, update, budget_s=1e-9, recompute=True)
+    assert found.recomputed["v1"] == {("a1", "b1", "c1"), ("a", "b", "c1")}
+    assert maintain(made, update).deltas["v1"].gained == {("a", "b", "c1")}
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+def test_a_budget_is_positive(seconds: float) -> None:
+    with pytest.raises(InputError, match="`budget_s` is"):
+        check(warehouse(HUYN, YES), inserted(r={("a", "b")}), budget_s=seconds)
