@@ -68,7 +68,13 @@ class Version(Enum):
     BAG = "bag"
     """The rows of a view that keeps duplicates, as often as they stand; `STORED` are its counted rows."""
     STEP = "step"
-    """Intermediate bindings that an engine for large data holds."""
+    """Intermediate bindings."""
+    DEMAND = "demand"
+    """Values of some columns for which rows are wanted."""
+    DEMANDED = "demanded"
+    """The rows with these values."""
+    PROJECTED = "projected"
+    """Some columns of demanded rows."""
 
 
 @dataclass(frozen=True, slots=True, order=False)

@@ -48,10 +48,12 @@ from datalog.model import (
     variables_of,
 )
 from datalog.rewrite import (
+    demand,
     drop_empty,
     drop_implied_negations,
     drop_subsumed,
     drop_unreachable,
+    drop_unused_columns,
     guard_joins,
     is_plain,
     propagate_equalities,
@@ -61,6 +63,7 @@ from datalog.rewrite import (
     unfold,
     unfold_single_rules,
 )
+from datalog.rewrite.reachable import predicates_of
 from datalog.syntax import show
 from tests.property.sql_programs import Generator, meaning, random_facts, relations
 
@@ -122,6 +125,17 @@ def restrict(program: Program, _goal: Predicate, random: Random) -> Program:
     return replace(program, rules=tuple(map(restricted, program.rules)))
 
 
+def demand_some(program: Program, goal: Predicate, random: Random) -> Program:
+    """Some stored relations are small; sometimes simplified before, sometimes cut after, or twice."""
+    stored = {p for rule in program.rules for p in predicates_of(rule.body)} - {*program.heads}
+    small = [p for p in sorted(stored, key=str) if random.random() < 0.4]
+    kinds = {p: ["one"] * 9 for p in stored if random.random() < 0.5}
+    if random.random() < 0.5:
+        program = simplify(program, [goal])
+    program = demand(program, [goal], small, kinds)
+    return drop_unused_columns(program, [goal]) if random.random() < 0.7 else program
+
+
 REWRITES: Mapping[str, Rewrite] = {
     "nothing": lambda program, _goal, _random: program,
     "drop_unreachable": lambda program, goal, _random: drop_unreachable(program, [goal]),
@@ -134,6 +148,8 @@ REWRITES: Mapping[str, Rewrite] = {
     "drop_subsumed": lambda program, _goal, _random: drop_subsumed(program),
     "minimise": each(minimise),
     "simplify": lambda program, goal, _random: simplify(program, [goal]),
+    "drop_unused_columns": lambda program, goal, _random: drop_unused_columns(program, [goal]),
+    "demand": demand_some,
 }
 
 

@@ -1,0 +1,276 @@
+"""Reach everything from small relations: the demand transformation (magic sets), without recursion.
+
+Before: `p(X) :- new(X, Y), not (a(Y, Z), b(Z, X)).`   (`a`, `b` are large, `new` is small)
+After:  `a@demand(Y) :- new(X, Y).                     a@demanded(Y, Z) :- a@demand(Y), a(Y, Z).
+         step_1(X, Y, Z) :- new(X, Y), a@demanded(Y, Z).
+         b@demand(Z, X) :- step_1(X, Y, Z).            b@demanded(Z, X) :- b@demand(Z, X), b(Z, X).
+         step_2(X, Y) :- step_1(X, Y, Z), b@demanded(Z, X).
+         p(X) :- new(X, Y), not step_2(X, Y).`
+
+A body is gone through in join order. What it has bound so far is a step; the values that a large relation is to be
+met with are demanded, and its demanded rows take the relation's place. A negated body starts from the values that the
+body around it binds.
+
+Demands of one round for one relation, by the same columns, are one demand, whoever has them: the relation is read
+once for them. The round of a demand is one more than that of whatever its values come from; so no demand depends on
+rows that are read for it, and the program stays free of recursion.
+
+Conditions of soundness:
+
+1. A demand holds the values of every binding for which rows are asked, or more; asking for more rows of a relation
+   than are met changes nothing, as the rows are met by all shared variables again.
+2. Values are compared as atoms compare them, null equal to null. Values of different kinds are demanded apart: no value
+   is changed by standing in one column with others.
+3. A negation is put behind all literals that bind its variables; those that only it has are its own.
+
+Source: Bancilhon, Maier, Sagiv and Ullman, Magic Sets and Other Strange Ways to Implement Logic Programs (1986);
+Beeri and Ramakrishnan, On the Power of Magic (1991), for supplementary predicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Predicate,
+    Program,
+    Rule,
+    Term,
+    Variable,
+    Version,
+    apply_literal,
+    value_kind,
+    variables_of,
+)
+from datalog.rewrite.join_order import JoinOrder
+from datalog.rewrite.reachable import drop_unreachable, predicates_of
+
+Kinds = Mapping[Predicate, Sequence[Hashable]]
+"""For the predicates without rules, the kind of each column's values; what is not given is of one kind."""
+
+
+def demand(
+    program: Program, goals: Iterable[Predicate], small: Collection[Predicate], kinds: Kinds | None = None
+) -> Program:
+    """An equivalent program for the goals that reads of each large relation only rows with demanded values.
+
+    Args:
+        program: safe, non-recursive rules.
+        goals: the predicates asked for.
+        small: predicates without rules whose rows are few; the others are large.
+        kinds: the kinds of the large and the small relations' columns.
+
+    Returns:
+        Rules for the goals, and for the demands, demanded rows and steps that they use. A relation that nothing
+        restricts, and no literal but itself can, is read whole.
+    """
+    wanted = tuple(dict.fromkeys(goals))
+    needed = drop_unreachable(program, wanted)
+    work = _Transformation(needed, frozenset(small), dict(kinds or {}))
+    for rule in needed.rules:
+        if rule.head.predicate in wanted:
+            found = work.solved(rule.body, _Bindings((), 0), variables_of([rule.head]))
+            work.add(rule.head, found.body)
+        elif work.is_small(rule.head.predicate):
+            work.add(rule.head, rule.body)
+    return drop_unreachable(replace(needed, rules=tuple(work.rules)), wanted)
+
+
+_STEP = Predicate("step", Version.STEP)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bindings:
+    """A body gone through so far: literals to read its bindings from, and the round that these come from."""
+
+    body: tuple[Literal, ...]
+    round: int
+
+    @property
+    def bound(self) -> frozenset[Variable]:
+        return frozenset(variables_of(li for li in self.body if not isinstance(li, Negation)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Demanded:
+    """The demanded rows of a predicate, by some columns, in one round.
+
+    Attributes:
+        keys: the predicate of the demand.
+        rows: the predicate of the rows.
+        round: the round that the rows come from.
+    """
+
+    keys: Predicate
+    rows: Predicate
+    round: int
+
+
+@dataclass
+class _Transformation:
+    """The rules made so far; equal steps and demands are made once."""
+
+    program: Program
+    small: frozenset[Predicate]
+    kinds: dict[Predicate, Sequence[Hashable]]
+    rules: dict[Rule, None] = field(default_factory=dict)
+    _by_head: dict[Predicate, list[Rule]] = field(default_factory=dict)
+    _is_small: dict[Predicate, bool] = field(default_factory=dict)
+    _steps: dict[Rule, Predicate] = field(default_factory=dict)
+    _demanded: dict[tuple[object, ...], _Demanded] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for rule in self.program.rules:
+            self._by_head.setdefault(rule.head.predicate, []).append(rule)
+
+    def add(self, head: Atom, body: Iterable[Literal]) -> None:
+        """One more rule; an equal one is there once."""
+        self.rules[Rule(head, tuple(body))] = None
+
+    def is_small(self, predicate: Predicate) -> bool:
+        """Whether a predicate reads small relations only."""
+        if predicate not in self._is_small:
+            rules = self._by_head.get(predicate)
+            self._is_small[predicate] = (
+                predicate in self.small
+                if rules is None
+                else all(map(self.is_small, predicates_of(li for rule in rules for li in rule.body)))
+            )
+        return self._is_small[predicate]
+
+    def solved(self, body: Sequence[Literal], start: _Bindings, wanted: Collection[Variable]) -> _Bindings:
+        """A body with demanded rows in place of large relations, in join order.
+
+        Args:
+            body: the literals.
+            start: what binds some of their variables before.
+            wanted: the variables to keep.
+        """
+        current = start
+        order = JoinOrder(body, start.bound, self.is_small)
+        for literals in order:
+            later = frozenset({*wanted, *variables_of(order.waiting)})
+            if all(map(self.is_small, predicates_of(literals))):
+                current = replace(current, body=(*current.body, *literals))
+            elif isinstance(literals[0], Atom):
+                current = self._met(current, literals[0], later)
+            else:
+                current = self._without(current, literals, later)
+        return current
+
+    def _met(self, current: _Bindings, atom: Atom, later: frozenset[Variable]) -> _Bindings:
+        """The bindings joined with an atom's demanded rows."""
+        columns = _first_places(atom, current.bound)
+        step = self._step(current, later | {*variables_of([atom])}) if columns else current
+        rows, made = self._asked(step, atom, columns)
+        return _Bindings((*step.body, rows), max(step.round, made))
+
+    def _without(
+        self, current: _Bindings, negations: Sequence[Literal], later: frozenset[Variable]
+    ) -> _Bindings:
+        """The bindings for which some negations hold; all are asked for the same bindings."""
+        step = self._step(current, later | {*variables_of(negations)})
+        literals, made = list(step.body), step.round
+        for negation in negations:
+            assert isinstance(negation, Negation)
+            held, its = self._held(step, negation)
+            literals.append(Negation((held,)))
+            made = max(made, its)
+        return _Bindings(tuple(literals), made)
+
+    def _held(self, step: _Bindings, negation: Negation) -> tuple[Atom, int]:
+        """What holds of the bindings for which a negated body has a match."""
+        shared = frozenset(variables_of([negation])) & step.bound
+        match negation.body:
+            case (Atom() as atom,) if shared:
+                return self._asked(step, atom, _first_places(atom, step.bound))
+        start = self._step(step, shared) if shared else _Bindings((), step.round)
+        found = self._step(self.solved(negation.body, start, shared), shared, always=True)
+        held = found.body[0]
+        assert isinstance(held, Atom)
+        return held, found.round
+
+    def _asked(self, step: _Bindings, atom: Atom, columns: tuple[int, ...]) -> tuple[Atom, int]:
+        """An atom's demanded rows; adds the bindings' values to the demand."""
+        if not columns and atom.predicate not in self._by_head:
+            return atom, 0
+        kinds = tuple(self._kind(atom.terms[c], step.body) for c in columns)
+        entry = self._entry(atom, columns, kinds, step.round + 1 if columns else 0)
+        if columns:
+            self.add(Atom(entry.keys, tuple(atom.terms[c] for c in columns)), step.body)
+        return Atom(entry.rows, atom.terms), entry.round
+
+    def _entry(self, atom: Atom, columns: tuple[int, ...], kinds: tuple[Hashable, ...], at: int) -> _Demanded:
+        """The demanded rows of an atom's predicate by some columns, in a round."""
+        predicate = atom.predicate
+        key = (predicate, columns, kinds, at)
+        if key in self._demanded:
+            return self._demanded[key]
+        number = (len(self._demanded),)
+        keys = Predicate(str(predicate), Version.DEMAND, number)
+        rows = Predicate(str(predicate), Version.DEMANDED, number)
+        self.kinds[keys] = kinds
+        every = Atom(predicate, tuple(Variable(f"X{i}") for i in range(atom.arity)))
+        rules = self._by_head.get(predicate)
+        self._demanded[key] = _Demanded(keys, rows, at)  # it counts as made while its rules are
+        made = at
+        for rule in [Rule(every, (every,))] if rules is None else rules:
+            demanded = (Atom(keys, tuple(rule.head.terms[c] for c in columns)),) if columns else ()
+            found = _Bindings((*demanded, *rule.body), at)
+            if rules is not None:
+                found = self.solved(rule.body, _Bindings(demanded, at), variables_of([rule.head]))
+            self.add(Atom(rows, rule.head.terms), found.body)
+            made = max(made, found.round)
+        self.kinds[rows] = self._kinds_of(predicate, atom.arity)
+        self._demanded[key] = _Demanded(keys, rows, made)
+        return self._demanded[key]
+
+    def _step(self, current: _Bindings, keep: frozenset[Variable], *, always: bool = False) -> _Bindings:
+        """The bindings of some variables as one atom.
+
+        Args:
+            current: the bindings.
+            keep: the variables; where they are at hand in one atom, that may have more.
+            always: make a step even so.
+        """
+        kept = tuple(v for v in variables_of(current.body) if v in keep & current.bound)
+        if not always and len(current.body) == 1 and isinstance(only := current.body[0], Atom):
+            different = {t for t in only.terms if isinstance(t, Variable)}
+            if len(different) == only.arity:
+                return current
+        names = {v: Variable(f"X{i}") for i, v in enumerate(variables_of(current.body))}
+        body = tuple(apply_literal(names, literal) for literal in current.body)
+        made = Rule(Atom(_STEP, tuple(names[v] for v in kept)), body)
+        if made not in self._steps:
+            predicate = self._steps[made] = _STEP.of(Version.STEP, (len(self._steps),))
+            self.add(Atom(predicate, made.head.terms), body)
+            self.kinds[predicate] = tuple(self._kind(v, current.body) for v in kept)
+        return _Bindings((Atom(self._steps[made], kept),), current.round)
+
+    def _kind(self, term: Term, body: Sequence[Literal]) -> Hashable:
+        """The kind of a term's values in a body."""
+        if isinstance(term, Constant):
+            return value_kind(term.value)
+        for atom in (li for li in body if isinstance(li, Atom) and term in li.terms):
+            return self._kinds_of(atom.predicate, atom.arity)[atom.terms.index(term)]
+        same = (li for li in body if isinstance(li, Comparison) and term in (li.left, li.right))
+        others = (li.right if li.left == term else li.left for li in same)
+        return next((value_kind(other.value) for other in others if isinstance(other, Constant)), None)
+
+    def _kinds_of(self, predicate: Predicate, arity: int) -> Sequence[Hashable]:
+        """The kinds of a predicate's columns; of one with rules what they give."""
+        if predicate not in self.kinds:
+            heads = [[self._kind(t, r.body) for t in r.head.terms] for r in self._by_head.get(predicate, ())]
+            self.kinds[predicate] = [frozenset(c) for c in zip(*heads, strict=True)] or [None] * arity
+        return self.kinds[predicate]
+
+
+def _first_places(atom: Atom, bound: frozenset[Variable]) -> tuple[int, ...]:
+    """The columns where a bound variable stands first."""
+    return tuple(i for i, t in enumerate(atom.terms) if t in bound and atom.terms.index(t) == i)

@@ -1,0 +1,83 @@
+"""The order in which a body's literals are met: filters as soon as they are bound, products last.
+
+Before: `a(Y, Z), new(X, Y), not b(Z), X > 3`   (`new` is small)
+After:  `new(X, Y), X > 3, a(Y, Z), not b(Z)`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from datalog.model import Atom, Comparison, Literal, Negation, Predicate, Variable, terms_of, variables_of
+from datalog.rewrite.reachable import predicates_of
+
+
+class JoinOrder:
+    """The literals of one body, one after the other; negations that read large relations several at once.
+
+    Attributes:
+        waiting: the literals that have not been given yet.
+    """
+
+    def __init__(
+        self, body: Sequence[Literal], bound: Iterable[Variable], is_small: Callable[[Predicate], bool]
+    ) -> None:
+        """Starts the order.
+
+        Args:
+            body: the literals.
+            bound: variables that are bound before.
+            is_small: whether a predicate has few rows.
+        """
+        self.waiting = list(body)
+        self._bound = set(bound)
+        self._is_small = is_small
+        positive = [literal for literal in body if isinstance(literal, Atom | Comparison)]
+        self._bindable = self._bound | {*variables_of(positive)}
+
+    def __iter__(self) -> Iterator[tuple[Literal, ...]]:
+        """The next literals, until none is left; one that can never be met comes last."""
+        while self.waiting:
+            chosen = self._next()
+            for literal in chosen:
+                self.waiting.remove(literal)
+                if not isinstance(literal, Negation):
+                    self._bound.update(variables_of([literal]))
+            yield chosen
+
+    def _next(self) -> tuple[Literal, ...]:
+        filters = [li for li in self.waiting if not isinstance(li, Atom) and self._is_ready(li)]
+        cheap = [li for li in filters if self._reads_small(li)]
+        if cheap:
+            return (cheap[0],)
+        atoms = [li for li in self.waiting if isinstance(li, Atom)]
+        met = [atom for atom in atoms if self._places(atom)]
+        if met or (not filters and atoms) or (atoms and not self._bound):
+            return (min(met or atoms, key=self._cost),)
+        if filters:
+            fewest = min(map(self._large_atoms, filters)) == 1
+            return tuple(li for li in filters if not fewest or self._large_atoms(li) == 1)
+        return (self.waiting[0],)
+
+    def _is_ready(self, literal: Literal) -> bool:
+        open_ = [t for t in terms_of(literal) if isinstance(t, Variable) and t not in self._bound]
+        if isinstance(literal, Negation):
+            return not self._bindable.intersection(open_)
+        if isinstance(literal, Comparison) and literal.operator == "=":
+            return len(open_) <= 1
+        return not open_
+
+    def _reads_small(self, literal: Literal) -> bool:
+        return all(map(self._is_small, predicates_of([literal])))
+
+    def _large_atoms(self, literal: Literal) -> int:
+        return sum(not self._is_small(predicate) for predicate in predicates_of([literal]))
+
+    def _places(self, atom: Atom) -> int:
+        """How many terms are bound variables."""
+        return sum(term in self._bound for term in atom.terms)
+
+    def _cost(self, atom: Atom) -> tuple[bool, int, int]:
+        """Small relations first, then what is bound most, then what brings the fewest variables."""
+        free = {t for t in atom.terms if isinstance(t, Variable)} - self._bound
+        return not self._is_small(atom.predicate), -self._places(atom), len(free)
