@@ -29,7 +29,7 @@ Beeri and Ramakrishnan, On the Power of Magic (1991), for supplementary predicat
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from datalog.model import (
@@ -54,9 +54,21 @@ from datalog.rewrite.reachable import drop_unreachable, predicates_of
 Kinds = Mapping[Predicate, Sequence[Hashable]]
 """For the predicates without rules, the kind of each column's values; what is not given is of one kind."""
 
+Choice = Callable[[Predicate, tuple[int, ...]], tuple[int, ...]]
+"""Of the columns of a large relation that are bound, those to demand rows by: at least one."""
+
+
+def all_columns(_predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:
+    """The choice that asks for no row too many."""
+    return columns
+
 
 def demand(
-    program: Program, goals: Iterable[Predicate], small: Collection[Predicate], kinds: Kinds | None = None
+    program: Program,
+    goals: Iterable[Predicate],
+    small: Collection[Predicate],
+    kinds: Kinds | None = None,
+    choose: Choice = all_columns,
 ) -> Program:
     """An equivalent program for the goals that reads of each large relation only rows with demanded values.
 
@@ -65,6 +77,8 @@ def demand(
         goals: the predicates asked for.
         small: predicates without rules whose rows are few; the others are large.
         kinds: the kinds of the large and the small relations' columns.
+        choose: which of several bound columns to demand a relation's rows by. Fewer columns are cheaper to look rows up
+            by, and shared by more demands, but may bring rows that are not met.
 
     Returns:
         Rules for the goals, and for the demands, demanded rows and steps that they use. A relation that nothing
@@ -72,7 +86,7 @@ def demand(
     """
     wanted = tuple(dict.fromkeys(goals))
     needed = drop_unreachable(program, wanted)
-    work = _Transformation(needed, frozenset(small), dict(kinds or {}))
+    work = _Transformation(needed, frozenset(small), dict(kinds or {}), choose)
     for rule in needed.rules:
         if rule.head.predicate in wanted:
             found = work.solved(rule.body, _Bindings((), 0), variables_of([rule.head]))
@@ -119,6 +133,7 @@ class _Transformation:
     program: Program
     small: frozenset[Predicate]
     kinds: dict[Predicate, Sequence[Hashable]]
+    choose: Choice
     rules: dict[Rule, None] = field(default_factory=dict)
     _by_head: dict[Predicate, list[Rule]] = field(default_factory=dict)
     _is_small: dict[Predicate, bool] = field(default_factory=dict)
@@ -198,8 +213,10 @@ class _Transformation:
 
     def _asked(self, step: _Bindings, atom: Atom, columns: tuple[int, ...]) -> tuple[Atom, int]:
         """An atom's demanded rows; adds the bindings' values to the demand."""
-        if not columns and atom.predicate not in self._by_head:
-            return atom, 0
+        if atom.predicate not in self._by_head:
+            if not columns:
+                return atom, 0
+            columns = self.choose(atom.predicate, columns)
         kinds = tuple(self._kind(atom.terms[c], step.body) for c in columns)
         entry = self._entry(atom, columns, kinds, step.round + 1 if columns else 0)
         if columns:

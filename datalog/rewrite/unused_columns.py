@@ -11,12 +11,23 @@ there are stays the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from datalog.analysis import evaluation_order
-from datalog.analysis.dependency import atoms_of
-from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Term, Variable, Version, terms_of
+from datalog.model import (
+    Atom,
+    Literal,
+    Negation,
+    Predicate,
+    Program,
+    Rule,
+    Term,
+    Variable,
+    Version,
+    terms_of,
+    variables_of,
+)
 from datalog.rewrite.reachable import drop_unreachable
 
 Columns = tuple[int, ...]
@@ -60,23 +71,23 @@ class _Uses:
 
     def note(self, rule: Rule) -> None:
         """Notes what a rule uses of the predicates in its body."""
-        occurrences = _occurrences(rule)
-        for atom in (atom for literal in rule.body for atom in atoms_of(literal)):
+        for atom, used in _atoms(rule.body, Counter(rule.head.terms)):
             if atom.predicate in self.columns:
-                self.columns[atom.predicate][_used(atom, occurrences)] = None
+                self.columns[atom.predicate][used] = None
 
-    def applied(self, rule: Rule) -> Iterable[Literal]:
+    def applied(self, rule: Rule) -> Iterator[Literal]:
         """The body of a rule over what its predicates have become."""
-        occurrences = _occurrences(rule)
-        return (self._literal(literal, occurrences) for literal in rule.body)
+        used = _atoms(rule.body, Counter(rule.head.terms))
+        return (self._literal(literal, used) for literal in rule.body)
 
-    def _literal(self, literal: Literal, occurrences: Counter[Term]) -> Literal:
+    def _literal(self, literal: Literal, atoms: Iterator[tuple[Atom, Columns]]) -> Literal:
         match literal:
             case Negation(body):
-                return replace(literal, body=tuple(self._literal(inner, occurrences) for inner in body))
-            case Atom(predicate) if predicate in self.columns:
-                kept, used = self.kept(literal), _used(literal, occurrences)
-                if used != kept and predicate.version is Version.DEMANDED:
+                return replace(literal, body=tuple(self._literal(inner, atoms) for inner in body))
+            case Atom(predicate):
+                _, used = next(atoms)
+                kept = self.kept(literal)
+                if predicate in self.columns and used != kept and predicate.version is Version.DEMANDED:
                     return self._projected(literal, kept, used)
                 return _cut(literal, kept)
             case _:
@@ -93,13 +104,25 @@ class _Uses:
         return Atom(self.projections[key].head.predicate, tuple(atom.terms[c] for c in used))
 
 
-def _occurrences(rule: Rule) -> Counter[Term]:
-    return Counter([*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))])
+def _atoms(body: Sequence[Literal], around: Counter[Term]) -> Iterator[tuple[Atom, Columns]]:
+    """The atoms of a body in order, with the columns that say anything: a constant, a variable that stands elsewhere.
 
-
-def _used(atom: Atom, occurrences: Counter[Term]) -> Columns:
-    """The columns of an atom that say anything: a constant, or a variable that stands elsewhere too."""
-    return tuple(i for i, t in enumerate(atom.terms) if not isinstance(t, Variable) or occurrences[t] > 1)
+    Args:
+        body: the literals.
+        around: how often each term occurs around the body.
+    """
+    occurs = around + Counter(term for literal in body for term in terms_of(literal))
+    bound = {*around, *variables_of(li for li in body if not isinstance(li, Negation))}
+    for literal in body:
+        match literal:
+            case Atom(terms=terms):
+                said = (not isinstance(t, Variable) or occurs[t] > 1 for t in terms)
+                yield literal, tuple(i for i, is_used in enumerate(said) if is_used)
+            case Negation(inner):
+                mine = Counter(terms_of(literal))  # a variable that only it has is its own
+                yield from _atoms(inner, Counter({t: n - mine[t] for t, n in occurs.items() if t in bound}))
+            case _:
+                pass
 
 
 def _cut(atom: Atom, columns: Columns) -> Atom:

@@ -7,11 +7,13 @@ import pytest
 from datalog.evaluate import evaluate
 from datalog.model import Atom, Predicate, Program, Row, Rule
 from datalog.rewrite import (
+    demand,
     drop_empty,
     drop_implied_negations,
     drop_null_tests,
     drop_subsumed,
     drop_unreachable,
+    drop_unused_columns,
     guard_joins,
     guarded_variables,
     is_plain,
@@ -461,3 +463,80 @@ def test_inferred_decimals_are_no_grid() -> None:
 def test_tests_for_null_where_none_is_stored(rule: str, is_kept: bool) -> None:
     never_null = {Predicate("r"): {0}, Predicate("s"): {0}}
     assert bool(drop_null_tests(Program((parse_rule(rule),)), never_null).rules) is is_kept
+
+
+# -------------------------------------------------------------------------------------------------- demand
+
+
+def demanded(text: str, goal: str, *small: str, by: tuple[int, ...] | None = None) -> list[str]:
+    program, goals = parse_program(text), [Predicate(goal)]
+    choose = (lambda _p, columns: columns) if by is None else (lambda _p, _columns: by)
+    found = demand(program, goals, {Predicate(name) for name in small}, choose=choose)
+    return lines(drop_unused_columns(found, goals))
+
+
+def test_a_large_relation_is_read_for_the_keys_of_a_small_one() -> None:
+    assert demanded("v(X, Z) :- a(Y, Z, U), new(X, Y).", "v", "new") == [
+        "v(X, Z) :- new(X, Y), a@demanded_0(Y, Z).",
+        "a@demanded_0(X0, X1) :- a@demand_0(X0), a(X0, X1, X2).",
+        "a@demand_0(Y) :- new(X, Y).",
+    ]
+
+
+def test_joins_inside_a_negation_start_from_what_is_bound_around_it() -> None:
+    assert demanded("v(X) :- new(X, Y), not (a(Y, Z), b(Z, X)).", "v", "new") == [
+        "v(X) :- new(X, Y), not step@step_1(X, Y).",
+        "step@step_1(X0, X1) :- step@step_0(X0, X1, X2), b@demanded_1(X2, X0).",
+        "b@demanded_1(X0, X1) :- b@demand_1(X0, X1), b(X0, X1).",
+        "b@demand_1(Z, X) :- step@step_0(X, Y, Z).",
+        "step@step_0(X0, X1, X2) :- new(X0, X1), a@demanded_0(X1, X2).",
+        "a@demanded_0(X0, X1) :- a@demand_0(X0), a(X0, X1).",
+        "a@demand_0(Y) :- new(X, Y).",
+    ]
+
+
+def test_demands_of_several_rules_are_one() -> None:
+    program = parse_program("v(X) :- new(X, Y), a(Y, Z), b(Z). w(X) :- new(X, Y), not a(Y, _).")
+    goals = [V, Predicate("w")]
+    rules = lines(drop_unused_columns(demand(program, goals, {Predicate("new")}), goals))
+    assert [rule for rule in rules if " a(" in rule] == ["a@demanded_0(X0, X1) :- a@demand_0(X0), a(X0, X1)."]
+    assert "w(X) :- new(X, Y), not a@projected_0_0(Y)." in rules
+
+
+def test_a_relation_met_again_by_its_own_rows_is_demanded_again() -> None:
+    rules = demanded("v(Z) :- new(X), a(X, Y), a(Y, Z).", "v", "new")
+    assert "a@demand_0(X) :- new(X)." in rules
+    assert "a@demand_1(Y) :- step@step_0(Y)." in rules
+
+
+def test_what_several_rules_define_is_demanded_rule_by_rule() -> None:
+    rules = demanded(
+        "v(X) :- new(X), known(X, 1). known(X, Y) :- a(X, Y). known(X, Y) :- b(Y, X).", "v", "new"
+    )
+    assert "known@demanded_0(X, Y) :- known@demand_0(X), a@demanded_1(X, Y)." in rules
+    assert [rule for rule in rules if rule.startswith(("a@demand_", "b@demand_"))] == [
+        "b@demand_2(X) :- known@demand_0(X).",
+        "a@demand_1(X) :- known@demand_0(X).",
+    ]
+
+
+def test_rows_are_demanded_by_the_columns_that_are_chosen() -> None:
+    assert demanded("v(X, Y) :- new(X, Y), a(X, Y).", "v", "new", by=(1,)) == [
+        "v(X, Y) :- new(X, Y), a@demanded_0(X, Y).",
+        "a@demanded_0(X0, X1) :- a@demand_0(X1), a(X0, X1).",
+        "a@demand_0(Y) :- new(X, Y).",
+    ]
+
+
+def test_what_nothing_restricts_is_read_whole() -> None:
+    assert demanded("v(Y) :- new(X), a(Y).", "v", "new") == ["v(Y) :- new(X), a(Y)."]
+
+
+def test_an_unused_column_goes_and_a_variable_of_two_negations_is_no_use() -> None:
+    text = "v(X) :- new(X), p(X, Y), not (p(X, Z), s(Z)), not t(Z). p(X, Y) :- r(X, Y, Z)."
+    assert lines(drop_unused_columns(parse_program(text), [V])) == shown(
+        "v(X) :- new(X), p(X, Y), not (p(X, Z), s(Z)), not t(Z).", "p(X, Y) :- r(X, Y, Z)."
+    )
+    assert lines(drop_unused_columns(parse_program("v(X) :- p(X, Y). p(X, Y) :- r(X, Y)."), [V])) == shown(
+        "v(X) :- p(X).", "p(X) :- r(X, Y)."
+    )
