@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from datalog.sql.names import casefolded, unique
 from datalog.sql.tables import Table
 
 _CHANGES = "changes"
@@ -42,15 +43,19 @@ def changes_table(changes: Table, query: exp.Query) -> exp.Create:
 
 
 def delete_changed(bag: Table, changes: Table) -> exp.Delete:
-    """Deletes every copy of the rows that change."""
+    """Deletes every copy of the rows that change.
+
+    In the subquery a column stands before the name of the table around.
+    """
+    alias = unique(bag.name[-1], casefolded(changes.columns))
     rows = exp.Select(expressions=[exp.Literal.number(1)])
     rows.set("from_", exp.From(this=changes.tree(_CHANGES)))
     same = []
     for i, name in enumerate(bag.columns):
         kind = exp.EQ if i in bag.not_null else exp.NullSafeEQ
-        same.append(kind(this=_column(name, _CHANGES), expression=_column(name, bag.name[-1])))
+        same.append(kind(this=_column(name, _CHANGES), expression=_column(name, alias)))
     rows.set("where", exp.Where(this=exp.and_(*same, copy=False)))
-    return exp.Delete(this=bag.tree(bag.name[-1]), where=exp.Where(this=exp.Exists(this=rows)))
+    return exp.Delete(this=bag.tree(alias), where=exp.Where(this=exp.Exists(this=rows)))
 
 
 def insert_copies(bag: Table, changes: Table) -> exp.Insert:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from datalog.model import Atom, Comparison, Constant, Literal, NullTest, Predicate, Term, Variable
+from datalog.model import Atom, Comparison, Constant, Literal, Negation, NullTest, Predicate, Term, Variable
 from datalog.sql.constants import constant
 from datalog.sql.errors import EmissionError
-from datalog.sql.names import alias_for
+from datalog.sql.names import alias_for, casefolded
 from datalog.sql.tables import Table
 
 
@@ -105,6 +105,7 @@ class Joins:
 
 def join(body: Sequence[Literal], around: Frame, tables: Mapping[Predicate, Table]) -> Joins:
     """The FROM clause of a body inside a query whose terms `around` describes."""
+    hidden = casefolded([column for name in _inside(body) for column in _columns(name, tables)])
     aliases = set(around.aliases)
     sources: list[Source] = []
     for atom in _connected([literal for literal in body if isinstance(literal, Atom)]):
@@ -115,7 +116,7 @@ def join(body: Sequence[Literal], around: Frame, tables: Mapping[Predicate, Tabl
             raise EmissionError(
                 f"predicate `{atom.predicate}` has arity {atom.arity}, its table {len(table.columns)} columns"
             )
-        alias = alias_for(atom.predicate, aliases)
+        alias = alias_for(atom.predicate, aliases | hidden)
         aliases.add(alias.casefold())
         sources.append(Source(atom, table, alias))
     pairs = [pair for number, source in enumerate(sources) for pair in source.places(number)]
@@ -127,6 +128,18 @@ def join(body: Sequence[Literal], around: Frame, tables: Mapping[Predicate, Tabl
     known = around.known | _not_null(body, pairs)
     frame = Frame(places, outer, known, frozenset(aliases))
     return Joins(tuple(sources), frame, *_conditions(pairs, frame))
+
+
+def _inside(body: Iterable[Literal]) -> Iterator[Predicate]:
+    """The predicates of the subqueries: in these, one of their columns stands before an alias of the query around."""
+    for literal in body:
+        if isinstance(literal, Negation):
+            yield from (inner.predicate for inner in literal.body if isinstance(inner, Atom))
+            yield from _inside(literal.body)
+
+
+def _columns(predicate: Predicate, tables: Mapping[Predicate, Table]) -> tuple[str, ...]:
+    return tables[predicate].columns if predicate in tables else ()
 
 
 def _connected(atoms: Sequence[Atom]) -> list[Atom]:

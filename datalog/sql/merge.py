@@ -22,7 +22,10 @@ from sqlglot import exp
 
 from datalog.model import Predicate, ViewDefinition
 from datalog.sql.definitions import select_view
+from datalog.sql.names import casefolded, unique
+from datalog.sql.reads import read_set
 from datalog.sql.tables import Table
+from datalog.sql.unions import in_front
 
 _COUNTS = 2
 """A part has its number of rows, then a value and a count for each measure."""
@@ -87,18 +90,30 @@ def open_groups(given: Changes) -> exp.Query:
 def _over_beside(given: Changes, definition: ViewDefinition) -> exp.Query:
     """A definition over the groups with their old rows and parts side by side."""
     width = 1 + _COUNTS * len(given.measures)
-    names = [f"x{i}" for i in range(len(given.keys))]
+    columns = [f"x{i}" for i in range(len(given.keys))]
+    at = _names(given)
+    expressions, queries = in_front(given.rows.values(), at.values())
     steps: dict[str, exp.Query] = {}
-    for side, query in given.rows.items():
+    for side, query in zip(given.rows, queries, strict=True):
         steps[f"{side}_rows"] = query
-        steps[side] = _part(given, f"{side}_rows", names, width)
-    steps["net"] = _net(given, names, width)
-    steps["beside"] = _beside(given, names, width)
-    columns = (*names, "o", *(f"b{c}" for c in given.measures), *_sides(width))
-    result = select_view(definition, {given.beside_of: Table(("beside",), columns)})
-    for name, query in steps.items():
-        result = result.with_(exp.to_identifier(name, quoted=True), as_=query, copy=False)
+        steps[side] = _part(given, at[f"{side}_rows"], columns, width)
+    steps["net"] = _net(given, at, columns, width)
+    steps["beside"] = _beside(given, at, columns, width)
+    beside = Table((at["beside"],), (*columns, "o", *(f"b{c}" for c in given.measures), *_sides(width)))
+    result = select_view(definition, {given.beside_of: beside})
+    for step, query in steps.items():
+        alias = exp.TableAlias(this=exp.to_identifier(at[step], quoted=True))
+        expressions.append(exp.CTE(this=query, alias=alias))
+    result.set("with_", exp.With(expressions=expressions))
     return result
+
+
+def _names(given: Changes) -> Mapping[str, str]:
+    """What each step is called: none hides a table that is read."""
+    stored = [given.target.name, *(name for query in given.rows.values() for name in read_set(query))]
+    taken = casefolded([name[-1] for name in stored])
+    names = [f"{side}{what}" for side in given.rows for what in ("_rows", "")]
+    return {name: unique(name, taken) for name in (*names, "net", "beside")}
 
 
 def _sides(width: int) -> list[str]:
@@ -113,8 +128,8 @@ def _named(tree: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(tree, name, quoted=True)
 
 
-def _from(name: str) -> exp.From:
-    return exp.From(this=exp.Table(this=exp.to_identifier(name, quoted=True)))
+def _from(at: Mapping[str, str], step: str) -> exp.From:
+    return exp.From(this=Table((at[step],), ()).tree(step))
 
 
 def _part(given: Changes, source: str, names: Sequence[str], width: int) -> exp.Query:
@@ -124,7 +139,7 @@ def _part(given: Changes, source: str, names: Sequence[str], width: int) -> exp.
     return select_view(definition, {given.rows_of: Table((source,), given.rows_columns)})
 
 
-def _net(given: Changes, names: Sequence[str], width: int) -> exp.Query:
+def _net(given: Changes, at: Mapping[str, str], names: Sequence[str], width: int) -> exp.Query:
     """The full outer join of what is gained and what is lost; a missing part has no rows."""
     both = [side for side in ("gained", "lost") if side in given.rows]
     items: list[exp.Expr] = []
@@ -139,15 +154,15 @@ def _net(given: Changes, names: Sequence[str], width: int) -> exp.Query:
                 value = exp.Coalesce(this=value, expressions=[exp.Literal.number(0)])
             items.append(_named(value, f"{side[0]}{i}"))
     query = exp.Select(expressions=items)
-    query.set("from_", _from(both[0]))
+    query.set("from_", _from(at, both[0]))
     if len(both) > 1:
         on = _same(given, [(_column(n, both[0]), _column(n, both[1])) for n in names])
-        there = exp.Table(this=exp.to_identifier(both[1], quoted=True))
+        there = Table((at[both[1]],), ()).tree(both[1])
         query.append("joins", exp.Join(this=there, side="FULL", kind="OUTER", on=on))
     return query
 
 
-def _beside(given: Changes, names: Sequence[str], width: int) -> exp.Query:
+def _beside(given: Changes, at: Mapping[str, str], names: Sequence[str], width: int) -> exp.Query:
     """Each group of the net change with its old row."""
     target = [
         exp.column(exp.to_identifier(c, quoted=True), table="old", quoted=True) for c in given.target.columns
@@ -160,7 +175,7 @@ def _beside(given: Changes, names: Sequence[str], width: int) -> exp.Query:
     items += [_named(target[c].copy(), f"b{c}") for c in given.measures]
     items += [_named(_column(n, "net"), n) for n in _sides(width)]
     query = exp.Select(expressions=items)
-    query.set("from_", _from("net"))
+    query.set("from_", _from(at, "net"))
     on = _same(given, [(target[c].copy(), _column(n, "net")) for c, n in zip(given.keys, names, strict=True)])
     there = exp.Subquery(this=mark, alias=exp.TableAlias(this=exp.to_identifier("old", quoted=True)))
     query.append("joins", exp.Join(this=there, side="LEFT", on=on))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -30,26 +30,41 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
     """
     if not queries:
         raise EmissionError("a union of no queries has no columns")
-    taken = set(casefolded([name[-1] for query in queries for name in read_set(query)]))
-    hoisted: dict[exp.CTE, exp.CTE] = {}
+    expressions, operands = in_front(queries, ())
+    union = _all(operands) if len(operands) > 1 else operands[0]
+    if expressions:
+        union.set("with_", exp.With(expressions=expressions))
+    return union
+
+
+def in_front(queries: Iterable[exp.Query], taken: Iterable[str]) -> tuple[list[exp.CTE], list[exp.Query]]:
+    """The common table expressions of some queries, to stand before all of them, and the queries without them.
+
+    Equal ones become one, different ones of one name are renamed: so are those that hide a table that another reads.
+
+    Args:
+        queries: the queries; none has such expressions further in.
+        taken: further names that the expressions must not have.
+    """
+    every = list(queries)
+    used = set(casefolded([*taken, *(name[-1] for query in every for name in read_set(query))]))
+    found: dict[exp.CTE, exp.CTE] = {}
     operands: list[exp.Query] = []
-    for query in queries:
+    for query in every:
         operand = query.copy()
         with_ = operand.args.get("with_")
         operand.set("with_", None)
-        expressions: list[exp.CTE] = with_.expressions if with_ else []
-        for position, expression in enumerate(expressions):
-            if expression not in hoisted:
-                name = unique(expression.alias, taken)
-                taken.add(name.casefold())
-                hoisted[expression] = _named(expression, name)
-            if (name := hoisted[expression].alias) != expression.alias:
-                _rename(expression.alias, name, [*expressions[position + 1 :], operand])
+        names: dict[str, str] = {}
+        for expression in with_.expressions if with_ else ():
+            _rename(names, expression)
+            if expression not in found:
+                name = unique(expression.alias, used)
+                used.add(name.casefold())
+                found[expression] = _named(expression, name)
+            names[expression.alias] = found[expression].alias
+        _rename(names, operand)
         operands.append(operand)
-    union = _all(operands) if len(operands) > 1 else operands[0]
-    if hoisted:
-        union.set("with_", exp.With(expressions=list(hoisted.values())))
-    return union
+    return list(found.values()), operands
 
 
 def _named(expression: exp.CTE, name: str) -> exp.CTE:
@@ -68,11 +83,11 @@ def _closed(query: exp.Query) -> exp.Query:
     return query.subquery(copy=False) if is_open else query
 
 
-def _rename(old: str, new: str, scope: Sequence[exp.Expr]) -> None:
-    """Make the references to a common table expression, in what follows it, refer to its new name."""
-    for tree in scope:
-        for table in tree.find_all(exp.Table):
-            if table.name == old and not table.db:
-                if not table.alias:
-                    table.set("alias", exp.TableAlias(this=exp.to_identifier(old, quoted=True)))
-                table.set("this", exp.to_identifier(new, quoted=True))
+def _rename(names: Mapping[str, str], tree: exp.Expr) -> None:
+    """Make the references to common table expressions refer to their new names, all at once."""
+    for table in tree.find_all(exp.Table):
+        old = table.name
+        if not table.db and names.get(old, old) != old:
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(old, quoted=True)))
+            table.set("this", exp.to_identifier(names[old], quoted=True))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, unique
 
 from datalog.model import Predicate, Program, Rule, Version
@@ -17,8 +17,11 @@ from datalog.rewrite import drop_unreachable, simplify
 from datalog.sql import Table, read_set, select, text
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, counted_sql, group_statements
+from selfmaint.api.not_maintained import uncountable
 from selfmaint.api.toml_tables import dotted
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.group_verdict import UNCOUNTABLE
+from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.procedure import NO_TWO_DATABASES, Decision
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.fallback.probes import Probe, options
 from selfmaint.maintain import gained, lost
@@ -31,7 +34,7 @@ class Kind(Enum):
     """What a statement is for."""
 
     TEST = "test"
-    """The self-maintainability test: the view is self-maintainable iff no test has a row."""
+    """The self-maintainability test: the view is self-maintainable if no test has a row and no group is open."""
     PROBE = "probe"
     """Keys to look up in a base relation, which settle a failing test."""
     GAINED = "gained"
@@ -39,7 +42,7 @@ class Kind(Enum):
     LOST = "lost"
     """Rows to delete from the view."""
     OPEN = "open"
-    """Groups of a view for which the merge has no right values."""
+    """Groups of a view for which the merge has no right values; other knowledge may have them."""
     MERGE = "merge"
     """Brings the table of a view that groups up to date."""
     COUNTED = "counted"
@@ -63,6 +66,8 @@ class Statement:
         program: its rules.
         sql: the query.
         reads: the tables that it reads, dotted names quoted where need be.
+        exact: of a test and of the open groups, whether a row proves that the view is not self-maintainable; where
+            False, `check` knows more than the statement reads, and may say yes. None of other statements.
     """
 
     kind: Kind
@@ -71,6 +76,7 @@ class Statement:
     program: Program
     sql: str
     reads: tuple[str, ...]
+    exact: bool | None = None
 
 
 def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Table]:
@@ -123,7 +129,7 @@ def statements(
 
     Args:
         decision: the symbolic side of deciding.
-        view: the view; of a view outside the exact class there are none, as none would be right.
+        view: the view; there are none where none would be right (see `not_printed`).
         situation: which relations change, and what is known besides the views.
         tables: where the rows are; see `tables_of`.
 
@@ -134,7 +140,7 @@ def statements(
     Raises:
         EmissionError: a name that Spark cannot take.
     """
-    if view.limitation is not None and view.core is None:
+    if not_printed(view, situation) is not None:
         return ()
     found = (
         *_tests(decision, view, situation, tables),
@@ -144,6 +150,13 @@ def statements(
     read = {name for statement in found for name in statement.reads}
     bags = [v for v in decision.catalog.views if v.is_counted and dotted(tables[v.predicate].name) in read]
     return (*(_counted(bag, tables) for bag in bags), *found)
+
+
+def not_printed(view: View, situation: Situation) -> str | None:
+    """Why no statements for a view would be right in a situation; None if there are some."""
+    if view.limitation is not None and view.core is None:
+        return f"{view.limitation}; its deltas cannot be computed from the views alone"
+    return UNCOUNTABLE if uncountable([view], situation) and not view.always_empty else None
 
 
 def _counted(view: View, tables: Mapping[Predicate, Table]) -> Statement:
@@ -156,18 +169,36 @@ def _tests(
     decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> Iterator[Statement]:
     program = decision.test(view, situation)
-    for rules in decision.depends(view, situation):
-        if program.rules_for(rules.goal):
-            names = tuple(variable.name.lower() for variable in rules.new_facts.bound)
-            yield _statement(Kind.TEST, rules.goal, _unknown(rules), program, tables, names)
+    asked = [rules for rules in decision.depends(view, situation) if program.rules_for(rules.goal)]
+    doubts = [_doubts(decision, view, situation, rules.new_facts) for rules in asked]
+    for rules, doubt in zip(asked, doubts, strict=True):
+        names = tuple(variable.name.lower() for variable in rules.new_facts.bound)
+        about = f"{_unknown(rules)}; {_rows_mean(view, doubt, exact=not any(doubts))}"
+        made = _statement(Kind.TEST, rules.goal, about, program, tables, names)
+        yield replace(made, exact=not doubt)
+
+
+def _doubts(decision: Decision, view: View, situation: Situation, new_facts: NewFacts) -> tuple[str, ...]:
+    """Why rows of the test of one J do not prove that the view is not self-maintainable."""
+    if decision.catalog.grouped_views and situation.effective:
+        return ("`selfmaint check` asks the stored groups for more",)
+    found = decision.doubts(view, situation, [new_facts])
+    return found or ((NO_TWO_DATABASES,) if decision.half_known.forced else ())
+
+
+def _rows_mean(view: View, doubt: tuple[str, ...], *, exact: bool) -> str:
+    """What rows of a test say, where the others have none; `exact` if no test of the view is in doubt."""
+    if exact:
+        return f"`{view.name}` is self-maintainable iff no test has rows"
+    rows = f"rows of this one do not settle it: {'; '.join(doubt)}" if doubt else "it is not if this one has"
+    if_none = "no test has rows" + (" and no group is open" if view.core is not None else "")
+    return f"`{view.name}` is self-maintainable if {if_none}; {rows}"
 
 
 def _unknown(rules: DependsRules) -> str:
     """What a row of a test says."""
     facts = [show(rules.new_facts.instance.body[j]) for j in rules.new_facts.subgoals]
-    name = rules.new_facts.view.name
-    shown = " and ".join(facts)
-    return f"rows for which nobody knows {shown}; `{name}` is self-maintainable iff no test has rows"
+    return f"rows for which nobody knows {' and '.join(facts)}"
 
 
 def _probes(
@@ -213,8 +244,13 @@ def _merge(
         return
     only_if = "no test has rows"
     if found.open is not None:
-        about = f"groups of `{view.name}` whose new rows are not determined: their base rows are needed"
-        yield Statement(Kind.OPEN, f"{view.name}@open", about, found.program, found.open, found.reads)
+        about = (
+            f"groups of `{view.name}` for which the merge has no right values; known rows or a finer view may have "
+            "them, which `selfmaint check` asks, or else base rows"
+        )
+        yield Statement(
+            Kind.OPEN, f"{view.name}@open", about, found.program, found.open, found.reads, exact=False
+        )
         only_if = "neither the tests nor the query of open groups have rows"
     about = f"brings `{view.name}` up to date, if {only_if}"
     yield Statement(Kind.MERGE, f"{view.name}@merge", about, found.program, found.merge, found.reads)

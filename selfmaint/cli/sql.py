@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from datalog.syntax import show
-from selfmaint.api.statements import statements, tables_of
+from selfmaint.api.statements import not_printed, statements, tables_of
 from selfmaint.api.warehouse import require_known
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.cli.options import Effective, FormatOption, WarehousePath
@@ -46,8 +46,9 @@ def sql(
     They hold for any insertions and deletions on any base relation, or, with --insert-into and --delete-from,
     for those alone: then they are smaller. A view's rows are in the table that the warehouse file names, or
     in one named like the view; an update's rows in REL_inserted and REL_deleted. Needs neither data nor
-    Spark. Exit status: 0 printed; 2 bad usage or input; 3 the view is outside the class that is decided
-    exactly; of one in SQL the query that recomputes it is printed then.
+    Spark. What rows of a test mean is said before it (in JSON `exact`). Exit status: 0 printed; 2 bad usage
+    or input; 3 no statements would be right: the view is outside the class that is decided exactly, or groups
+    and the update is not effective; of one in SQL the query that recomputes it is printed then.
     """
     with reporting(format_):
         file = read_warehouse_file(warehouse)
@@ -61,21 +62,19 @@ def sql(
             return
         names = {name: place.text for name, place in file.views.items() if place.is_table}
         found = statements(decision, chosen, situation, tables_of(file.catalog, names))
+        reason = not_printed(chosen, situation)
     if datalog and chosen.definition is not None and format_ is not Format.JSON:
         print_text(definition_datalog(chosen, file.catalog.program))
     if format_ is Format.JSON:
-        limitation = str(chosen.limitation) if chosen.limitation else None
-        print_json({"view": view, "undecided": limitation, "statements": statements_json(found)})
+        print_json({"view": view, "undecided": reason, "statements": statements_json(found)})
     elif chosen.always_empty:
         print_text(cell(f"{'%' if datalog else '--'} nothing to do: {chosen.always_empty}"))
-    elif chosen.limitation is None or chosen.core is not None:
+    elif reason is None:
         print_text(statements_datalog(found) if datalog else statements_sql(found))
     elif chosen.definition is not None and not datalog:
         print_text(recomputing_sql(chosen, file.catalog))
-    if chosen.limitation is not None and chosen.core is None:
-        typer.echo(
-            f"undecided: {chosen.limitation}; its deltas cannot be computed from the views alone", err=True
-        )
+    if reason is not None:
+        typer.echo(f"undecided: {reason}", err=True)
         raise typer.Exit(3)
 
 

@@ -11,6 +11,9 @@ from selfmaint.warehouse.catalog import Catalog, View
 SHOWN_GROUPS = 5
 """How many groups that are not determined a reason names."""
 
+UNCOUNTABLE = "whether the rows of the update were there before is not known: say that it is effective"
+"""Why a view that groups is not decided where the update may not be effective."""
+
 INEXACT = "its sums of doubles can differ from recomputing in their last digits"
 """What is to be known of a view that adds up doubles."""
 
@@ -29,8 +32,7 @@ def group_verdict(stages: Stages[D], catalog: Catalog, view: View) -> Verdict:
     if not touched:
         return SelfMaintainable(view.name)
     if not situation.effective:
-        reason = "whether the rows of the update were there before is not known: say that it is effective"
-        return Undecided(view.name, (str(view.limitation), reason))
+        return Undecided(view.name, (str(view.limitation), UNCOUNTABLE))
     change = group_change(stages, catalog, view)
     if change is None:
         return SelfMaintainable(view.name)

@@ -26,7 +26,7 @@ def statements_datalog(found: Sequence[Statement]) -> str:
 
 
 def statements_json(found: Sequence[Statement]) -> Json:
-    """A list of `{kind, name, about, reads, sql, datalog}`."""
+    """A list of `{kind, name, about, reads, sql, datalog}`; of tests and open groups also `exact`."""
     return [
         {
             "kind": statement.kind.value,
@@ -35,6 +35,7 @@ def statements_json(found: Sequence[Statement]) -> Json:
             "reads": list(statement.reads),
             "sql": statement.sql,
             "datalog": show(statement.program),
+            **({} if statement.exact is None else {"exact": statement.exact}),
         }
         for statement in found
     ]

@@ -238,6 +238,20 @@ def test_negated_atoms_are_not_exists(program: str, expected: str) -> None:
     assert sql(program).split(" WHERE ", 1)[1] == expected
 
 
+def test_an_alias_is_no_column_of_a_subquery() -> None:
+    """In a subquery `i.x` is first of all a field of the subquery's own column `i`, as Spark reads it."""
+    i, w = Predicate("r", Version.INSERTED), Predicate("w")
+    tables = {i: Table(("r_inserted",), ("x", "y")), w: Table(("w",), ("I", "i2"))}
+    program = parse_program("v(X) :- r@inserted(X, Y), not (w(X, _), not w(Y, X)).")
+    assert text(select(program, V, tables), pretty=False).replace("`", "") == (
+        "SELECT DISTINCT i3.x FROM r_inserted AS i3 WHERE NOT EXISTS(SELECT 1 FROM w"
+        " JOIN r_inserted AS i4 ON i4.x IS NOT DISTINCT FROM w.I WHERE w.I IS NOT DISTINCT FROM i3.x"
+        " AND i4.y IS NOT DISTINCT FROM i3.y"
+        " AND NOT EXISTS(SELECT 1 FROM w AS w2 WHERE w2.I IS NOT DISTINCT FROM i4.y"
+        " AND w2.i2 IS NOT DISTINCT FROM w.I))"
+    )
+
+
 def test_choice_inside_a_negation_is_two_negations() -> None:
     program = "v(X) :- t(X), not (k(X, Y), not (Y = X, not r(X, Y)))."
     assert sql(program) == (
@@ -384,6 +398,17 @@ def test_union_all_shares_equal_expressions_and_renames_others() -> None:
         " u2 AS (SELECT t.x FROM t UNION ALL SELECT s.y FROM s)"
         " SELECT DISTINCT u.x FROM u UNION ALL SELECT DISTINCT u.x FROM u2 AS u"
         " UNION ALL SELECT DISTINCT u.x FROM u UNION ALL SELECT DISTINCT u.x FROM u2 AS u"
+    )
+
+
+def test_union_all_renames_at_once() -> None:
+    """The first operand's `a2` and the second's are two; the second's `a` takes neither name."""
+    one = parse_one('with "a" as (select 1 as x), "a2" as (select 2 as x) select x from "a", "a2"')
+    other = parse_one('with "a" as (select 3 as x), "a2" as (select x from "a") select x from "a", "a2"')
+    assert union_all([one, other]).sql() == (
+        'WITH "a" AS (SELECT 1 AS x), "a2" AS (SELECT 2 AS x), "a3" AS (SELECT 3 AS x),'
+        ' "a2_2" AS (SELECT x FROM "a3" AS "a")'
+        ' SELECT x FROM "a", "a2" UNION ALL SELECT x FROM "a3" AS "a", "a2_2" AS "a2"'
     )
 
 
