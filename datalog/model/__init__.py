@@ -42,6 +42,7 @@ from datalog.model.substitution import (
 from datalog.model.terms import Constant, Row, Term, Value, Variable, value_kind
 from datalog.model.views import (
     Block,
+    NotToRun,
     OpaqueView,
     Semantics,
     TextQuery,
@@ -81,6 +82,7 @@ __all__ = [
     "Literal",
     "Minus",
     "Negation",
+    "NotToRun",
     "NullTest",
     "OpaqueView",
     "Operator",

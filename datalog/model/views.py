@@ -157,6 +157,21 @@ class TextQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class NotToRun:
+    """Why a query of which only the text is known is not to be run.
+
+    Attributes:
+        why: the reason, in words.
+        hint: what to do about it, if that is known.
+        span: what it is about.
+    """
+
+    why: str
+    hint: str | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class OpaqueView:
     """A view whose query is known only as text: it can be recomputed, and nothing more is known of it.
 
@@ -166,7 +181,7 @@ class OpaqueView:
         reasons: why it could not be read, in words.
         columns: its columns' names, where they are known.
         span: where it is defined.
-        query: the text with all that it reads, or why that cannot be told, in words.
+        query: the text with all that it reads, or why it is not to be run.
     """
 
     name: str
@@ -174,7 +189,9 @@ class OpaqueView:
     reasons: tuple[str, ...]
     columns: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
-    query: TextQuery | str = field(default="its query is not at hand", compare=False, repr=False)
+    query: TextQuery | NotToRun = field(
+        default=NotToRun("its query is not at hand"), compare=False, repr=False
+    )
 
 
 def block(

@@ -62,7 +62,8 @@ def apply(warehouse: Warehouse[DataFrame], maintained: Maintained[DataFrame]) ->
     places = _paths(warehouse)
     written = [Written(str(predicate), places[predicate]) for predicate in changes]
     if written:
-        with StagedWrites([Path(entry.path) for entry in written]) as writes:
+        known = [Path(path) for path in places.values()]
+        with StagedWrites([Path(entry.path) for entry in written], known) as writes:
             require_unchanged(warehouse.fingerprints)
             for predicate, rows in changes.items():
                 writes.add(Path(places[predicate]), rows)

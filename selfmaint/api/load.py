@@ -39,7 +39,8 @@ def load(path: str | Path, spark: SparkSession | None = None) -> Warehouse[DataF
         InputError: SM101 the file has unknown, missing or wrong entries, SM102 misspelt names, SM103 contents
             that are not there, SM104 columns that do not fit, SM105 a program that defines no views; all of
             one kind at once. SM501 Spark or Java is missing.
-        SelfmaintError: SM405 another process is writing the views just now.
+        SelfmaintError: SM405 another process is writing the views just now, SM407 a journal beside them that
+            was not written for them.
     """
     return open_warehouse(read_warehouse_file(path, spark), spark)
 
@@ -50,9 +51,9 @@ def open_warehouse(file: WarehouseFile, spark: SparkSession | None = None) -> Wa
     from selfmaint.spark import SparkEngine, session  # noqa: PLC0415
     from selfmaint.spark.write import recover  # noqa: PLC0415
 
-    engine = SparkEngine(spark or session())
     local = [*_locations(file).values(), *_copy_locations(file).values()]
     recover([Path(path) for path in local])
+    engine = SparkEngine(spark or session())
     marks = fingerprints(local)
     columns = columns_of(file.catalog)
     contents, present, absent = _contents(engine.spark, file, columns)

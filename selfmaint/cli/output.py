@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
@@ -81,12 +82,33 @@ def print_warnings(warnings: Sequence[Diagnostic], format_: Format) -> None:
 
 @contextlib.contextmanager
 def reporting(format_: Format) -> Iterator[None]:
-    """Turns bad input into a message and exit status 2."""
+    """Turns bad input into a message and exit status 2, and what is warned of meanwhile into messages."""
+    warnings = _Warnings(format_)
+    logger = logging.getLogger("selfmaint")
+    logger.addHandler(warnings)
     try:
         yield
     except (SelfmaintError, DatalogError) as error:
         print_error(error, format_)
         raise typer.Exit(BAD_INPUT) from None
+    finally:
+        logger.removeHandler(warnings)
+
+
+class _Warnings(logging.Handler):
+    """Prints the diagnostics that the library logs; they have no other way out of what goes on."""
+
+    def __init__(self, format_: Format) -> None:
+        super().__init__(logging.WARNING)
+        self._format = format_
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Prints one to standard error."""
+        found = getattr(record, "diagnostic", None)
+        if isinstance(found, Diagnostic):
+            print_warnings([found], self._format)
+        else:
+            sys.stderr.write(f"{record.getMessage()}\n")
 
 
 @contextlib.contextmanager

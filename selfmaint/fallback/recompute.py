@@ -7,11 +7,11 @@ each other. Rules are evaluated down to the base relations; definitions and text
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import OpaqueView, Predicate, Program, TextQuery, ViewDefinition
+from datalog.model import NotToRun, OpaqueView, Predicate, Program, TextQuery, ViewDefinition
 from datalog.rewrite import drop_unreachable, guard_joins
 from datalog.rewrite.reachable import predicates_of
 from selfmaint.decide.procedure import Decision
@@ -56,24 +56,29 @@ def obstacles(catalog: Catalog, views: Sequence[View], readable: Iterable[str]) 
             found.append(
                 Diagnostic(
                     Code.NOT_MAINTAINED,
-                    f"the view `{view.name}` cannot be recomputed: {reason}",
-                    hint="declare every base relation that it reads, and give it a source in the warehouse file",
+                    f"the view `{view.name}` cannot be recomputed: {reason.why}",
+                    reason.span,
+                    hint=reason.hint or _DECLARE,
                 )
             )
     return found
 
 
-def _obstacle(catalog: Catalog, view: View, given: set[str]) -> str | None:
+_DECLARE = "declare every base relation that it reads, and give it a source in the warehouse file"
+
+
+def _obstacle(catalog: Catalog, view: View, given: set[str]) -> NotToRun | None:
     waiting, seen = [view.name], {view.name}
     while waiting:
         one = catalog.view(waiting.pop())
-        if isinstance(one.definition, OpaqueView) and not isinstance(one.definition.query, TextQuery):
-            return f"{'' if one is view else f'`{one.name}`: '}{one.definition.query}"
+        if isinstance(one.definition, OpaqueView) and isinstance(one.definition.query, NotToRun):
+            reason = one.definition.query
+            return reason if one is view else replace(reason, why=f"`{one.name}`: {reason.why}")
         for name in reads(catalog, one):
             if name == view.name:
-                return "it depends on itself"
+                return NotToRun("it depends on itself")
             if name in catalog.relations and name not in given:
-                return f"`{name}` has no source"
+                return NotToRun(f"`{name}` has no source")
             if name not in catalog.relations and name not in seen and _is_recomputed(catalog, name):
                 waiting.append(name)
                 seen.add(name)

@@ -6,6 +6,9 @@
 
 While a switch is under way, each path has the neighbours `<path>.new-<id>` and `<path>.old-<id>`. One process
 at a time writes to the paths of a directory: it locks the directory, and the lock ends with the process.
+
+A journal is believed only as far as it is one that this module writes: of its form, in its place, and of paths that
+are the warehouse's own. Any other is refused before anything is touched, for to settle it is to rename and to remove.
 """
 
 from __future__ import annotations
@@ -15,14 +18,22 @@ import fcntl
 import json
 import logging
 import os
+import re
 import shutil
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
+from typing import Any
+
+from datalog.diagnostics import Diagnostic, Severity
+from selfmaint.errors import Code, InputError, input_error
 
 _LOG = logging.getLogger(__name__)
 _PREFIX = ".selfmaint-journal-"
+_NAME = re.compile(rf"{re.escape(_PREFIX)}([0-9a-f]{{12}})\.json(?:\.draft)?")
+_LONGEST_BYTES = 4 * 2**20
 
 
 @unique
@@ -70,6 +81,11 @@ class Move:
         """Where the old contents wait until every path is switched."""
         return self.path.with_name(f"{self.path.name}.old-{self.id}")
 
+    @property
+    def part(self) -> Path:
+        """Where the one file of new contents waits while its directory goes."""
+        return self.new.with_name(f"{self.new.name}.part")
+
     def switch(self) -> None:
         """The new contents in place of the old ones."""
         if self.existed:
@@ -107,40 +123,122 @@ class Journal:
             for move in self.moves
         ]
         draft = self.file.with_name(f"{self.file.name}.draft")
-        with draft.open("w", encoding="utf-8") as out:
-            json.dump({"state": state.value, "moves": entries}, out)
-            out.flush()
-            os.fsync(out.fileno())
-        draft.replace(self.file)
+        try:
+            with draft.open("w", encoding="utf-8") as out:
+                json.dump({"state": state.value, "moves": entries}, out)
+                out.flush()
+                os.fsync(out.fileno())
+            draft.replace(self.file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
         with contextlib.suppress(OSError):
             sync(self.file.parent)
 
     @classmethod
-    def read(cls, file: Path) -> tuple[State, Journal]:
-        """The state on disk, and the journal. Its paths are relative to it: all may have been moved."""
-        text = json.loads(file.read_text(encoding="utf-8"))
-        moves = tuple(
-            Move(
-                Path(os.path.normpath(file.parent / entry["path"])), bool(entry["existed"]), str(entry["id"])
-            )
-            for entry in text["moves"]
-        )
-        return State(text["state"]), cls(file, moves)
+    def read(cls, file: Path, known: Collection[Path]) -> tuple[State, Journal]:
+        """The state on disk, and the journal. Its paths are relative to it: all may have been moved.
 
-    def undo(self) -> None:
-        """The old contents in place, and nothing left of the new ones."""
+        Args:
+            file: the journal.
+            known: the paths of the warehouse.
+
+        Raises:
+            InputError: SM407 it is none that was written for these paths.
+        """
+        try:
+            state, entries = _contents(file)
+            moves = tuple(_move(file, entry) for entry in entries)
+        except (ValueError, RecursionError) as error:
+            raise _refused(file, f"it is no journal of this program: {error}") from None
+        strange = sorted({str(move.path) for move in moves if move.path not in known})
+        if strange:
+            raise _refused(file, f"it names {', '.join(f'`{path}`' for path in strange)}")
+        return state, cls(file, moves)
+
+    def undo(self) -> tuple[Path, ...]:
+        """The old contents in place, and nothing left of the new ones but what is returned."""
         for move in reversed(self.moves):
             move.undo()
-        self._clear([move.new for move in self.moves])
+        with contextlib.suppress(OSError):
+            # Should something stay behind, nobody may undo again over what is written later.
+            self.record(State.WRITING)
+        return self.discard()
 
-    def complete(self) -> None:
-        """Nothing left of the old contents."""
-        self._clear([path for move in self.moves for path in (move.old, move.new)])
+    def discard(self) -> tuple[Path, ...]:
+        """Nothing left of new contents that were not switched to, but what is returned."""
+        return self._clear(path for move in self.moves for path in (move.new, move.part))
 
-    def _clear(self, leftovers: Iterable[Path]) -> None:
-        for path in leftovers:
-            remove(path)
-        self.file.unlink(missing_ok=True)
+    def complete(self) -> tuple[Path, ...]:
+        """Nothing left of the old contents, but what is returned."""
+        return self._clear(path for move in self.moves for path in (move.old, move.new, move.part))
+
+    def settle(self, state: State) -> tuple[Path, ...]:
+        """Puts right what was left in a state; what cannot be removed is returned."""
+        match state:
+            case State.WRITING:
+                return self.discard()
+            case State.SWITCHING:
+                return self.undo()
+            case State.DONE:
+                return self.complete()
+
+    def _clear(self, leftovers: Iterable[Path]) -> tuple[Path, ...]:
+        """Removes paths, and then the journal; what cannot be removed is said, and left to the next run."""
+        left = tuple(path for path in leftovers if not _removed(path))
+        if not left and not _removed(self.file):
+            left = (self.file,)
+        for path in left:
+            found = Diagnostic(
+                Code.LEFT_BEHIND,
+                f"`{path}` cannot be removed",
+                note="the views are in order; the next run tries to remove it again",
+                hint="see to its rights, or remove it by hand",
+                severity=Severity.WARNING,
+            )
+            _LOG.warning("%s: %s", found.message, found.note, extra={"diagnostic": found})
+        return left
+
+
+def _contents(file: Path) -> tuple[State, list[Any]]:
+    """The state and the entries that a journal's text holds.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    found = file.lstat()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST_BYTES:
+        raise ValueError("it is no plain file of some kilobytes")
+    text = json.loads(file.read_text(encoding="utf-8"))
+    match text:
+        case {"state": str(state), "moves": [_, *_] as entries} if len(text) == 2:  # noqa: PLR2004
+            return State(state), entries
+        case _:
+            raise ValueError("it has not the entries `state` and `moves`")
+
+
+def _move(file: Path, entry: Any) -> Move:
+    """One entry of a journal.
+
+    Raises:
+        ValueError: it is none, or of another write.
+    """
+    name = _NAME.fullmatch(file.name)
+    match entry:
+        case {"path": str(path), "existed": bool(existed), "id": str(id_)} if name and name[1] == id_:
+            return Move(Path(os.path.normpath(file.parent / path)), existed, id_)
+        case _:
+            raise ValueError("an entry of `moves` has not the `path`, `existed` and `id` of the journal")
+
+
+def _refused(file: Path, why: str) -> InputError:
+    return input_error(
+        Code.FOREIGN_JOURNAL,
+        f"the journal `{file}` is not of these views: {why}",
+        "run the command of the warehouse file that it was written for; if there is none, remove it",
+        "nothing was touched",
+    )
 
 
 def is_under_way(directories: Iterable[Path]) -> bool:
@@ -148,20 +246,27 @@ def is_under_way(directories: Iterable[Path]) -> bool:
     return any(True for directory in directories for _ in directory.glob(f"{_PREFIX}*"))
 
 
-def settle(directories: Iterable[Path]) -> list[Recovered]:
-    """Puts right every unfinished switch whose journal is in one of the directories, which must be locked."""
+def settle(directories: Iterable[Path], known: Collection[Path]) -> list[Recovered]:
+    """Puts right every unfinished switch whose journal is in one of the directories, which must be locked.
+
+    Args:
+        directories: where the paths lie.
+        known: the paths of the warehouse; a journal that names another is refused.
+
+    Raises:
+        InputError: SM407 a journal that was not written for these paths; nothing was touched.
+    """
     found = []
-    for directory in sorted(directories):
-        for draft in directory.glob(f"{_PREFIX}*.draft"):
-            draft.unlink()
-        for file in sorted(directory.glob(f"{_PREFIX}*.json")):
-            state, journal = Journal.read(file)
-            if state is State.DONE:
-                journal.complete()
-            else:
-                journal.undo()
-            outcome = Outcome.COMPLETED if state is State.DONE else Outcome.UNDONE
-            found.append(Recovered(outcome, tuple(move.path for move in journal.moves)))
+    here = sorted(directories)
+    drafts = [draft for directory in here for draft in directory.glob(f"{_PREFIX}*.draft")]
+    files = [file for directory in here for file in sorted(directory.glob(f"{_PREFIX}*.json"))]
+    for state, journal in [Journal.read(file, known) for file in files]:
+        journal.settle(state)
+        outcome = Outcome.COMPLETED if state is State.DONE else Outcome.UNDONE
+        found.append(Recovered(outcome, tuple(move.path for move in journal.moves)))
+    for draft in drafts:
+        if _NAME.fullmatch(draft.name) and draft.is_file() and not draft.is_symlink():
+            _removed(draft)
     return found
 
 
@@ -191,6 +296,15 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def _removed(path: Path) -> bool:
+    """Removes what is at a path; whether nothing is there now."""
+    try:
+        remove(path)
+    except OSError:
+        return False
+    return True
 
 
 def sync(path: Path) -> None:

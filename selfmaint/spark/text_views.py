@@ -4,6 +4,8 @@ Conditions of soundness:
 
 1. The text is run as it was written; only the names of the relations that it reads are others.
 2. What Spark's analysis says that it reads is what was bound for it: a name that was overlooked is refused.
+3. It uses nothing but clauses and functions that are on a list, as Spark's parser and analysis see them: so running
+   it writes nothing, starts nothing, and gives the same rows whenever it is done.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from selfmaint.engine.guard import refusal, require_allowed
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.failures import first_line, translated
+from selfmaint.spark.text_plans import items, refused_when_analysed, refused_when_parsed
 
 _WITHOUT_DATA = frozenset({"OneRowRelation", "LocalRelation", "Range", "CTERelationRef", "UnionLoopRef"})
 """Leaves of a plan that read nothing stored."""
@@ -43,15 +46,30 @@ def text_rows(spark: SparkSession, view: OpaqueView, facts: Facts[DataFrame], li
             # As in `Statements.bound`: the filter makes the view's plan another one than a kept relation's.
             facts.relations[Predicate(relation)].where(lit(True)).createTempView(name)
             names[relation] = (name,)
+        text = bound_text(view.query, names)
+        _require_allowed(view, refused_when_parsed(spark, text))
         with translated():
-            found = spark.sql(bound_text(view.query, names))
+            found = spark.sql(text)
         _require_bound(found, [name for (name,) in names.values()])
+        _require_allowed(view, refused_when_analysed(found._jdf.queryExecution().analyzed()))
     except (AnalysisException, ParseException) as failure:
         raise _refused(view, failure) from failure
     finally:
         for (name,) in names.values():
             spark.catalog.dropTempView(name)
     return _arranged(view, found.toDF(*view.query.columns) if view.query.columns else found, like.columns)
+
+
+def _require_allowed(view: OpaqueView, refused: str | None) -> None:
+    """Condition 3.
+
+    Raises:
+        InputError: SM404.
+    """
+    if refused is not None:
+        message = f"the view `{view.name}` cannot be recomputed: Spark finds {refused} in its query"
+        note = "that is not among what a view that is run as text may use; nothing of it was run"
+        raise input_error(Code.NOT_MAINTAINED, message, "compute its value when the rows are loaded", note)
 
 
 def _refused(view: OpaqueView, failure: Exception) -> InputError:
@@ -95,13 +113,8 @@ def _read(plan: Any) -> Iterator[tuple[str, bool]]:
     if kind == "View" and plan.isTempView():
         yield str(plan.desc().identifier().table()), True
         return
-    below = [*_items(plan.children()), *_items(plan.subqueries())]
+    below = [*items(plan.children()), *items(plan.subqueries())]
     if not below and kind not in _WITHOUT_DATA:
         yield kind, False
     for one in below:
         yield from _read(one)
-
-
-def _items(sequence: Any) -> Iterator[Any]:
-    for position in range(sequence.length()):
-        yield sequence.apply(position)

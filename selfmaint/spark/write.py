@@ -8,7 +8,6 @@ unless every path had been switched. A reader may see some views old and some ne
 from __future__ import annotations
 
 import contextlib
-import logging
 import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -35,8 +34,6 @@ from selfmaint.spark.journal import (
 )
 from selfmaint.spark.layouts import order_of
 
-_LOG = logging.getLogger(__name__)
-
 
 @final
 class StagedWrites:
@@ -51,8 +48,16 @@ class StagedWrites:
     files that the frames are computed from are gone: release kept relations before the paths are read again.
     """
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[Path], known: Iterable[Path] = ()) -> None:
+        """Nothing is done yet.
+
+        Args:
+            paths: what is to be written.
+            known: other paths of the warehouse, which unfinished writes may be of.
+        """
         self._paths = sorted({Path(path).resolve() for path in paths})
+        self._known = {*self._paths, *(Path(path).resolve() for path in known)}
+        self._switching = False
         self._moves: dict[Path, Move] = {}
         self._written: set[Path] = set()
         self._journal: Journal | None = None
@@ -62,14 +67,15 @@ class StagedWrites:
         """Locks the directories and puts right what an earlier process left unfinished.
 
         Raises:
-            SelfmaintError: SM405 another process is writing, or a directory cannot be written to.
+            SelfmaintError: SM405 another process is writing, or a directory cannot be written to; SM407 a
+                journal of unfinished writes that is not of these paths.
         """
         directories = {path.parent for path in self._paths}
         with contextlib.ExitStack() as held, _failures("new contents cannot be written"):
             for directory in directories:
                 directory.mkdir(parents=True, exist_ok=True)
             held.enter_context(locked(directories))
-            settle(directories)
+            settle(directories, self._known)
             run = uuid.uuid4().hex[:12]
             self._moves = {path: Move(path, path.exists(), run) for path in self._paths}
             if self._moves:
@@ -102,7 +108,7 @@ class StagedWrites:
             order = order_of(move.path) if move.path.is_dir() else None
             write_files(contents, move.new, format_ or _present_format(move.path), order)
             if move.path.is_file():
-                _become_file(move.new)
+                _become_file(move)
             sync_tree(move.new)
         self._written.add(move.path)
 
@@ -117,6 +123,7 @@ class StagedWrites:
             raise ValueError(f"nothing was written for {', '.join(sorted(map(str, unwritten)))}")
         if self._journal is None:
             return
+        self._switching = True
         try:
             self._journal.record(State.SWITCHING)
             for move in self._journal.moves:
@@ -128,10 +135,7 @@ class StagedWrites:
             self._undo()
             raise _write_failed("the new contents cannot be switched to", failure) from failure
         journal, self._journal = self._journal, None
-        try:
-            journal.complete()
-        except OSError:
-            _LOG.warning("the next run removes what is left of %s", journal.file, exc_info=True)
+        journal.complete()
 
     def _undo(self) -> None:
         """The old contents in place."""
@@ -139,7 +143,7 @@ class StagedWrites:
         if journal is None:
             return
         try:
-            journal.undo()
+            journal.settle(State.SWITCHING if self._switching else State.WRITING)
         except OSError as failure:
             raise _write_failed(
                 "the old contents cannot be put back",
@@ -159,14 +163,16 @@ def recover(paths: Iterable[Path]) -> list[Recovered]:
         Each unfinished set of writes and what became of it; nothing if all is well.
 
     Raises:
-        SelfmaintError: SM405 another process is writing just now, or something cannot be put right.
+        SelfmaintError: SM405 another process is writing just now, or something cannot be put right; SM407 a
+            journal that was not written for these paths: nothing was touched.
     """
-    directories = {Path(path).resolve().parent for path in paths}
+    known = {Path(path).resolve() for path in paths}
+    directories = {path.parent for path in known}
     present = {directory for directory in directories if directory.is_dir()}
     if not is_under_way(present):
         return []
     with _failures("unfinished writes cannot be put right"), locked(present):
-        return settle(present)
+        return settle(present, known)
 
 
 def _present_format(path: Path) -> Format:
@@ -176,13 +182,12 @@ def _present_format(path: Path) -> Format:
     return format_of(path.as_uri() if not path.exists() else str(path))
 
 
-def _become_file(directory: Path) -> None:
-    """Puts the one data file of a directory in the directory's place."""
-    (part,) = data_files(directory)
-    aside = directory.with_name(f"{directory.name}.part")
-    part.replace(aside)
-    remove(directory)
-    aside.replace(directory)
+def _become_file(move: Move) -> None:
+    """Puts the one data file of the new contents in the place of their directory."""
+    (file,) = data_files(move.new)
+    file.replace(move.part)
+    remove(move.new)
+    move.part.replace(move.new)
 
 
 @contextlib.contextmanager

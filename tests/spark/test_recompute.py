@@ -6,6 +6,7 @@ Oracle: the views' texts, run by Spark over tables of the new state.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
-from selfmaint.errors import InputError, ReadRefusedError, SelfmaintError, SourceError
+from selfmaint.errors import Code, InputError, ReadRefusedError, SelfmaintError, SourceError
 from selfmaint.fallback.recompute import reads
 from tests.command_line import run
 
@@ -243,6 +244,153 @@ def test_spark_is_asked_what_a_query_reads(session: SparkSession) -> None:
             text_rows(session, view, Facts({Predicate("log"): table}), table)
     finally:
         session.sql("drop table overlooked")
+
+
+ALLOWED = """
+select a, count(*) over () n, sum(b) over w s, rank() over (order by a) r, cume_dist() over (order by b) c
+    from t window w as (partition by p order by b rows between 1 preceding and current row)
+select any(a > 1) q, count(distinct a) c, max(a) filter (where b > 1) m, percentile_cont(0.5)
+    within group (order by b) h, array_join(array_sort(collect_set(p)), ',') l, max_by(a, b) x, count_if(a > 1) i from t
+select a from t where a in (select a from s) and exists (select 1 from s where s.a = t.a) or a > (select max(a) from s)
+    or a <=> b or p rlike 'x' or p like any ('x', 'y') or a not in (1, 2) or a between 1 and 2 or a is distinct from b
+select a, l.c, k, v from t lateral view explode(array(1, 2)) l as c lateral view outer explode(map('x', b)) e as k, v
+select * from (select a, p from t) pivot (count(p) for a in (1, 2))
+select a, name, value from t unpivot (value for name in (b, c))
+select /*+ broadcast(t) */ t.a, aa from t left join (select a as aa from s) u on t.a = aa
+select a, p, grouping(a) g, count(*) n from t group by rollup (a, p) having count(*) > 0
+select a from t left semi join s using (a) union all (select a from s except select a from t)
+    order by a limit 9 offset 0
+with one as (select a, b from t), two(z) as (select a from one) select * from one full outer join two on a = z
+select transform(array(a), x -> x + 1)[0] t, from_json('{"a":1}', 'a int').a j, named_struct('a', b).a n from t limit 99
+select date_trunc('month', d) m, a div b i, p || 'x' || substring(p from 1 for 2) p, cast(a as decimal(9,2)) c,
+    datediff(d, date'2024-01-01') f, timestampadd(day, 1, d) u, nvl(a, b) v, upper(trim(both 'x' from p)) w,
+    d + interval 1 day e, extract(year from d) y, case a when 1 then 'x' else decode(b, 1, 'y', 'z') end z
+    from t limit 99
+"""
+
+
+def test_ordinary_queries_are_allowed(session: SparkSession) -> None:
+    from datalog.model import Predicate, TextQuery
+    from datalog.sql.views import read_sql
+    from selfmaint.engine.protocol import Facts
+    from selfmaint.spark.text_views import text_rows
+
+    given = {
+        "t": session.sql(
+            "select * from values (1, 2, 3, 'x', date'2024-02-01'), (2, 2, 5, null, null), (null, 1, 0, 'y', null)"
+            " as t (a, b, c, p, d)"
+        ),
+        "s": session.sql("select * from values (1), (3) as s (a)"),
+    }
+    for name, frame in given.items():
+        frame.createOrReplaceTempView(name)
+    queries = ALLOWED.strip().replace("\n    ", " ").splitlines()
+    tables = "create table t (a int, b int, c int, p string, d date); create table s (a int);"
+    views = read_sql(tables + "".join(f"create view v{n} as {q};" for n, q in enumerate(queries))).opaque
+    assert len(views) == len(queries)
+    for view in views:
+        assert isinstance(view.query, TextQuery), view.query
+        expected = session.sql(view.text)
+        found = text_rows(session, view, Facts({Predicate(n): f for n, f in given.items()}), expected)
+        assert found.dtypes == expected.dtypes
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("select reflect('java.lang.System', 'setProperty', 'selfmaint.test', line) from log", "`reflect`"),
+        (
+            "select transform(line) using 'sh -c \"touch {file}; cat\"' as (line) from log",
+            "ScriptTransformation",
+        ),
+        ("from log map line using 'touch {file}' as line", "ScriptTransformation"),
+        ("select line from log where line in (select java_method('a', 'b'))", "`java_method`"),
+        ("select e from log lateral view inline(try_reflect('a', line)) x as e", "`try_reflect`"),
+        ("with a as (select reflect('a', line) e from log) select * from a", "`reflect`"),
+        ("select count(*) over w from log window w as (order by reflect('a', line))", "`reflect`"),
+        ("select listagg(line) within group (order by reflect('a', line)) from log", "`reflect`"),
+        ("select max(line) filter (where reflect('a', line) = 'a') from log", "`reflect`"),
+        ("select transform(array(1), x -> reflect('a', line)) from log", "`reflect`"),
+        ("select * from log, lateral (select reflect('a', line))", "`reflect`"),
+        ("select * from values (reflect('a', 'b')) as v (a)", "`reflect`"),
+        ("select builtin.upper(line) from log", "`builtin.upper`"),
+        ("select current_user from log", "`CurrentUser`"),
+        ("select current_date from log", "`CurrentDate`"),
+        ("select setting from log", "`VariableReference`"),
+        ("select unix_timestamp() from log", "`CurrentTimestamp`"),
+        ("select * from parquet.`{file}`", "`parquet."),
+        ("select * from range(3)", "UnresolvedTableValuedFunction"),
+        ("select identifier('upper')(line) from log", "`ExpressionWithUnresolvedIdentifier`"),
+        ("select * from (select * from log) tablesample (10 percent)", "`Sample`"),
+        ("select /*+ unknown(log) */ line from log", "`unknown`"),
+        ("insert into x select 'x'", "`InsertIntoStatement`"),
+        ("set spark.sql.ansi.enabled = false", "`SetCommand`"),
+        ("add jar '{file}'", "`AddJarsCommand`"),
+    ],
+)
+def test_what_spark_understands_is_held_against_the_list_too(
+    session: SparkSession, tmp_path: Path, query: str, named: str
+) -> None:
+    """As if sqlglot had understood something else: Spark's own parser is asked before anything runs."""
+    from datalog.model import OpaqueView, Predicate, TextQuery, TextRead
+    from selfmaint.engine.protocol import Facts
+    from selfmaint.spark.text_views import text_rows
+
+    session.sql("declare or replace variable setting string default 'x'")
+    table = session.createDataFrame([("x",)], "line string")
+    text = query.replace("{file}", str(tmp_path / "made"))
+    name = re.search(r"(?<=from )log\b", text)
+    reads = () if name is None else (TextRead(*name.span(), "log", "log"),)
+    with pytest.raises(InputError, match="SM404") as error:
+        text_rows(
+            session,
+            OpaqueView("v", text, (), query=TextQuery(text, reads)),
+            Facts({Predicate("log"): table}),
+            table,
+        )
+    assert named in error.value.diagnostics[0].message
+    assert not any(tmp_path.iterdir())
+    assert session._jvm is not None
+    assert session._jvm.java.lang.System.getProperty("selfmaint.test") is None
+
+
+def test_what_writes_or_starts_something_is_refused_before_anything_is_read(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    queries = {
+        "script": f"select transform(line) using 'sh -c \"touch {tmp_path}/made; cat\"' as (line) from log",
+        "java": "select reflect('java.lang.System', 'setProperty', 'selfmaint.test', line) as line from log",
+        "told": "select '${env:PATH}' as line from log order by line limit 1",
+    }
+    contents = {n: session.createDataFrame([("x",)], "line string") for n in queries}
+    program = TABLES + "".join(f"create view {n} as {q};" for n, q in queries.items())
+    with selfmaint.build(program, contents, sources={"log": Unread()}, spark=session) as warehouse:
+        new = session.createDataFrame([("y",)], "line string")
+        with pytest.raises(SelfmaintError) as error:
+            selfmaint.maintain(warehouse, selfmaint.Update({"log": new}, effective=True), recompute=True)
+    found = {d.message.split("`")[1]: d for d in error.value.diagnostics}
+    assert [d.code for d in found.values()] == [Code.NOT_MAINTAINED] * 3
+    assert ["TRANSFORM" in found["script"].message, "`reflect`" in found["java"].message] == [True, True]
+    assert "`${`" in found["told"].message
+    assert all(d.hint and d.span for d in found.values())
+    assert not any(tmp_path.iterdir())
+    assert session._jvm is not None
+    assert session._jvm.java.lang.System.getProperty("selfmaint.test") is None
+
+
+class Unread:
+    """A source that must not be read."""
+
+    name = "unread"
+
+    def row_count(self, relation: str) -> int:
+        return 1
+
+    def read(self, relation: str, key_columns: list[str], keys: DataFrame | None) -> Any:
+        raise AssertionError(relation)
+
+    def version(self) -> str | None:
+        return None
 
 
 def test_the_command_says_what_was_read(session: SparkSession, tmp_path: Path) -> None:

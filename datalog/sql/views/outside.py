@@ -89,6 +89,7 @@ _KINDS: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.Interval: ("an interval", "compute the date before, or compare with a constant date"),
     exp.Rand: ("a function that gives another value each time", "compute the value when the rows are loaded"),
     exp.Uuid: ("a function that gives another value each time", "compute the value when the rows are loaded"),
+    exp.QueryTransform: ("TRANSFORM with USING", "run the script where the rows are loaded"),
 }
 _MOMENTS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.CurrentTime)
 _PARTS: Mapping[str, tuple[str, str]] = {
@@ -120,7 +121,7 @@ def report_outside(query: exp.Expr, problems: Problems) -> None:
 def _outside(node: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
     allowed = _ALLOWED.get(type(node))
     if allowed is None:
-        yield (node, *_unknown(node))
+        yield (node, *unknown(node))
         return
     if isinstance(node, exp.Join):
         found = _join(node)
@@ -157,7 +158,8 @@ def _join(node: exp.Join) -> tuple[str, str] | None:
     return None
 
 
-def _unknown(node: exp.Expr) -> tuple[str, str]:
+def unknown(node: exp.Expr) -> tuple[str, str]:
+    """What a kind of node that is not on a list is called, and the nearest thing that works."""
     if type(node) in _KINDS:
         return _KINDS[type(node)]
     if isinstance(node, _MOMENTS):

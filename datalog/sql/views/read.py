@@ -15,6 +15,7 @@ from datalog.model import (
     Column,
     Declaration,
     ForeignKey,
+    NotToRun,
     OpaqueView,
     Semantics,
     ViewDefinition,
@@ -278,7 +279,7 @@ class _Reading:
         for name, view in self.opaque.items():
             known = named.get(name)
             outside = None if known is None else known.problems.source.outside
-            query = outside or text_query(view.text, self.catalogue, () if known is None else known.columns)
+            query = NotToRun(outside) if outside else text_query(view.text, self.catalogue, known)
             self.opaque[name] = replace(view, query=query)
 
     def _opaque(

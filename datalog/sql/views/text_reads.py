@@ -9,44 +9,84 @@ from __future__ import annotations
 from sqlglot import exp
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import TextQuery, TextRead
+from datalog.model import NotToRun, Span, TextQuery, TextRead
 from datalog.sql.reads import stored_tables
 from datalog.sql.views.catalogue import Catalogue, Named
 from datalog.sql.views.source import SqlText, offsets, statements
+from datalog.sql.views.text_allowed import refused_in
 
 _PARTS = frozenset({"this", "db", "catalog", "alias", "joins", "laterals", "pivots"})
 """What may belong to a table in FROM."""
+
+_VARIABLE = "${"
+_REPLACED = (
+    "it has `${`, and Spark replaces `${name}` by a setting or an environment variable, in quotes too",
+    "write the text without it: `concat('$', '{')` for the two characters",
+)
 
 
 class _CannotTellError(Exception):
     """Why it cannot be told what a query reads."""
 
 
-def text_query(text: str, catalogue: Catalogue, columns: tuple[str, ...] = ()) -> TextQuery | str:
-    """A query's text with all that it reads, or why that cannot be told.
+class _NotAllowedError(Exception):
+    """What a query uses that is not allowed."""
+
+    def __init__(self, found: NotToRun) -> None:
+        self.found = found
+
+
+def text_query(text: str, catalogue: Catalogue, view: Named | None) -> TextQuery | NotToRun:
+    """A query's text with all that it reads, or why it is not to be run.
 
     Args:
         text: one query in Spark SQL.
         catalogue: the base relations and views of its warehouse.
-        columns: names for its columns that are given apart from it.
+        view: the view whose query it is, if sqlglot took it for one.
     """
     try:
-        return _query(text, catalogue, columns, ())
+        return _query(text, catalogue, view, ())
     except _CannotTellError as error:
-        return str(error)
+        return NotToRun(str(error), span=None if view is None else view.span)
+    except _NotAllowedError as error:
+        return error.found
 
 
-def _query(text: str, catalogue: Catalogue, columns: tuple[str, ...], within: tuple[Named, ...]) -> TextQuery:
+def _query(text: str, catalogue: Catalogue, of: Named | None, within: tuple[Named, ...]) -> TextQuery:
     problems: list[Diagnostic] = []
     found = list(statements(SqlText(text), problems))
     if problems or len(found) != 1 or not isinstance(found[0].tree, exp.Query):
         raise _CannotTellError("its text cannot be taken apart")
     tree = found[0].tree
+    refused = refused_in(tree, text)
     for name in tree.find_all(exp.Identifier):
         # Spark ignores case in names; scope analysis does not.
         name.set("this", name.name.casefold())
-    reads = [_read(table, text, catalogue, within) for table in stored_tables(tree)]
+    tables = [table for table in stored_tables(tree) if table.find_ancestor(exp.Hint) is None]
+    reads = [_read(table, text, catalogue, within) for table in tables]
+    if refused is not None:
+        node, what, hint = refused
+        why = f"it uses {what}, which is not among what a view that is run as text may use"
+        raise _NotAllowedError(NotToRun(why, hint, _place(node, text, of)))
+    columns = () if of is None else of.columns
+    if any(_VARIABLE in one for one in (text, *columns)):
+        raise _NotAllowedError(NotToRun(*_REPLACED, None if of is None else of.span))
     return TextQuery(text, tuple(sorted(reads, key=lambda read: read.start)), columns)
+
+
+def _place(node: exp.Expr, text: str, of: Named | None) -> Span | None:
+    """The place of a part of a view's text in the file that the view stands in."""
+    if of is None:
+        return None
+    around, first = node.parent, offsets(of.tree)
+    within = offsets(node)
+    while within is None and around is not None:
+        within, around = offsets(around), around.parent
+    if within is None or first is None:
+        return of.span
+    source = of.problems.source
+    start = source.text.rfind(text, 0, first[0] + len(text))
+    return of.span if start < 0 else source.span(start + within[0], start + within[1])
 
 
 def _read(table: exp.Table, text: str, catalogue: Catalogue, within: tuple[Named, ...]) -> TextRead:
@@ -72,7 +112,7 @@ def _read(table: exp.Table, text: str, catalogue: Catalogue, within: tuple[Named
         return TextRead(start, end, view.name, alias)
     if view in within:
         raise _CannotTellError(f"it reads `{view.name}`, which depends on itself")
-    below = _query(view.text, catalogue, view.columns, (*within, view))
+    below = _query(view.text, catalogue, view, (*within, view))
     return TextRead(start, end, below, alias)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datalog.diagnostics import Code, ProgramError
-from datalog.model import Declaration, Semantics, ViewDefinition
+from datalog.model import Declaration, NotToRun, Semantics, ViewDefinition
 from datalog.rewrite import MoreThanRules, plain_rules
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.syntax import parse_program, show
@@ -241,6 +241,65 @@ def test_what_no_definition_holds_stays_text_with_a_reason_and_a_place(query: st
         assert warning.span is not None
         assert warning.span.line >= 5
         assert warning.hint
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("select transform(name) using 'sh -c date' as (d) from customer", "TRANSFORM with USING"),
+        ("select reflect('java.lang.System', 'getenv', name) e from customer", "`reflect`"),
+        ("select `Try_Reflect`('java.lang.System', 'getenv', name) e from customer", "`try_reflect`"),
+        ("select java_method('java.lang.System', 'setProperty', 'a', name) e from customer", "`java_method`"),
+        ("select my_function(name) n from customer", "`my_function`"),
+        ("select main.shop.my_function(name) n from customer", "`my_function`"),
+        ("select name from customer left join sale on assert_true(name = 'x') is null", "`assert_true`"),
+        ("select raise_error(name) n from customer", "`raise_error`"),
+        ("select input_file_name() n from customer", "`input_file_name`"),
+        ("select rand() r from customer", "`rand`"),
+        ("select uuid() r from customer", "`uuid`"),
+        ("select version() r from customer", "`version`"),
+        ("select current_user r from customer", "`current_user`"),
+        ("select current_timestamp() t from customer", "`current_timestamp`"),
+        ("select now() t from customer", "`now`"),
+        ("select unix_timestamp() t from customer", "`current_timestamp`"),
+        ("select session_window(day, '1 hour') t from sale", "`session_window`"),
+        ("select from_protobuf(note, 'm', '/file') t from log", "`from_protobuf`"),
+        ("select xpath(note, 'a') t from log", "`xpath`"),
+        ("select identifier('upper') n from customer", "`identifier`"),
+        ("select :parameter n from customer", "`placeholder`"),
+        ("select e from customer lateral view inline(reflect('a', name)) x as e", "`reflect`"),
+        ("select name from customer where id in (select reflect('a', note) from log)", "`reflect`"),
+        ("with a as (select reflect('a', name) e from customer) select e from a limit 1", "`reflect`"),
+        ("select transform(array(1), x -> reflect('a', name)) e from customer", "`reflect`"),
+        ("select rank() over (order by reflect('a', name)) e from customer", "`reflect`"),
+        ("select * from (values (reflect('a', 'b'))) as e (x) left join log on true", "`reflect`"),
+        ("select '${env:HOME}' h, rank() over (order by name) r from customer", "`${`"),
+        ("select name from customer -- ${env:HOME}\nlimit 1", "`${`"),
+        ("select name from customer left join parquet.`/a` on true", "nothing that is known"),
+        ("select name from customer left join read_files('/a') on true", "no name of a relation"),
+        ("select name from customer left join identifier('a') on true", "no name of a relation"),
+    ],
+)
+def test_what_a_text_may_not_use_is_refused_by_name(query: str, named: str) -> None:
+    """Running such a query could write, start something, tell secrets, or give other rows each time."""
+    more = "create view w as select name from customer;"
+    text = f"{more} create view v as\n{query};"
+    (kept,) = read(text).opaque
+    assert isinstance(kept.query, NotToRun)
+    assert named in kept.query.why
+    if named[0] in "`T":
+        assert kept.query.hint
+        assert kept.query.span is not None
+        assert kept.query.span.line == (5 if named == "`${`" else 6)
+
+
+def test_the_place_of_what_is_refused_is_that_in_the_text_that_it_stands_in() -> None:
+    text = "create temporary view below as select reflect(name) e from customer limit 1;\n"
+    found = read(f"{text}create view v as select e from below limit 1;")
+    (query,) = [one.query for one in found.opaque if one.name == "v"]
+    assert isinstance(query, NotToRun)
+    assert query.span is not None
+    assert (query.span.line, query.span.column, query.span.length) == (5, 39, 12)
 
 
 def test_all_errors_of_all_statements_come_at_once() -> None:

@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
     Code.READ_REFUSED: "tests/spark/test_engine.py",
     Code.WRITE_FAILED: "tests/spark/test_cli.py",
+    Code.LEFT_BEHIND: "tests/unit/selfmaint/test_journal.py",
+    Code.FOREIGN_JOURNAL: "tests/unit/selfmaint/test_journal.py",
     Code.NO_ENGINE: "tests/unit/selfmaint/test_cli.py",
     Code.FEED_PACKAGE: "tests/spark/test_feeds.py",
 }
