@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.feed_records import records_changes
+from selfmaint.api.overlaps import require_outside
 from selfmaint.api.warehouse import Update, Warehouse, require_known
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import D
@@ -72,10 +73,11 @@ def update_from_feed(
         The update; its `feed` says how much was read, what it came to, and up to which position.
 
     Raises:
-        InputError: SM102 an unknown relation or table; SM103 no such feed; SM104 other columns; SM501 an engine
-            that reads no such feed; SM601 the format; SM602 lines or values that cannot be read; SM603 no order;
-            SM604 changes that cannot follow each other; SM605 rows of which too little is known; SM606 truncations
-            and snapshot reads; SM607 a package is missing. Nothing is applied then.
+        InputError: SM101 a path inside a view's; SM102 an unknown relation or table; SM103 no such feed; SM104
+            other columns; SM501 an engine that reads no such feed; SM601 the format; SM602 lines or values that
+            cannot be read; SM603 no order; SM604 changes that cannot follow each other; SM605 rows of which too
+            little is known; SM606 truncations and snapshot reads; SM607 a package is missing. Nothing is applied
+            then.
 
     Source:
         Zhou, Larson and Elmongui (VLDB 2007), section 4.
@@ -84,6 +86,8 @@ def update_from_feed(
     request = _Request(_format(format), ranges(after, upto, feeds), initial_load)
     require_known([name for name in feeds if name], warehouse.catalog.relations, "base relation")
     _require_mapped(warehouse)
+    paths = [str(one) for one in feeds.values() if isinstance(one, str | Path)]
+    require_outside(paths, warehouse.locations)
     if isinstance(warehouse.engine, MemoryEngine):
         inserted, deleted, report = _in_memory(warehouse, feeds, request)
     else:

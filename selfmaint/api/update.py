@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Version
 from selfmaint.api.columns import Columns, columns_of
+from selfmaint.api.overlaps import require_outside
 from selfmaint.api.warehouse import Update, Warehouse, require_known
 from selfmaint.api.warehouse_file import Location
 from selfmaint.errors import Code, InputError, input_error
@@ -80,11 +81,13 @@ def update_from(
         declared by position.
 
     Raises:
-        InputError: SM102 an unknown relation; SM103 nothing at a path; SM104 columns that do not fit; every
-            problem of one kind at once.
+        InputError: SM101 a path inside a view's; SM102 an unknown relation; SM103 nothing at a path; SM104
+            columns that do not fit; every problem of one kind at once.
     """
     from selfmaint.api.frames import families, known_families  # noqa: PLC0415 - Spark only when it is needed
 
+    files = _files(inserted, Version.INSERTED) | _files(deleted, Version.DELETED)
+    require_outside(files.values(), warehouse.locations)
     fit = _fitting(warehouse)
     columns = columns_of(warehouse.catalog)
     problems: list[Diagnostic] = []
@@ -103,7 +106,7 @@ def update_from(
         part(inserted),
         part(deleted),
         warehouse.effective if effective is None else effective,
-        files=_files(inserted, Version.INSERTED) | _files(deleted, Version.DELETED),
+        files=files,
     )
     if not problems:
         known = known_families(warehouse.catalog, warehouse.contents)

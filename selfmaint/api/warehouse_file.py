@@ -40,8 +40,10 @@ from datalog.syntax import show
 from selfmaint.api.catalog_views import read_catalog_key
 from selfmaint.api.dbt_manifest import read_dbt_manifest
 from selfmaint.api.feed_settings import feed_settings
+from selfmaint.api.overlaps import local_path, report_overlaps
 from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
 from selfmaint.api.secrets import has_password
+from selfmaint.api.toml_places import KeyPath
 from selfmaint.api.toml_tables import TomlFile, TomlTable, dotted
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import FeedSettings
@@ -172,6 +174,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     if schema is not None:
         _check_names(file, schema)
         _check_declared(file, schema, relations)
+    _check_overlaps(root, views, relations, copies)
     if file.problems:
         raise InputError(in_text_order([*file.problems, *faults]))
     if schema is None:
@@ -326,6 +329,32 @@ def _check_names(file: TomlFile, schema: Catalog) -> None:
                 message = f"`{name}` is no {kind} of the program"
                 hint = near_miss(name, names, kind)
                 file.report((section, name), message, hint=hint, code=Code.UNKNOWN_RELATION)
+
+
+def _check_overlaps(
+    root: TomlTable,
+    views: Mapping[str, Location | None],
+    relations: Mapping[str, RelationEntry | None],
+    copies: Mapping[str, CopyEntry],
+) -> None:
+    """Whether everything that is written has a path of its own, in which nothing else lies."""
+    written: dict[KeyPath, Location | None] = {("views", n, "path"): place for n, place in views.items()}
+    written |= {("copies", name, "present"): entry.present for name, entry in copies.items()}
+    written |= {("copies", name, "absent"): entry.absent for name, entry in copies.items()}
+    sources: dict[KeyPath, Location | None] = {
+        ("relations", n, "path"): entry.location for n, entry in relations.items() if entry
+    }
+    folder = root.file.path.parent
+    inputs: dict[KeyPath, str] = {(): str(root.file.path)}
+    for key in ("program", "dbt_manifest", "tables"):
+        if isinstance(root.data.get(key), str):
+            inputs[key,] = str(folder / root.data[key])
+    report_overlaps(root.file, _local_paths(written), _local_paths(sources), inputs)
+
+
+def _local_paths(places: Mapping[KeyPath, Location | None]) -> dict[KeyPath, str]:
+    found = {key: local_path(place.text) for key, place in places.items() if place and not place.is_table}
+    return {key: path for key, path in found.items() if path is not None}
 
 
 def _check_declared(file: TomlFile, schema: Catalog, relations: Mapping[str, RelationEntry | None]) -> None:

@@ -314,3 +314,98 @@ def test_every_key_has_a_place(tables: dict[str, dict[str, int]]) -> None:
 
 def quoted(name: str) -> str:
     return dotted((name,))
+
+
+def two(tmp_path: Path, first: str, second: str, more: str = "") -> list[Diagnostic]:
+    """What is found about paths where both views are files."""
+    views = f'program = "views.dl"\n[views.v1]\npath = "{first}"\n[views.v2]\npath = "{second}"\n'
+    file = write(tmp_path, views + more)
+    try:
+        read_warehouse_file(file)
+    except InputError as error:
+        return list(error.diagnostics)
+    return []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("views/v", "views/v"),
+        ("views/v", "./views//v/"),
+        ("views/v", "views/v/w"),
+        ("views/v/w/x", "views/v"),
+        ("views/v", "views/w/../v/x"),
+        ("views", "views/v/a.parquet"),
+        ("views/v", "link/x"),
+        ("link", "views/v"),
+        ("views/v", "chain"),
+        (".", "views/v"),
+        ("views/v", "file://{folder}/views/v"),
+    ],
+)
+def test_a_view_lies_outside_every_other(tmp_path: Path, first: str, second: str) -> None:
+    (tmp_path / "views" / "v").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("views/v")
+    (tmp_path / "chain").symlink_to(tmp_path / "link")
+    found = two(tmp_path, first, second.replace("{folder}", str(tmp_path)))
+    assert {d.code for d in found} == {Code.WAREHOUSE_FILE}
+    about = [d for d in found if "`path` of `[views.v" in d.message]
+    assert about
+    assert all(d.span is not None and d.span.line in (1, 3, 5) and d.hint for d in about)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("views/v", "views/v2"),
+        ("views/v", "views/v.csv"),
+        ("views/v", "views/V"),
+        ("views/v", "s3://bucket/views/v"),
+        ("a", "b\\u0000c"),
+    ],
+)
+def test_paths_that_only_look_alike_are_taken(tmp_path: Path, first: str, second: str) -> None:
+    (tmp_path / "views" / "v").mkdir(parents=True)
+    assert two(tmp_path, first, second) == []
+
+
+FILES = '[sources.lake]\nkind = "files"\n[relations.s]\nsource = "lake"\npath = "{}"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        (FILES.format("views/v/s"), "relations.s"),
+        (FILES.format("views/v"), "relations.s"),
+        (FILES.format("views"), "views.v"),
+        ('[copies.t]\npresent = "views/v/t"\n', "copies.t"),
+        ('[copies.t]\npresent = "t"\nabsent = "t/absent"\n', "copies.t"),
+        (FILES.format("t") + '[copies.t]\npresent = "t"\n', "relations.s"),
+    ],
+)
+def test_what_is_read_lies_outside_what_is_written(tmp_path: Path, more: str, place: str) -> None:
+    found = two(tmp_path, "views/v", "views/w", more)
+    assert found
+    assert all(d.code is Code.WAREHOUSE_FILE and f"[{place}" in d.message for d in found)
+
+
+def test_the_program_and_the_file_itself_lie_outside_the_views(tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "views.dl").write_text(PROGRAM, encoding="utf-8")
+    text = 'program = "all/views.dl"\n[views.v1]\npath = "all"\n[views.v2]\npath = "../{}"\n'
+    found = problems(tmp_path, text.format(tmp_path.name))
+    messages = " ".join(d.message for d in found)
+    assert "`program` lies inside `path` of `[views.v1]`" in messages
+    assert "the warehouse file lies inside `path` of `[views.v2]`" in messages
+
+
+def test_an_update_lies_outside_the_views(tmp_path: Path) -> None:
+    from selfmaint.api.overlaps import require_outside
+
+    (tmp_path / "v").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "v")
+    views = {"v1": str(tmp_path / "v")}
+    require_outside([str(tmp_path / "r.insert.csv"), "s3://bucket/v"], views)
+    for inside in ("v", "v/r.insert.csv", "link/../v/x", "link/r.insert.csv"):
+        with pytest.raises(InputError, match=r"SM101.*inside the path of `v1`"):
+            require_outside([str(tmp_path / inside)], views)
