@@ -131,8 +131,8 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         case SelfMaintainable():
             kind = "" if verdict.semantics is None else f", as a {verdict.semantics.value}"
             yield f"`{view.name}` is self-maintainable: all databases that explain what is known agree on it{kind}"
-            if view.always_empty:
-                yield f"  {view.always_empty}"
+            if view.unchanging:
+                yield f"  {view.unchanging}"
             for ruled_out in explanation.ruled_out:
                 together = _together((*ruled_out.subgoals, *ruled_out.referenced))
                 yield f"  {together} cannot be unknown: `{ruled_out.view.name}` would tell"
@@ -218,7 +218,7 @@ def _proof(
 
 
 def _ruled_out(warehouse: Warehouse[D], view: View) -> tuple[RuledOut, ...]:
-    if view.limitation is not None or view.always_empty:
+    if view.limitation is not None or view.unchanging:
         return ()
     instance = warehouse.decision.plain_instance(view)
     found: dict[int, Contradiction] = {}

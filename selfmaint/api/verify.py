@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from datalog.model import Atom, Predicate, Program, Row, Rule, Version, ViewDefinition
+from datalog.model import Atom, Constant, Predicate, Program, Row, Rule, Version, ViewDefinition
 from selfmaint.api.tolerance import beyond_tolerance
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Facts
@@ -105,6 +105,11 @@ def _base_facts(warehouse: Warehouse[D]) -> Facts[D]:
 def _recomputed(warehouse: Warehouse[D], base: Facts[D], view: View) -> D:
     if view.always_empty:
         return warehouse.engine.empty(warehouse.contents[view.name])
+    if view.always_one:
+        row = tuple(term.value for term in view.head.terms if isinstance(term, Constant))
+        return warehouse.engine.shaped(
+            frozenset({row}), warehouse.contents[view.name], range(view.head.arity)
+        )
     definition = view.grouping or view.definition
     if isinstance(definition, ViewDefinition) and view.is_more_than_rules:
         types = {Predicate(r.name): r.types for r in warehouse.catalog.relations.values()}

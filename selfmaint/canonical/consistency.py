@@ -44,6 +44,8 @@ def checks(
         if view.always_empty:
             found.append(_filled(view))
             continue
+        if view.always_one:
+            found.append(_lacking(view))
         if view.limitation is None:
             found.extend(_view_checks(view, catalog))
         if view.limitation is None and situation.effective:
@@ -137,6 +139,18 @@ def _filled(view: View) -> Check:
         "check that the contents belong to this view, and correct its rule if it does not say what was meant",
         view.columns,
         (Rule(Atom(view.predicate.of(Version.PROBLEM), row), (Atom(view.predicate, row),)),),
+    )
+
+
+def _lacking(view: View) -> Check:
+    """The one row of a view that always has one, where it is not stored."""
+    return Check(
+        Code.HEAD_MISMATCH,
+        view.name,
+        f"the view {view.always_one}, and yet it does not store it",
+        "recompute the view, and correct its rule if it does not say what was meant",
+        view.columns,
+        (Rule(Atom(view.predicate.of(Version.PROBLEM), view.head.terms), (Negation((view.head,)),)),),
     )
 
 
@@ -258,7 +272,7 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
 
 def _of_subgoals_alone(view: View) -> bool:
     """Whether the view's rows are those of its subgoals and guards: then more facts never take a row away."""
-    if view.always_empty:
+    if view.unchanging:
         return False
     return view.limitation is None or view.limitation.kind is Outside.PROJECTION
 

@@ -80,6 +80,13 @@ class Stages(Generic[D]):
     _arrived: dict[str, bool] = field(default_factory=dict)
     _number: int = 0
 
+    def __post_init__(self) -> None:
+        self._given = self.facts  # `facts` grows with the steps
+
+    def is_over(self, engine: Engine[D], facts: Facts[D], situation: Situation) -> bool:
+        """Whether this is the state of these facts in this situation: what was found holds in no other."""
+        return self.engine is engine and self._given is facts and self.situation == situation
+
     def arrived(self, relation: BaseRelation) -> Predicate | None:
         """The predicate of the inserted rows that are not known to have been there; None if there are none."""
         predicate = Predicate(relation.name, Version.ARRIVED)

@@ -67,8 +67,8 @@ def sql(
         print_text(definition_datalog(chosen, file.catalog.program))
     if format_ is Format.JSON:
         print_json({"view": view, "undecided": reason, "statements": statements_json(found)})
-    elif chosen.always_empty:
-        print_text(cell(f"{'%' if datalog else '--'} nothing to do: {chosen.always_empty}"))
+    elif chosen.unchanging:
+        print_text(cell(f"{'%' if datalog else '--'} nothing to do: {chosen.unchanging}"))
     elif reason is None:
         print_text(statements_datalog(found) if datalog else statements_sql(found))
     elif chosen.definition is not None and not datalog:

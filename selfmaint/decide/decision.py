@@ -41,7 +41,7 @@ class Decision:
 
     catalog: Catalog
     budget_s: float = math.inf
-    _stages: tuple[Facts[Any], Stages[Any]] | None = None
+    _stages: Stages[Any] | None = None
     _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)
     _support: dict[Situation, Support] = field(default_factory=dict)
@@ -125,12 +125,13 @@ class Decision:
         return compact_program(self.support(situation), self.depends(view, situation))
 
     def stages(self, engine: Engine[D], facts: Facts[D], situation: Situation) -> Stages[D]:
-        """Stepwise evaluation over some facts; the last ones asked for keep their steps."""
-        if self._stages is None or self._stages[0] is not facts:
-            held = {} if self._stages is None else self._stages[1].held
+        """Stepwise evaluation of some facts in a situation; the last state asked for keeps what it found."""
+        last = self._stages
+        if last is None or not last.is_over(engine, facts, situation):
+            held = last.held if last is not None and last.engine is engine else {}
             support, near = self.support(situation), self.near(engine, facts)
-            self._stages = (facts, Stages(engine, support, situation, facts, near, held))
-        made: Stages[D] = self._stages[1]
+            self._stages = Stages(engine, support, situation, facts, near, held)
+        made: Stages[D] = self._stages  # type: ignore[assignment]  # put there above
         return made
 
     def forget(self) -> None:

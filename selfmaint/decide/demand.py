@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from datalog.model import Atom, Literal, Term, Variable, apply_atom, apply_literal
+from datalog.model import Atom, Literal, Term, Variable, apply_atom, apply_literal, variables_of
 from selfmaint.warehouse.catalog import View
 
 
@@ -27,6 +28,11 @@ class Demand:
     group: Atom
     operands: tuple[tuple[int, Term], ...]
     own: frozenset[Variable]
+
+    @cached_property
+    def tested(self) -> frozenset[Variable]:
+        """The variables of what must hold."""
+        return frozenset(variables_of(self.body))
 
     def renamed(self, number: int) -> Demand:
         """With variables of its own, none of which another demand of a set of new facts has."""

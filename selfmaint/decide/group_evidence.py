@@ -24,7 +24,6 @@ from dataclasses import replace
 from datalog.model import (
     Atom,
     Constant,
-    Literal,
     NullTest,
     Term,
     Variable,
@@ -59,7 +58,8 @@ def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
         ways = matches(atoms, everything, certain, view.core, catalog, MAPPING_LIMIT, groups)
         for way in ways or ():
             found.setdefault(_demand(view, view.core, view.grouped, way, instance))
-    return tuple(sorted(found, key=lambda d: (len(d.body), d.facts.bit_count())))
+    ordered = sorted(found, key=lambda d: (len(d.body), d.facts.bit_count()))
+    return tuple(demand.renamed(i) for i, demand in enumerate(ordered))
 
 
 def _demand(view: View, core: View, grouped: Grouped, way: Contradiction, instance: Instance) -> Demand:
@@ -97,40 +97,34 @@ def with_groups(catalog: Catalog, candidate: NewFacts, found: Sequence[Demand]) 
         candidate: new facts without positions.
         found: the demands of its instance.
     """
-    mine = [d.renamed(i) for i, d in enumerate(found) if not d.facts & ~candidate.facts]
-    yield from _split(catalog, candidate, mine, SPLITS)
-
-
-def _split(
-    catalog: Catalog, candidate: NewFacts, waiting: Sequence[Demand], splits: int
-) -> Iterator[NewFacts]:
-    """Condition 4."""
-    for demand in waiting:
-        if any(_applies_to(candidate, literal) for literal in demand.body):
+    mine = tuple(d for d in found if not d.facts & ~candidate.facts)
+    stack = [(candidate, mine, 0, SPLITS)]  # no recursion: it would go as deep as there are demands
+    while stack:
+        chosen, waiting, start, splits = stack.pop()
+        fresh = chosen.fresh
+        at = next((i for i in range(start, len(waiting)) if fresh.isdisjoint(waiting[i].tested)), None)
+        if at is None:
+            yield chosen
             continue
-        rest = [d for d in waiting if d is not demand]
-        if _is_impossible(catalog, candidate, demand):
-            yield from _split(catalog, candidate, rest, splits)
-            return
-        met = _is_met(candidate, demand)
-        if not demand.body:
-            more = candidate if met else replace(candidate, patterns=(*candidate.patterns, demand.group))
-            yield from _split(catalog, _closing(more, demand), rest, splits)
-            return
-        if met or splits == 0:
-            closed = _closing(candidate, demand) if met else candidate
-            yield from _split(catalog, closed, rest, splits)
-            return
-        yield from _split(catalog, _closing(_holding(candidate, demand), demand), rest, splits - 1)
-        excluded = (*candidate.excluded, demand.body)
-        yield from _split(catalog, replace(candidate, excluded=excluded), rest, splits - 1)
-        return
-    yield candidate
+        rest = waiting[:at] + waiting[at + 1 :]
+        for one, left in reversed(_ways(catalog, chosen, waiting[at], splits)):
+            stack.append((one, rest, at if one.fresh == fresh else 0, left))
 
 
-def _applies_to(candidate: NewFacts, literal: Literal) -> bool:
-    """Condition 2: whether a literal mentions a fresh variable."""
-    return bool(candidate.fresh.intersection(variables_of([literal])))
+def _ways(
+    catalog: Catalog, candidate: NewFacts, demand: Demand, splits: int
+) -> tuple[tuple[NewFacts, int], ...]:
+    """The candidate where a demand applies and where it does not (condition 4), with the splits that are left."""
+    if _is_impossible(catalog, candidate, demand):
+        return ((candidate, splits),)
+    met = _is_met(candidate, demand)
+    if not demand.body:
+        more = candidate if met else replace(candidate, patterns=(*candidate.patterns, demand.group))
+        return ((_closing(more, demand), splits),)
+    if met or splits == 0:
+        return ((_closing(candidate, demand) if met else candidate, splits),)
+    without = replace(candidate, excluded=(*candidate.excluded, demand.body))
+    return (_closing(_holding(candidate, demand), demand), splits - 1), (without, splits - 1)
 
 
 def _closing(candidate: NewFacts, demand: Demand) -> NewFacts:

@@ -189,7 +189,7 @@ def _contradictions(
     may_be_new = (1 << len(chased.atoms)) - 1 & ~chased.opaque
     # copies first: what they rule out needs no more
     for other in sorted(catalog.views, key=lambda v: len(v.body)):
-        if other.limitation is not None or other.always_empty:
+        if other.limitation is not None or other.unchanging:
             continue
         made = contradictions(chased.atoms, may_be_new, certain, other, catalog, MAPPING_LIMIT)
         if made is None:

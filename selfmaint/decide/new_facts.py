@@ -77,7 +77,7 @@ class NewFacts:
         """The indices of the subgoals whose facts are known."""
         return tuple(j for j in range(len(self.instance.body)) if not self.facts >> j & 1)
 
-    @property
+    @cached_property
     def atoms(self) -> tuple[Atom, ...]:
         """The new facts: those of J, then the companions."""
         chosen = substitution(dict(self.positions))

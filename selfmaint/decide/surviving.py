@@ -39,9 +39,9 @@ from selfmaint.warehouse.catalog import Catalog, View
 def surviving(catalog: Catalog, view: View) -> tuple[NewFacts, ...]:
     """Every J of every instance that the rules alone do not rule out, smallest first within an instance.
 
-    None for a view that is always empty: no new facts give it a row.
+    None for a view whose rows are always the same: no new facts give it a row.
     """
-    if view.always_empty:
+    if view.unchanging:
         return ()
     result: list[NewFacts] = []
     for instance in instances(catalog, view):

@@ -35,9 +35,9 @@ def diff_program(
 ) -> Program:
     """DIFF: the database and the canonical database give the view different states after the update.
 
-    No rules for a view that is always empty.
+    No rules for a view whose rows are always the same.
     """
-    if view.always_empty:
+    if view.unchanging:
         return Program()
     rules = [*known_rules(catalog, situation, kept), *_superset_rules(catalog)]
     for name, relation in catalog.relations.items():
@@ -60,7 +60,7 @@ def incon_program(catalog: Catalog, situation: Situation, kept: tuple[Contributi
     """INCON: the database contradicts a view (or a partial copy, section 5.2) before the update."""
     rules = [*known_rules(catalog, situation, kept), *_superset_rules(catalog)]
     for view in catalog.views:
-        if view.limitation is None and not view.always_empty:
+        if view.limitation is None and not view.unchanging:
             body = (*_in_version(view.body, Version.POSSIBLE), *view.filters, Negation((view.head,)))
             rules.append(Rule(Atom(PANIC, ()), body))
     for name, relation in catalog.relations.items():

@@ -36,8 +36,8 @@ def render(explanation: Explanation) -> Group:
         cell(_defined(explanation.view)),
         Text(),
     ]
-    if explanation.view.always_empty:
-        return Group(*parts, cell(explanation.view.always_empty))
+    if explanation.view.unchanging:
+        return Group(*parts, cell(explanation.view.unchanging))
     if isinstance(explanation.verdict, Undecided):
         parts += [cell(reason(explanation.verdict)), Text()]
     if explanation.counterexample is not None:
@@ -56,7 +56,7 @@ def render(explanation: Explanation) -> Group:
 
 def _defined(view: View) -> str:
     """The rule of a view, or its definition."""
-    if isinstance(view.definition, ViewDefinition) and view.is_more_than_rules:
+    if isinstance(view.definition, ViewDefinition) and (view.is_more_than_rules or view.unchanging):
         return show(view.definition).strip()
     return show(view.rule).strip()
 

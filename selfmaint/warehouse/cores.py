@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from datalog.analysis.expression_types import expression_type
+from datalog.evaluate import EvaluationError, evaluate_view
 from datalog.model import (
     AggregateFunction,
     Atom,
@@ -54,8 +55,8 @@ def with_core(
     if written is None or core is None or view.grouping is None or view.limitation is None:
         return view
     kind, is_counted = view.limitation.kind, len(view.columns) < len(view.grouping.columns)
-    if core.always_empty and kind is not Outside.AGGREGATE:
-        return replace(view, body=(), limitation=None, always_empty=core.always_empty)
+    if core.always_empty:
+        return _over_no_rows(view, view.grouping, core.always_empty, relations)
     does = "keeps duplicates" if is_counted else _DOES[kind]
     found = _grouped(view.grouping, kind, written, core, relations)
     if isinstance(found, str):
@@ -73,6 +74,23 @@ def with_core(
         "order: use a decimal type, or allow `inexact_sums`"
     )
     return replace(view, limitation=Limitation(kind, text), if_inexact=made)
+
+
+def _over_no_rows(
+    view: View, definition: ViewDefinition, reason: str, relations: Mapping[str, BaseRelation]
+) -> View:
+    """A view whose core can have no rows: without rows itself, or with the one of what aggregates them all."""
+    types = {Predicate(relation.name): relation.types for relation in relations.values()}
+    try:
+        rows = tuple(evaluate_view(definition, {}, types))
+    except EvaluationError:
+        return view
+    made = replace(view, body=(), limitation=None)
+    if not rows:
+        return replace(made, always_empty=reason)
+    head = Atom(view.predicate, tuple(map(Constant, rows[0])))
+    text = f"`{view.name}` has one row, whatever the database: {reason.partition(': ')[2]}"
+    return replace(made, head=head, always_one=text)
 
 
 def _grouped(
@@ -182,8 +200,6 @@ def _is_single(core: View, terms: Iterable[Term], relations: Mapping[str, BaseRe
 def _obstacle(definition: ViewDefinition, core: View, relations: Mapping[str, BaseRelation]) -> str | None:
     if core.limitation is not None:
         return str(core.limitation)
-    if core.always_empty:
-        return "can have no rows but that of no group"
     if definition.text is not None:
         for atom in core.body:
             if not relations[atom.predicate.name].keys:

@@ -31,7 +31,7 @@ from selfmaint.errors import Code, InputError
 from selfmaint.warehouse.bags import grouping
 from selfmaint.warehouse.base_relations import BaseRelation, certain_variables, variable_types
 from selfmaint.warehouse.constraints import merged_by_keys
-from selfmaint.warehouse.emptiness import impossible
+from selfmaint.warehouse.emptiness import impossible, unfitting
 from selfmaint.warehouse.views import Limitation, Outside, View
 
 
@@ -130,16 +130,17 @@ def view_of(
         relations: the base relations.
         views: the rules of every view; none for one that is more than rules.
     """
-    written, plain = rules[0]
     declaration = program.declaration(name)
-    columns = declaration.column_names if declaration else _column_names(written.head)
-    never = _never(name, rules, views)
-    limitation = None if never else _limitation(name, rules, views)
-    close = limitation is not None and limitation.kind is Outside.COMPARISON
-    reduced = None if never or close else _reduced(plain, relations)
-    if reduced is None and limitation is None:
-        never = never or f"`{name}` can have no rows: a key or comparisons rule them out"
-        return View(name, written, plain.head, (), frozenset(), frozenset(), columns, always_empty=never)
+    columns = declaration.column_names if declaration else _column_names(rules[0][0].head)
+    reasons = [_never(plain, relations, views) for _, plain in rules]
+    possible = [rule for rule, never in zip(rules, reasons, strict=True) if never is None]
+    if not possible:
+        never = f"`{name}` can have no rows: {'; '.join(r for r in dict.fromkeys(reasons) if r)}"
+        (written, plain), none = rules[0], frozenset[Variable]()
+        return View(name, written, plain.head, (), none, none, columns, always_empty=never)
+    limitation = _limitation(name, possible, views)
+    written, plain = possible[0]
+    reduced = None if _too_close(plain) else _reduced(plain, relations)
     rule, comparisons = (plain, ()) if reduced is None else reduced
     body = tuple(dict.fromkeys(rule.atoms))
     guarded = {li.term for li in rule.body if isinstance(li, NullTest) and li.negated}
@@ -193,13 +194,12 @@ def _is_trivial(literal: Literal) -> bool:
     )
 
 
-def _never(name: str, rules: list[tuple[Rule, Rule]], views: Mapping[str, list[Rule]]) -> str | None:
-    """Why the view can have no rows; None if that is not evident for each of its rules."""
-    reasons = [impossible(plain) or _unmatched(plain, views) for _, plain in rules]
-    found = [reason for reason in reasons if reason is not None]
-    if len(found) < len(reasons):
-        return None
-    return f"`{name}` can have no rows: {'; '.join(dict.fromkeys(found))}"
+def _never(rule: Rule, relations: Mapping[str, BaseRelation], views: Mapping[str, list[Rule]]) -> str | None:
+    """Why a rule gives no row on any database; None if it may give one, as far as that is found out."""
+    evident = impossible(rule) or _unmatched(rule, views) or unfitting(rule, relations)
+    if evident is None and not _too_close(rule) and _reduced(rule, relations) is None:
+        return "a key or comparisons rule them out"
+    return evident
 
 
 def _unmatched(rule: Rule, views: Mapping[str, list[Rule]]) -> str | None:

@@ -1,15 +1,27 @@
 """Rules that can never have a row, whatever the database holds.
 
-Sound, not complete: what is found is a contradiction between the rule's own tests. A rule for which nothing is
-found may still have no rows (`X < 3, X > 4`).
+Sound, not complete: what is found is a contradiction between the rule's own tests, or with what its columns can hold.
+A rule for which nothing is found may still have no rows (`X < 3, X > 4`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from datalog.model import Comparison, Constant, Literal, NullTest, Rule, Value, value_kind
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    NullTest,
+    Rule,
+    Value,
+    Variable,
+    value_kind,
+)
+from datalog.order import satisfiable
 from datalog.syntax import show
+from selfmaint.warehouse.base_relations import BaseRelation, certain_variables
 
 _EVERYWHERE_FALSE = frozenset({"<", ">", "!="})
 """Operators that hold for no value and itself."""
@@ -35,6 +47,49 @@ def impossible(rule: Rule) -> str | None:
         reason = _never(literal, rule.body)
         if reason is not None:
             return reason
+    return None
+
+
+def unfitting(rule: Rule, relations: Mapping[str, BaseRelation]) -> str | None:
+    """Which test of a rule no value of its columns passes; None if none is found.
+
+    Args:
+        rule: a rule as `impossible` takes it.
+        relations: the base relations, for their columns' types and where they may hold null.
+
+    Example:
+        >>> from datalog.model import ColumnType, TypeName
+        >>> from datalog.syntax import parse_rule
+        >>> r = BaseRelation("r", ("a",), (ColumnType(TypeName.TINYINT),), frozenset())
+        >>> unfitting(parse_rule("v() :- r(200)."), {"r": r}), unfitting(parse_rule("v() :- r(X)."), {"r": r})
+        ('no `tinyint` is `200`', None)
+    """
+    certain = certain_variables(rule.atoms, relations)
+    for literal in rule.body:
+        if isinstance(literal, NullTest) and not literal.negated and literal.term in certain:
+            return f"`{show(literal.term)}` is null, and stands in a column that never is"
+        if isinstance(literal, Atom) and literal.predicate.name in relations:
+            reason = _unfitting(literal, relations[literal.predicate.name])
+            if reason is not None:
+                return reason
+    return None
+
+
+def _unfitting(atom: Atom, relation: BaseRelation) -> str | None:
+    """Which constant of an atom its column cannot hold. A double may be equal to a decimal that differs from it."""
+    column = Variable("Column")
+    for i, (term, its) in enumerate(zip(atom.terms, relation.types, strict=True)):
+        if not isinstance(term, Constant):
+            continue
+        if term.value is None:
+            if i not in relation.nullable:
+                return f"`{relation.columns[i]}` of `{relation.name}` is never null"
+        elif (
+            value_kind(term.value) == its.family
+            and not isinstance(term.value, float)
+            and not satisfiable([Comparison("=", column, term)], {column: its})
+        ):
+            return f"no `{its}` is `{show(term)}`"
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datalog.diagnostics import Code as DatalogCode
 from datalog.diagnostics import ContextSpan, Diagnostic, Severity
 from datalog.model import Comparison, Program
+from datalog.syntax import show
 from selfmaint.errors import Code
 from selfmaint.warehouse.views import View
 
@@ -24,7 +25,7 @@ def with_empty_views(
     about_rules = [one for one in warnings if one.code is DatalogCode.EMPTY_RULE]
     said: list[Diagnostic] = []
     for view in views:
-        if view.always_empty:
+        if view.unchanging:
             mine = _within(view, program, about_rules)
             said += mine
             yield _warning(view, mine)
@@ -48,11 +49,12 @@ def _warning(view: View, about_rules: Sequence[Diagnostic]) -> Diagnostic:
     )
     return Diagnostic(
         code=Code.ALWAYS_EMPTY,
-        message=f"the view {view.always_empty}",
+        message=f"the view {view.unchanging}",
         span=view.rule.span,
-        label="never has a row",
+        label="never has a row" if view.always_empty else "aggregates no row, ever",
         context=tuple(places),
         note="; ".join(dict.fromkeys(one.note for one in about_rules if one.note)) or None,
-        hint="correct the rule; as it is, the view needs no maintenance and must be stored without rows",
+        hint="correct the rule; as it is, the view needs no maintenance and must be stored "
+        + ("without rows" if view.always_empty else f"as {show(view.head)}"),
         severity=Severity.WARNING,
     )

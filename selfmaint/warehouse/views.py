@@ -61,6 +61,8 @@ class View:
         comparisons: what a row of the view satisfies besides, in normal form: no `=`, none redundant.
         limitation: why it is outside the class that is decided exactly, or None.
         always_empty: why it can have no rows, whatever the database; then it has no body and no limitation.
+        always_one: why its rows are one, its head, whatever the database: it aggregates all rows of nothing. Then it
+            has no body and no limitation either.
         definition: what it was defined as, if by more than rules: in SQL, or with `.view`.
         core: of a view that groups and can be maintained: the conjunctive view of its core, which is not stored.
         grouped: of such a view: what its columns are.
@@ -80,12 +82,18 @@ class View:
     comparisons: tuple[Comparison, ...] = ()
     limitation: Limitation | None = None
     always_empty: str | None = None
+    always_one: str | None = None
     definition: ViewDefinition | OpaqueView | None = None
     core: View | None = None
     grouped: Grouped | None = None
     if_inexact: View | None = None
     grouping: ViewDefinition | None = None
     is_counted: bool = False
+
+    @property
+    def unchanging(self) -> str | None:
+        """Why its rows are the same whatever the database, none or one; None of a view whose rows may change."""
+        return self.always_empty or self.always_one
 
     @property
     def stored_columns(self) -> tuple[str, ...]:

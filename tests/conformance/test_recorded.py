@@ -107,6 +107,13 @@ def test_views_that_group_are_decided_and_never_wrongly(engine: MemoryEngine) ->
     assert decided == (FETCHING_NOTHING if isinstance(engine, StagedEngine) else DETERMINED)
 
 
+def test_cases_found_by_search() -> None:
+    """More demands of stored groups than Python nests calls. What is symbolic is the same for each engine."""
+    outcomes = [o for case in cases("found.jsonl") for o in run_case(case, MemoryEngine())]
+    assert [o for o in outcomes if o.disagreement] == []
+    assert [o.verdict for o in outcomes] == ["yes"] * 4 + ["undecided", "no", "yes"]
+
+
 @pytest.mark.parametrize("file", EXACT)
 def test_a_sample_on_spark(file: str, spark: SparkSession) -> None:
     from selfmaint.spark.engine import SparkEngine

@@ -159,5 +159,5 @@ def view_sql(decision: Decision, its: ViewAudit, known: Situation) -> Markup:
         found = statements_sql(statements(decision, its.view, situation, tables_of(decision.catalog, {})))
     except EmissionError as error:
         found = f"-- no SQL: {error}"
-    shown = found or f"-- none: {its.view.limitation or its.view.always_empty}"
+    shown = found or f"-- none: {its.view.limitation or its.view.unchanging}"
     return tag("details", tag("summary", its.view.name), tag("pre", tag("code", shown)))
