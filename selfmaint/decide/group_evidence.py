@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from datalog.budget import check
 from datalog.model import (
     Atom,
     Constant,
@@ -100,6 +101,7 @@ def with_groups(catalog: Catalog, candidate: NewFacts, found: Sequence[Demand]) 
     mine = tuple(d for d in found if not d.facts & ~candidate.facts)
     stack = [(candidate, mine, 0, SPLITS)]  # no recursion: it would go as deep as there are demands
     while stack:
+        check()
         chosen, waiting, start, splits = stack.pop()
         fresh = chosen.fresh
         at = next((i for i in range(start, len(waiting)) if fresh.isdisjoint(waiting[i].tested)), None)
