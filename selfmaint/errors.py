@@ -54,6 +54,8 @@ class Code(Enum):
     """A journal of unfinished writes that was not written for these views."""
     NO_ENGINE = "SM501"
     """Spark or Java is missing or too old."""
+    ENGINE_DIFFERS = "SM502"
+    """What the chosen engine cannot do, or would do otherwise than Spark."""
     FEED_FORMAT = "SM601"
     """A change feed, or a record of one, of no known format, or of several."""
     FEED_UNREADABLE = "SM602"

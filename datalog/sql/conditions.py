@@ -17,7 +17,7 @@ from datalog.sql.block import Frame, Joins, join
 from datalog.sql.normal import has_atom
 from datalog.sql.tables import Table
 
-_OPERATORS: Mapping[str, type[exp.Binary]] = {
+OPERATORS: Mapping[str, type[exp.Binary]] = {
     "=": exp.EQ,
     "!=": exp.NEQ,
     "<": exp.LT,
@@ -25,6 +25,7 @@ _OPERATORS: Mapping[str, type[exp.Binary]] = {
     ">": exp.GT,
     ">=": exp.GTE,
 }
+"""What each operator is in SQL."""
 _OPPOSITES: Mapping[str, type[exp.Binary]] = {
     "=": exp.NEQ,
     "!=": exp.EQ,
@@ -106,7 +107,7 @@ class Writer:
         """True exactly where the literal holds."""
         match literal:
             case Comparison(operator, left, right):
-                return _OPERATORS[operator](this=frame.tree(left), expression=frame.tree(right))
+                return OPERATORS[operator](this=frame.tree(left), expression=frame.tree(right))
             case NullTest(Constant(value), negated):
                 return exp.Boolean(this=(value is None) != negated)
             case NullTest(term, negated):
@@ -144,7 +145,7 @@ class Writer:
             return _OPPOSITES[literal.operator](this=left, expression=right)
         if literal.operator == "=" and any(known):
             return exp.NullSafeNEQ(this=left, expression=right)
-        holds = _OPERATORS[literal.operator](this=left, expression=right)
+        holds = OPERATORS[literal.operator](this=left, expression=right)
         return exp.Not(this=exp.Coalesce(this=holds, expressions=[exp.false()]))
 
     def _exists(self, body: tuple[Literal, ...], frame: Frame) -> exp.Exists:

@@ -26,16 +26,9 @@ from datalog.model import (
     Variable,
 )
 from datalog.sql.block import Frame
+from datalog.sql.conditions import OPERATORS
 
 _ARITHMETIC: Mapping[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
-_COMPARISONS: Mapping[str, type[exp.Binary]] = {
-    "=": exp.EQ,
-    "!=": exp.NEQ,
-    "<": exp.LT,
-    "<=": exp.LTE,
-    ">": exp.GT,
-    ">=": exp.GTE,
-}
 _AGGREGATES: Mapping[AggregateFunction, type[exp.AggFunc]] = {
     AggregateFunction.COUNT: exp.Count,
     AggregateFunction.SUM: exp.Sum,
@@ -82,7 +75,7 @@ def condition_tree(condition: Condition, frame: Frame) -> exp.Expr:
     """The tree of a condition over a body's variables."""
     match condition:
         case Compared(operator, left, right):
-            return _COMPARISONS[operator](this=_operand(left, frame), expression=_operand(right, frame))
+            return OPERATORS[operator](this=_operand(left, frame), expression=_operand(right, frame))
         case IsNull(operand, negated):
             test = exp.Not(this=exp.Null()) if negated else exp.Null()
             return exp.Is(this=_operand(operand, frame), expression=test)

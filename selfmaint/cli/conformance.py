@@ -29,6 +29,7 @@ class EngineName(StrEnum):
 
     MEMORY = "memory"
     SPARK = "spark"
+    DUCKDB = "duckdb"
 
 
 def conformance(
@@ -83,6 +84,10 @@ def _print_outcome(file: Path, outcome: Outcome, format_: Format) -> None:
 def _engine(name: EngineName) -> Engine[Any]:
     if name is EngineName.MEMORY:
         return MemoryEngine()
+    if name is EngineName.DUCKDB:
+        from selfmaint.duckdb import DuckEngine  # noqa: PLC0415 - DuckDB only when it is asked for
+
+        return DuckEngine()
     from selfmaint.spark import SparkEngine, session  # noqa: PLC0415 - Spark only when it is asked for
 
     return SparkEngine(session())

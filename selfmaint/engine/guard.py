@@ -6,9 +6,11 @@ and a fact only through a name that was made for this one statement.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from datalog.diagnostics import Diagnostic
+from datalog.model import Predicate, Program
+from datalog.rewrite.reachable import predicates_of
 from selfmaint.errors import Code, ReadRefusedError
 
 
@@ -25,6 +27,24 @@ def require_allowed(read_set: Collection[tuple[str, ...]], allowed: Collection[t
     refused = sorted(set(read_set) - set(allowed))
     if refused:
         raise refusal("a statement reads " + ", ".join(f"`{'.'.join(name)}`" for name in refused))
+
+
+def require_given(program: Program, given: Collection[Predicate]) -> None:
+    """Refuses a program that reads a predicate of which it is given nothing.
+
+    Raises:
+        ReadRefusedError: SM403, naming all of them.
+    """
+    missing = ", ".join(f"`{p}`" for p in dict.fromkeys(undefined(program)) if p not in given)
+    if missing:
+        raise refusal(f"a program reads {missing}, of which it is given nothing")
+
+
+def undefined(program: Program) -> Iterator[Predicate]:
+    """The predicates that a program uses and does not define, each as often as it is used."""
+    defined = set(program.heads)
+    for rule in program.rules:
+        yield from (predicate for predicate in predicates_of(rule.body) if predicate not in defined)
 
 
 def refusal(message: str) -> ReadRefusedError:

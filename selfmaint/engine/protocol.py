@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 from datalog.model import ColumnType, OpaqueView, Predicate, Program, Row, ViewDefinition
 
 D = TypeVar("D")
-"""An engine's own representation of a relation: a frozenset of rows, or a Spark DataFrame."""
+"""An engine's own representation of a relation: a frozenset of rows, a Spark DataFrame, a table of DuckDB's."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Engine(Protocol[D]):
 
     @property
     def name(self) -> str:
-        """`memory` or `spark`."""
+        """`memory`, `duckdb` or `spark`."""
         ...
 
     @property

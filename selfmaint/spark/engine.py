@@ -23,6 +23,7 @@ from datalog.model import (
 )
 from datalog.rewrite import drop_unreachable
 from selfmaint.engine.arrow_rows import arrow_table
+from selfmaint.engine.guard import undefined
 from selfmaint.engine.lookups import NEAR_ROWS, Lookups, near_rows
 from selfmaint.engine.protocol import Facts, Layout
 from selfmaint.engine.topdown import TopDown
@@ -37,7 +38,6 @@ from selfmaint.spark.key_lookups import KeyLookup
 from selfmaint.spark.layouts import Storage
 from selfmaint.spark.session import quick_session
 from selfmaint.spark.statements import Statements
-from selfmaint.spark.statements import given as given_to
 from selfmaint.spark.text_views import text_rows
 
 BROADCAST_LIMIT_BYTES = 128 * 2**20
@@ -177,8 +177,8 @@ class SparkEngine:
         self, program: Program, goal: Predicate, facts: Facts[DataFrame], names: Sequence[str] | None
     ) -> DataFrame | None:
         """The goal's extension where all that the program reads is known here as well."""
-        given = {p: facts.relations[p] for p in given_to(program) if p in facts.relations}
-        if len(given) < len(set(given_to(program))) or any(
+        given = {p: facts.relations[p] for p in undefined(program) if p in facts.relations}
+        if len(given) < len(set(undefined(program))) or any(
             frame not in self._near for frame in given.values()
         ):
             return None

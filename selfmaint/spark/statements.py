@@ -10,9 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
 from datalog.model import Predicate, Program, ViewDefinition
-from datalog.rewrite.reachable import predicates_of
 from datalog.sql import Table, read_set, select, select_view, text
-from selfmaint.engine.guard import refusal, require_allowed
+from selfmaint.engine.guard import require_allowed, require_given, undefined
 from selfmaint.engine.protocol import Facts
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import positional
@@ -76,10 +75,9 @@ class Statements:
         Raises:
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
         """
-        read = list(dict.fromkeys(predicate for program in programs for predicate in given(program)))
-        missing = ", ".join(f"`{p}`" for p in read if p not in facts.relations)
-        if missing:
-            raise refusal(f"a program reads {missing}, of which it is given nothing")
+        read = list(dict.fromkeys(predicate for program in programs for predicate in undefined(program)))
+        for program in programs:
+            require_given(program, facts.relations)
         batch = uuid.uuid4().hex
         tables: dict[Predicate, Table] = {}
         try:
@@ -111,10 +109,3 @@ class Statements:
             self._spark.catalog.dropGlobalTempView(name[-1])
         else:
             self._spark.catalog.dropTempView(name[-1])
-
-
-def given(program: Program) -> Iterator[Predicate]:
-    """The predicates that a program uses and does not define."""
-    defined = set(program.heads)
-    for rule in program.rules:
-        yield from (predicate for predicate in predicates_of(rule.body) if predicate not in defined)

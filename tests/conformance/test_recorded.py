@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parent / "data"
 SPARK_CASES = 60
 GROUPED_ON_SPARK = 20
+DUCKDB_CASES = 12
 
 
 UNDECIDED_HARD = 20
@@ -123,6 +124,18 @@ def test_a_sample_on_spark(file: str, spark: SparkSession) -> None:
     outcomes = [o for case in chosen for o in run_case(case, SparkEngine(spark))]
     assert [o for o in outcomes if o.disagreement or o.verdict == "undecided"] == []
     assert summary(outcomes).cases == SPARK_CASES
+
+
+@pytest.mark.parametrize("file", [*EXACT, "hard", "aggregates", "projection", "union"])
+def test_a_sample_on_duckdb(file: str) -> None:
+    from selfmaint.duckdb import DuckEngine
+
+    every = cases(f"{file}.jsonl")
+    chosen = every[:: max(1, len(every) // DUCKDB_CASES)][:DUCKDB_CASES]
+    on_duckdb = [o for case in chosen for o in run_case(case, DuckEngine())]
+    in_memory = [o for case in chosen for o in run_case(case, MemoryEngine())]
+    assert [o for o in on_duckdb if o.disagreement in ("unsound", "wrong state")] == []
+    assert [(o.verdict, o.state) for o in on_duckdb] == [(o.verdict, o.state) for o in in_memory]
 
 
 def test_views_that_group_on_spark(spark: SparkSession) -> None:

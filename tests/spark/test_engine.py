@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from datalog.model import ANY, ColumnType, Predicate, Program, Row, TypeName, Version
+from datalog.model import ANY, ColumnType, Predicate, Program, Row, TypeName
 from datalog.syntax import parse_program
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
@@ -85,34 +85,6 @@ def test_every_goal_has_the_rows_that_the_reference_gives(
     assert spark.catalog.listTables() == before
 
 
-def test_nonempty_agrees_with_the_reference(engine: SparkEngine, facts: Facts[DataFrame]) -> None:
-    program = parse_program(PROGRAM)
-    goals = [*program.heads, R, E, Predicate("undefined"), program.heads[0]]
-    expected = MemoryEngine().nonempty(program, goals, Facts(ROWS))
-    assert engine.nonempty(program, goals, facts) == expected
-    assert engine.nonempty(program, [], facts) == frozenset()
-    assert engine.nonempty(Program(), [E, R], facts) == frozenset({R})
-
-
-def test_a_predicate_named_like_the_mark_is_still_itself(
-    engine: SparkEngine, facts: Facts[DataFrame]
-) -> None:
-    program = parse_program("goal(X) :- r(X, Y).  goal_(X) :- goal(X), not r(X, Y).")
-    goals = [Predicate("goal"), Predicate("goal_")]
-    assert engine.nonempty(program, goals, facts) == frozenset({Predicate("goal")})
-
-
-def test_columns_are_named_as_asked(engine: SparkEngine, facts: Facts[DataFrame]) -> None:
-    program = parse_program("v(X, Y) :- r(X, Y).")
-    hostile = ["a`b", "${c}"]
-    assert engine.columns(engine.evaluate(program, Predicate("v"), facts, hostile)) == tuple(hostile)
-    assert engine.columns(engine.evaluate(program, Predicate("v"), facts)) == ("c0", "c1")
-    assert engine.columns(engine.evaluate(program, R, facts, ["x", "y"])) == ("x", "y")
-    empty = engine.evaluate(program, Predicate("undefined"), facts, ["x"])
-    assert engine.columns(empty) == ("x",)
-    assert engine.count(empty) == 0
-
-
 def test_columns_of_one_name_do_not_clash(engine: SparkEngine) -> None:
     data = engine.load([(1, 2), (3, 3)], ["x", "X"], [ANY, ANY]).toDF("x", "X")
     program = parse_program("v(A) :- r(A, A).")
@@ -121,18 +93,6 @@ def test_columns_of_one_name_do_not_clash(engine: SparkEngine) -> None:
 
 
 # ------------------------------------------------------------------------------------------ the read guard
-
-
-def test_a_predicate_without_facts_is_refused(engine: SparkEngine, facts: Facts[DataFrame]) -> None:
-    base = Predicate("item", Version.BEFORE)
-    program = parse_program("v(X) :- r(X, Y), not item@before(X).  w(X) :- r(X, Y).")
-    with pytest.raises(ReadRefusedError, match="item@before"):
-        engine.evaluate(program, Predicate("v"), facts)
-    with pytest.raises(ReadRefusedError) as refused:
-        engine.nonempty(program, [Predicate("v")], facts)
-    assert refused.value.diagnostics[0].code is Code.READ_REFUSED
-    assert engine.nonempty(program, [Predicate("w")], facts)
-    assert base not in facts.relations
 
 
 def test_a_statement_that_reads_another_name_is_refused(
@@ -215,60 +175,7 @@ def test_numbers_get_the_narrowest_exact_type(
     assert frame.schema["n"].dataType.simpleString() == expected
 
 
-@pytest.mark.parametrize(
-    ("rows", "declared"),
-    [
-        ([(1,), ("1",)], ANY),
-        ([(True,), (1,)], ANY),
-        ([(2**31,)], INT),
-        ([(Decimal("1.5"),)], INT),
-        ([("1",)], INT),
-        ([(Decimal("1.234"),)], ColumnType(TypeName.DECIMAL, 10, 2)),
-        ([(Decimal(10) ** 30, 0)], ANY),
-        ([(Decimal(10) ** 38,)], ANY),
-        ([(float("nan"),)], ColumnType(TypeName.DECIMAL)),
-        ([(dt.datetime(2024, 1, 1),)], ColumnType(TypeName.DATE)),
-    ],
-)
-def test_values_that_do_not_fit_are_bad_input(
-    rows: list[Row], declared: ColumnType, engine: SparkEngine
-) -> None:
-    with pytest.raises(InputError) as refused:
-        engine.load(rows, ["n"], [declared])
-    assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
-
-
-def test_a_timestamp_with_a_zone_becomes_the_sessions_wall_clock(engine: SparkEngine) -> None:
-    aware = dt.datetime(2024, 1, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
-    assert engine.sample(engine.load([(aware,)], ["t"], [ANY]), 1) == [(dt.datetime(2024, 1, 1, 10),)]
-
-
-def test_relations_without_columns_have_at_most_one_row(engine: SparkEngine) -> None:
-    true, false = engine.load([(), ()], [], []), engine.load([], [], [])
-    assert engine.sample(true, 5) == [()]
-    assert engine.count(false) == 0
-    program = parse_program("v(X) :- r(X), flag().")
-    for flag, expected in ((true, 1), (false, 0)):
-        given = Facts({R: engine.load([(1,)], ["x"], [ANY]), Predicate("flag"): flag})
-        assert engine.count(engine.evaluate(program, Predicate("v"), given)) == expected
-
-
-def test_sample_is_bounded(engine: SparkEngine, facts: Facts[DataFrame]) -> None:
-    assert len(engine.sample(facts.relations[R], 2)) == 2
-
-
 # -------------------------------------------------------------------------------------------- set operations
-
-
-def test_union_and_minus_go_by_position_and_nulls_are_equal(engine: SparkEngine) -> None:
-    left = engine.load([(1, None), (None, None), (2, "b")], ["x", "y"], [INT, ANY])
-    right = engine.load([(1, None), (None, None)], ["y", "x"], [BIGINT, ANY])
-    assert engine.sample(engine.minus(left, right), 9) == [(2, "b")]
-    together = engine.union([left, right, left])
-    assert engine.columns(together) == ("x", "y")
-    assert engine.count(together) == 3
-    assert engine.columns(engine.minus(left, right)) == ("x", "y")
-    assert engine.count(engine.union([left])) == 3
 
 
 # --------------------------------------------------------------------------------------------- kept relations

@@ -12,11 +12,12 @@ from tests.command_line import GOLDENS, cases, check_golden
 
 ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
-    Code.READ_REFUSED: "tests/spark/test_engine.py",
+    Code.READ_REFUSED: "tests/unit/selfmaint/test_engines.py",
     Code.WRITE_FAILED: "tests/spark/test_cli.py",
     Code.LEFT_BEHIND: "tests/unit/selfmaint/test_journal.py",
     Code.FOREIGN_JOURNAL: "tests/unit/selfmaint/test_journal.py",
     Code.NO_ENGINE: "tests/unit/selfmaint/test_cli.py",
+    Code.ENGINE_DIFFERS: "tests/spark/test_values_on_duckdb.py",
     Code.FEED_PACKAGE: "tests/spark/test_feeds.py",
 }
 """Codes that no command line with small files raises, and the tests that do."""

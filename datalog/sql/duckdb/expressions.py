@@ -1,0 +1,219 @@
+"""Expressions and conditions of a view definition as trees for DuckDB, each with the type that it has in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from sqlglot import exp
+
+from datalog.analysis.expression_types import average_type, expression_type, sum_type
+from datalog.model import (
+    ANY,
+    Aggregate,
+    AggregateFunction,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    ColumnType,
+    Compared,
+    Condition,
+    Constant,
+    Expression,
+    Holds,
+    IsNull,
+    Minus,
+    TypeName,
+    Variable,
+    expression_variables,
+)
+from datalog.sql.block import Frame
+from datalog.sql.conditions import OPERATORS
+from datalog.sql.duckdb.arithmetic import computed, quotient
+from datalog.sql.duckdb.casts import as_type
+from datalog.sql.duckdb.functions import Typed, called
+from datalog.sql.duckdb.types import (
+    DOUBLE,
+    FLOATS,
+    WHOLE,
+    SqlType,
+    UnlikeSparkError,
+    cast,
+    common,
+    value_type,
+)
+
+_BOOLEAN, _BIGINT = ColumnType(TypeName.BOOLEAN), ColumnType(TypeName.BIGINT)
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The trees of expressions over a body.
+
+    Attributes:
+        frame: what the body's variables are.
+        kinds: their types.
+    """
+
+    frame: Frame
+    kinds: Mapping[Variable, SqlType]
+
+    def typed(self, expression: Expression) -> Typed:
+        """The tree of an expression and its type.
+
+        Raises:
+            UnlikeSparkError: DuckDB would compute another value for some rows.
+        """
+        found = self._type(expression)
+        return self._tree(expression, found), found
+
+    def _type(self, expression: Expression) -> SqlType:
+        if isinstance(expression, Variable):
+            return self.kinds[expression]
+        if isinstance(expression, Constant):
+            return value_type(expression.value)
+        if isinstance(expression, Call) and expression.function in (
+            "coalesce",
+            "greatest",
+            "least",
+            "nullif",
+        ):
+            given = expression.arguments[:1] if expression.function == "nullif" else expression.arguments
+            return common(self._type(one) for one in given)
+        if isinstance(expression, Case):
+            return common(self._type(e) for e in (*(e for _, e in expression.branches), expression.otherwise))
+        if isinstance(expression, Aggregate) and expression.function in (
+            AggregateFunction.MIN,
+            AggregateFunction.MAX,
+        ):
+            assert expression.operand is not None
+            return self._type(expression.operand)
+        known = {
+            v: kind for v in expression_variables([expression]) if not isinstance(kind := self.kinds[v], str)
+        }
+        return expression_type(expression, known) or ANY
+
+    def _tree(self, expression: Expression, found: SqlType) -> exp.Expr:
+        match expression:
+            case Variable():
+                return self.frame.tree(expression)
+            case Constant(value):
+                is_whole = isinstance(value, int) and not isinstance(value, bool)
+                tree = self.frame.tree(expression)
+                return tree if is_whole else cast(tree, found)
+            case Minus(operand):
+                return exp.Neg(this=exp.Paren(this=self._number(operand)[0]))
+            case Arithmetic(operator, left, right):
+                one, other = self._number(left), self._number(right)
+                if ANY in (one[1], other[1]):
+                    return exp.Null()
+                assert not isinstance(found, str)
+                return computed(operator, one, other, found)
+            case Cast(operand, to):
+                return as_type(*self.typed(operand), _settled(to))
+            case Call("nullif", (left, right)):
+                equal = exp.If(this=self.condition(Compared("=", left, right)), true=exp.Null())
+                return exp.Case(ifs=[equal], default=self.typed(left)[0])
+            case Call(function, arguments):
+                return called(function, [self.typed(argument) for argument in arguments], found)
+            case Case(branches, otherwise):
+                ifs = [
+                    exp.If(this=self.condition(test), true=as_type(*self.typed(result), found))
+                    for test, result in branches
+                ]
+                return exp.Case(ifs=ifs, default=as_type(*self.typed(otherwise), found))
+            case Aggregate():
+                return self._aggregate(expression)
+            case _:
+                assert_never(expression)
+
+    def _number(self, expression: Expression) -> tuple[exp.Expr, ColumnType]:
+        tree, kind = self.typed(expression)
+        if isinstance(kind, str) or kind.family not in ("number", "any"):
+            raise UnlikeSparkError(f"arithmetic on `{kind}`")
+        return tree, kind
+
+    def _aggregate(self, one: Aggregate) -> exp.Expr:
+        if one.operand is None:
+            return exp.Count(this=exp.Star())
+        tree, kind = self.typed(one.operand)
+        inner = exp.Distinct(expressions=[tree]) if one.distinct else tree
+        match one.function:
+            case AggregateFunction.COUNT:
+                return exp.Count(this=inner)
+            case AggregateFunction.MIN:
+                return exp.Min(this=inner)
+            case AggregateFunction.MAX:
+                return exp.Max(this=inner)
+            case AggregateFunction.SUM | AggregateFunction.AVG:
+                return self._total(one, inner, kind)
+            case _:
+                assert_never(one.function)
+
+    def _total(self, one: Aggregate, inner: exp.Expr, kind: SqlType) -> exp.Expr:
+        if kind == ANY:
+            return exp.Null()
+        if isinstance(kind, str) or kind.family != "number":
+            raise UnlikeSparkError(f"`{one.function.value}` of `{kind}`")
+        total = cast(exp.Sum(this=inner), sum_type(kind))
+        if one.function is AggregateFunction.SUM:
+            return total
+        number = exp.Count(this=inner.copy())
+        if kind.name in WHOLE or kind.name in FLOATS:
+            whole = exp.Sum(this=inner.copy())
+            return exp.Div(this=cast(whole, DOUBLE), expression=number, typed=False, safe=True)
+        return quotient((total, sum_type(kind)), (number, _BIGINT), average_type(kind), guarded=False)
+
+    def condition(self, condition: Condition) -> exp.Expr:
+        """The tree of a condition."""
+        match condition:
+            case Compared(operator, left, right):
+                return OPERATORS[operator](**self._sides(left, right))
+            case IsNull(operand, negated):
+                test = exp.Not(this=exp.Null()) if negated else exp.Null()
+                return exp.Is(this=exp.Paren(this=self.typed(operand)[0]), expression=test)
+            case Holds(operand, negated):
+                tree, kind = self.typed(operand)
+                if kind not in (_BOOLEAN, ANY):
+                    raise UnlikeSparkError(f"a condition of type `{kind}`")
+                held = cast(exp.Paren(this=tree), _BOOLEAN)
+                return exp.Not(this=held) if negated else held
+            case AllOf(()):
+                return exp.true()
+            case AnyOf(()):
+                return exp.false()
+            case AllOf(conditions):
+                return exp.and_(*self._each(conditions), copy=False)
+            case AnyOf(conditions):
+                return exp.or_(*self._each(conditions), copy=False)
+            case _:
+                assert_never(condition)
+
+    def _each(self, conditions: Sequence[Condition]) -> list[exp.Expr]:
+        return [exp.Paren(this=self.condition(one)) for one in conditions]
+
+    def _sides(self, left: Expression, right: Expression) -> dict[str, exp.Expr]:
+        """Two expressions in the type in which Spark compares them."""
+        (one, kind), (other, of) = self.typed(left), self.typed(right)
+        known = [k for k in (kind, of) if not isinstance(k, str)]
+        if any(k.name in FLOATS for k in known) and all(k.family in ("number", "any") for k in known):
+            wanted: SqlType = DOUBLE
+        else:
+            wanted = common([kind, of])
+        return {
+            "this": exp.Paren(this=as_type(one, kind, wanted)),
+            "expression": exp.Paren(this=as_type(other, of, wanted)),
+        }
+
+
+def _settled(to: ColumnType) -> ColumnType:
+    """A decimal with the sizes that it has in Spark."""
+    if to.name is TypeName.DECIMAL:
+        return ColumnType(
+            TypeName.DECIMAL, *((10, 0) if to.precision is None else (to.precision, to.scale or 0))
+        )
+    return to

@@ -1,0 +1,136 @@
+"""Statements over whole relations in DuckDB: made, dropped, cast, counted. Columns are `c0`, `c1`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from datalog.model import ColumnType, TypeName
+from datalog.sql.duckdb.casts import as_type
+from datalog.sql.duckdb.types import SqlType, cast, common
+from datalog.sql.union import UNIT_COLUMN
+
+Query: TypeAlias = exp.Query
+
+_BIGINT = ColumnType(TypeName.BIGINT)
+
+
+def create(name: str, query: exp.Query, *, held: bool) -> exp.Create:
+    """The statement that makes a temporary relation: with `held` a table, else a view."""
+    properties = exp.Properties(expressions=[exp.TemporaryProperty()])
+    kind = "TABLE" if held else "VIEW"
+    return exp.Create(this=_table(name), kind=kind, properties=properties, expression=query)
+
+
+def setting(name: str, value: str) -> exp.Set:
+    """The statement that gives a setting a value."""
+    given = exp.EQ(this=exp.to_identifier(name), expression=exp.Literal.string(value))
+    return exp.Set(expressions=[exp.SetItem(this=given)])
+
+
+def drop(name: str, *, held: bool) -> exp.Drop:
+    """The statement that drops it."""
+    return exp.Drop(tables=[_table(name)], kind="TABLE" if held else "VIEW", exists=True)
+
+
+def rows(name: str, width: int, *, limit: int | None = None, distinct: bool = False) -> exp.Select:
+    """The rows of a relation, at most `limit`."""
+    query = exp.select(*_columns(width)).from_(_table(name), copy=False)
+    if distinct:
+        query.set("distinct", exp.Distinct())
+    return query if limit is None else query.limit(limit, copy=False)
+
+
+def values_of(name: str, columns: Sequence[str], types: Sequence[SqlType]) -> exp.Select:
+    """The rows of a relation whose columns have names of its own, with columns of some types, numbered."""
+    items: list[exp.Expr] = [
+        exp.alias_(cast(exp.column(column, quoted=True), kind), f"c{i}", quoted=True)
+        for i, (column, kind) in enumerate(zip(columns, types, strict=True))
+    ]
+    return exp.select(*(items or [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)])).from_(
+        _table(name), copy=False
+    )
+
+
+def first(query: exp.Query) -> exp.Query:
+    """A query cut to its first row."""
+    return query.limit(1, copy=False)
+
+
+def number(name: str) -> exp.Select:
+    """How many rows a relation has."""
+    return exp.select(exp.Count(this=exp.Star())).from_(_table(name), copy=False)
+
+
+def cast_rows(name: str, types: Sequence[SqlType], to: Sequence[SqlType]) -> exp.Select:
+    """The rows with other types, an error where a value does not fit.
+
+    Raises:
+        UnlikeSparkError: a cast that DuckDB does otherwise.
+    """
+    items: list[exp.Expr] = [
+        exp.alias_(as_type(_column(i), kind, wanted), f"c{i}", quoted=True)
+        for i, (kind, wanted) in enumerate(zip(types, to, strict=True))
+    ]
+    return exp.select(*(items or _columns(0))).from_(_table(name), copy=False)
+
+
+def minus_all(
+    left: tuple[str, Sequence[SqlType]], right: tuple[str, Sequence[SqlType]]
+) -> tuple[exp.Query, tuple[SqlType, ...]]:
+    """The rows of one relation without as many equal ones as another has, and their types."""
+    united = tuple(common(kinds) for kinds in zip(left[1], right[1], strict=True))
+    one, other = (cast_rows(name, kinds, united) for name, kinds in (left, right))
+    return exp.Except(this=one, expression=other, distinct=False), united
+
+
+def copies(name: str, width: int) -> exp.Select:
+    """The sum of the last column; 0 of no rows."""
+    total = exp.Coalesce(this=exp.Sum(this=_column(width - 1)), expressions=[exp.Literal.number(0)])
+    return exp.select(cast(total, _BIGINT)).from_(_table(name), copy=False)
+
+
+def recounted(parts: Sequence[tuple[str, Sequence[SqlType], int]]) -> tuple[exp.Query, tuple[SqlType, ...]]:
+    """The sum of some bags of counted rows, each with 1 or -1, and its columns' types."""
+    united = [common(kinds) for kinds in zip(*(types for _, types, _ in parts), strict=True)]
+    last = len(united) - 1
+    signed = []
+    for name, types, sign in parts:
+        query = cast_rows(name, types, [*united[:-1], _BIGINT])
+        counted = exp.Mul(this=cast(_column(last), _BIGINT), expression=exp.convert(sign))
+        query.expressions[last].set("this", counted)
+        signed.append(query)
+    together = exp.union(*signed, distinct=False, copy=False) if len(signed) > 1 else signed[0]
+    number_of = cast(exp.Sum(this=_column(last)), _BIGINT)
+    query = exp.select(*_columns(last)[:last], exp.alias_(number_of, f"c{last}", quoted=True))
+    query = query.from_(together.subquery("parts", copy=False), copy=False)
+    if last:
+        query.set("group", exp.Group(expressions=[_column(i) for i in range(last)]))
+    some = exp.GT(this=exp.Sum(this=_column(last)), expression=exp.Literal.number(0))
+    query.set("having", exp.Having(this=some))
+    return query, (*united[:-1], _BIGINT)
+
+
+def expanded(name: str, width: int) -> exp.Select:
+    """Each row as often as its last column says, without that column."""
+    numbers = exp.Anonymous(this="range", expressions=[_column(width - 1)])
+    each = exp.Anonymous(this="unnest", expressions=[numbers])
+    unit: list[exp.Expr] = [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)]
+    kept = _columns(width - 1) if width > 1 else unit
+    inner = exp.select(*kept, exp.alias_(each, "copy", quoted=True)).from_(_table(name), copy=False)
+    return exp.select(*_columns(width - 1)).from_(inner.subquery("copies", copy=False), copy=False)
+
+
+def _columns(width: int) -> list[exp.Expr]:
+    unit: list[exp.Expr] = [exp.column(UNIT_COLUMN, quoted=True)]
+    return [_column(i) for i in range(width)] or unit
+
+
+def _column(number: int) -> exp.Column:
+    return exp.column(f"c{number}", quoted=True)
+
+
+def _table(name: str) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(name, quoted=True))

@@ -1,0 +1,166 @@
+"""Types of columns in DuckDB, and in which pairs of them it compares as Spark does.
+
+Where DuckDB converts a side by itself, it is to a type that holds both exactly, or a double, where Spark converts to
+a double too. All other pairs are refused: a big decimal and a double, a float and a whole number of 32 bits or more,
+numbers and texts, decimals that together need more than 38 digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from datalog.analysis.common_type import constant_type
+from datalog.model import ANY, ColumnType, TypeName, Value
+from datalog.sql.errors import EmissionError
+
+SqlType: TypeAlias = ColumnType | str
+"""A type of the language, `any` of a column of nothing but nulls; or the name of one that the language lacks."""
+
+MOST_DIGITS = 38
+EXACT_IN_DOUBLE = 15
+"""A decimal of at most so many digits becomes the nearest double in DuckDB, as it does in Spark."""
+
+_NAMES = {
+    TypeName.BOOLEAN: "BOOLEAN",
+    TypeName.TINYINT: "TINYINT",
+    TypeName.SMALLINT: "SMALLINT",
+    TypeName.INT: "INTEGER",
+    TypeName.BIGINT: "BIGINT",
+    TypeName.FLOAT: "FLOAT",
+    TypeName.DOUBLE: "DOUBLE",
+    TypeName.STRING: "VARCHAR",
+    TypeName.DATE: "DATE",
+    TypeName.TIMESTAMP: "TIMESTAMP",
+}
+WHOLE = {TypeName.TINYINT: 3, TypeName.SMALLINT: 5, TypeName.INT: 10, TypeName.BIGINT: 19}
+"""Types of whole numbers, narrow to wide, and the digits of a decimal that holds them."""
+FLOATS = (TypeName.FLOAT, TypeName.DOUBLE)
+DOUBLE = ColumnType(TypeName.DOUBLE)
+
+
+class UnlikeSparkError(EmissionError):
+    """What DuckDB would do otherwise than Spark, or not at all."""
+
+
+def type_name(kind: SqlType) -> str:
+    """The type's name in DuckDB; a column of nothing but nulls is one of integers there."""
+    if isinstance(kind, str):
+        return kind
+    if kind.name is TypeName.DECIMAL:
+        precision, scale = decimal_digits(kind)
+        return f"DECIMAL({precision}, {scale})"
+    return _NAMES.get(kind.name, "INTEGER")
+
+
+def sql_type(name: str) -> SqlType:
+    """The type of a name in DuckDB.
+
+    >>> str(sql_type("DECIMAL(15,2)")), sql_type("BLOB")
+    ('decimal(15,2)', 'BLOB')
+    """
+    if name.startswith("DECIMAL("):
+        precision, scale = name[len("DECIMAL(") : -1].split(",")
+        return ColumnType(TypeName.DECIMAL, int(precision), int(scale))
+    return next((ColumnType(known) for known, text in _NAMES.items() if text == name), name)
+
+
+def cast(tree: exp.Expr, kind: SqlType) -> exp.Expr:
+    """The value as a type."""
+    # `exp.cast` leaves out a cast of a decimal to one of another size.
+    return exp.Cast(this=tree, to=exp.DataType.build(type_name(kind), dialect="duckdb"))
+
+
+def decimal_digits(kind: ColumnType) -> tuple[int, int]:
+    """Precision and scale of a decimal; Spark's default where none is declared."""
+    return (10, 0) if kind.precision is None else (kind.precision, kind.scale or 0)
+
+
+def decimal(precision: int, scale: int) -> ColumnType:
+    """A decimal type."""
+    return ColumnType(TypeName.DECIMAL, precision, scale)
+
+
+def digits(kind: ColumnType) -> tuple[int, int] | None:
+    """The digits before and behind the point of an exact number; None of anything else."""
+    if kind.name in WHOLE:
+        return WHOLE[kind.name], 0
+    if kind.name is TypeName.DECIMAL:
+        precision, scale = decimal_digits(kind)
+        return precision - scale, scale
+    return None
+
+
+def common(kinds: Iterable[SqlType]) -> SqlType:
+    """The type in which DuckDB compares, or unites, values of some types as Spark does.
+
+    Raises:
+        UnlikeSparkError: there is none.
+
+    >>> str(common([ColumnType(TypeName.INT), ColumnType(TypeName.DECIMAL, 5, 2), ANY]))
+    'decimal(12,2)'
+    """
+    found: SqlType = ANY
+    for kind in kinds:
+        found = _common(found, kind)
+    return found
+
+
+def _common(left: SqlType, right: SqlType) -> SqlType:
+    if right in {left, ANY}:
+        return left
+    if left == ANY:
+        return right
+    if isinstance(left, str) or isinstance(right, str) or left.family != right.family:
+        raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
+    if left.name in FLOATS or right.name in FLOATS:
+        return _common_float(left, right)
+    if left.name in WHOLE and right.name in WHOLE:
+        return max(left, right, key=lambda kind: WHOLE[kind.name])
+    one, other = digits(left), digits(right)
+    if one is None or other is None:
+        raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
+    whole, scale = max(one[0], other[0]), max(one[1], other[1])
+    if whole + scale > MOST_DIGITS:
+        raise UnlikeSparkError(f"`{left}` and `{right}` together need more than {MOST_DIGITS} digits")
+    return decimal(whole + scale, scale)
+
+
+def _common_float(left: ColumnType, right: ColumnType) -> ColumnType:
+    others = [kind for kind in (left, right) if kind.name not in FLOATS]
+    has_float = TypeName.FLOAT in (left.name, right.name)
+    for other in others:
+        sizes = digits(other)
+        assert sizes is not None
+        if other.name is TypeName.DECIMAL and sum(sizes) > EXACT_IN_DOUBLE:
+            raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
+        if has_float and other.name not in (TypeName.TINYINT, TypeName.SMALLINT):
+            raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
+    return DOUBLE
+
+
+def value_type(value: Value) -> SqlType:
+    """The type of a constant; `any` of null.
+
+    Raises:
+        UnlikeSparkError: a number of more than 38 digits.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+        value = Decimal(value)
+    found = constant_type(value)
+    if found is None:
+        return ANY
+    if isinstance(value, Decimal):
+        sign_and_digits = value.as_tuple()
+        exponent = sign_and_digits.exponent
+        if not isinstance(exponent, int) or _needed(len(sign_and_digits.digits), exponent) > MOST_DIGITS:
+            raise UnlikeSparkError(f"the number `{value}` has more than {MOST_DIGITS} digits")
+    return found
+
+
+def _needed(written: int, exponent: int) -> int:
+    """How many digits a decimal type has that holds a number of so many digits."""
+    return max(written + max(0, exponent), -exponent)

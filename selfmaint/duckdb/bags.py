@@ -1,0 +1,33 @@
+"""Bags in DuckDB: rows that may stand several times, and counted rows, each once with its number of copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datalog.sql import duckdb as sql
+from selfmaint.duckdb.database import Database, Relation, writing_sql
+
+
+class RelationBags:
+    """`Bags` over DuckDB's relations."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def recounted(self, parts: Sequence[tuple[Relation, int]]) -> Relation:
+        """The sum of some bags, each with 1 or -1."""
+        with writing_sql():
+            query, types = sql.recounted([(one.stored.name, one.types, sign) for one, sign in parts])
+        parents = [one.stored for one, _ in parts]
+        return Relation(self._database.view(query, types, parents), parts[0][0].columns)
+
+    def copies(self, data: Relation) -> int:
+        """The sum of the last column."""
+        query = sql.copies(data.stored.name, len(data.types))
+        (number,) = self._database.rows(query, [data.stored.name]).column(0).to_pylist()
+        return int(number)
+
+    def expanded(self, data: Relation) -> Relation:
+        """Each row as many times as its last column says."""
+        query = sql.expanded(data.stored.name, len(data.types))
+        return Relation(self._database.view(query, data.types[:-1], [data.stored]), data.columns[:-1])

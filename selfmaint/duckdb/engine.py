@@ -1,0 +1,269 @@
+"""The DuckDB engine: whole programs over tables and files, in this process, spilling to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from datalog.model import (
+    ANY,
+    Atom,
+    ColumnType,
+    Negation,
+    OpaqueView,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    Variable,
+    ViewDefinition,
+    value_kind,
+)
+from datalog.sql import duckdb as sql
+from datalog.sql.duckdb import SqlType
+from selfmaint.duckdb.bags import RelationBags
+from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
+from selfmaint.duckdb.exact_rows import are_exact, arrow_rows, found_rows, language_types, stored_type
+from selfmaint.duckdb.programs import Extension, Programs
+from selfmaint.engine.arrow_rows import arrow_table
+from selfmaint.engine.exact_values import fitting
+from selfmaint.engine.guard import require_given
+from selfmaint.engine.protocol import Facts, Layout
+from selfmaint.errors import Code, input_error
+
+ZONE = "UTC"
+"""Timestamps are wall-clock times of this zone."""
+
+_LEFT, _RIGHT, _FOUND = Predicate("left"), Predicate("right"), Predicate("found")
+
+
+class DuckEngine:
+    """The engine for what one machine holds: no cluster, no Java process."""
+
+    name = "duckdb"
+
+    def __init__(self, settings: Mapping[str, str | int] | None = None) -> None:
+        """Settings are DuckDB's own: `memory_limit`, `threads`, `temp_directory`."""
+        self.database = Database(settings)
+        self.bags = RelationBags(self.database)
+        self._programs = Programs(self.database)
+
+    def load(self, rows: Iterable[Row], names: Sequence[str], types: Sequence[ColumnType]) -> Relation:
+        """A relation from a few rows that are at hand; duplicates count once.
+
+        Raises:
+            InputError: SM104 values that the types cannot hold, or of several families in one column.
+        """
+        distinct = list({tuple((value_kind(v), v) for v in row): row for row in rows}.values())
+        if not names:
+            return Relation(self.database.given(arrow_rows(distinct, ()), ()), ())
+        table = arrow_table(distinct, names, types, ZONE)
+        return Relation(self.database.given(table, [stored_type(f.type) for f in table.schema]), tuple(names))
+
+    def evaluate(
+        self, program: Program, goal: Predicate, facts: Facts[Relation], names: Sequence[str] | None = None
+    ) -> Relation:
+        """The goal's extension: distinct rows.
+
+        Raises:
+            ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
+            InputError: SM502 DuckDB compares otherwise than Spark.
+        """
+        if goal in program.heads:
+            stored = self._programs.extension(program, goal, facts)
+            return Relation(stored, tuple(names or _numbered(len(stored.types))))
+        if goal in facts.relations:
+            found = facts.relations[goal]
+            return Relation(self.union([found]).stored, tuple(names or found.columns))
+        return self.load((), names or (), [ANY] * len(names or ()))
+
+    def evaluate_view(
+        self,
+        definition: ViewDefinition,
+        facts: Facts[Relation],
+        types: Mapping[Predicate, Sequence[ColumnType]],
+    ) -> Relation:
+        """The distinct rows of a definition.
+
+        Raises:
+            ReadRefusedError: SM403 it reads a predicate of which no facts are given.
+            InputError: SM502 it computes what DuckDB computes otherwise; SM104 a value that it does not have.
+        """
+        return Relation(self._view(definition, facts, distinct=True), definition.columns)
+
+    def recompute(
+        self,
+        definition: ViewDefinition | OpaqueView,
+        facts: Facts[Relation],
+        types: Mapping[Predicate, Sequence[ColumnType]],
+        like: Relation,
+    ) -> Relation:
+        """All rows of a definition, each as often as it stands; a text is nothing that this engine runs.
+
+        Raises:
+            InputError: SM404 a view of which only the text is known; see `evaluate_view`.
+        """
+        if isinstance(definition, OpaqueView):
+            message = f"the view `{definition.name}` is known by its SQL alone, which is Spark's"
+            raise input_error(Code.NOT_MAINTAINED, message, "use the Spark engine")
+        found = Relation(self._view(definition, facts, distinct=False), definition.columns)
+        return self.keep(self.like(found, like))
+
+    def _view(self, definition: ViewDefinition, facts: Facts[Relation], *, distinct: bool) -> Stored:
+        require_given(Program(tuple(block.core for block in definition.blocks)), facts.relations)
+        given = {
+            p: Extension(facts.relations[p].stored, facts.not_null.get(p, frozenset()))
+            for p in definition.reads
+        }
+        tables = {p: one.table() for p, one in given.items()}
+        with writing_sql():
+            query, types = sql.view(
+                definition, tables, {p: one.stored.types for p, one in given.items()}, distinct=distinct
+            )
+        return self.database.table(query, types, [one.stored.name for one in given.values()])
+
+    def is_large(self, facts: Facts[Relation]) -> bool:
+        """Never: whole programs are evaluated, over tables of known sizes."""
+        return False
+
+    def nonempty(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
+    ) -> frozenset[Predicate]:
+        """Which goals have a row.
+
+        Raises:
+            ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
+            InputError: SM502 DuckDB compares otherwise than Spark.
+        """
+        return self._programs.nonempty(program, goals, facts)
+
+    def sample(self, data: Relation, limit: int) -> list[Row]:
+        """At most `limit` rows, in no order, as plain Python values."""
+        width = len(data.columns)
+        query = sql.rows(data.stored.name, width, limit=limit)
+        return found_rows(self.database.rows(query, [data.stored.name]), width)
+
+    def layout(self, data: Relation) -> Layout:
+        """The number of rows, where they are held."""
+        return Layout(data.stored.rows)
+
+    def fetch(self, data: Relation, limit: int) -> Collection[Row] | None:
+        """All rows, if there are at most `limit`; distinct."""
+        rows = data.stored.rows
+        if not are_exact(data.types) or (rows is not None and rows > limit):
+            return None
+        width = len(data.columns)
+        query = sql.rows(data.stored.name, width, limit=limit + 1, distinct=rows is None)
+        found = found_rows(self.database.rows(query, [data.stored.name]), width)
+        return frozenset(found) if len(found) <= limit else None
+
+    def look_up(
+        self,
+        data: Relation,
+        columns: tuple[int, ...],
+        keys: Collection[Row],
+        wanted: tuple[int, ...],
+        limit: int,
+        not_null: frozenset[int] = frozenset(),
+    ) -> Collection[Row] | None:
+        """The rows whose `columns` equal one of some keys, cut to the columns `wanted`."""
+        types = [data.types[c] for c in columns]
+        if not are_exact([*types, *(data.types[c] for c in wanted)]):
+            return None
+        asked = fitting(keys, language_types(types))
+        if not asked:
+            return ()
+        at_hand = self.database.given(arrow_rows(asked, types), types)
+        terms = tuple(Variable(f"X{i}") for i in range(len(data.types)))
+        by_key = Atom(_LEFT, tuple(terms[c] for c in columns))
+        rule = Rule(Atom(_FOUND, tuple(terms[c] for c in wanted)), (by_key, Atom(_RIGHT, terms)))
+        query, _ = self._over([rule], {_LEFT: at_hand, _RIGHT: data.stored}, {_RIGHT: not_null})
+        cut = query.limit(limit + 1, copy=False)
+        found = found_rows(self.database.rows(cut, [at_hand.name, data.stored.name]), len(wanted))
+        return frozenset(found) if len(found) <= limit else None
+
+    def shaped(self, rows: Collection[Row], like: Relation, columns: Sequence[int]) -> Relation:
+        """Exact rows as a relation, with the types and names of some columns."""
+        types, names = [like.types[c] for c in columns], tuple(like.columns[c] for c in columns)
+        held = fitting(rows, language_types(types))
+        if len(held) < len(rows):  # they came from wider columns
+            return self.load(rows, names, [ANY] * len(names))
+        return Relation(self.database.given(arrow_rows(held, types), types), names)
+
+    def count(self, data: Relation) -> int:
+        """The number of rows."""
+        if data.stored.rows is not None:
+            return data.stored.rows
+        (found,) = self.database.rows(sql.number(data.stored.name), [data.stored.name]).column(0).to_pylist()
+        return int(found)
+
+    def union(self, parts: Sequence[Relation]) -> Relation:
+        """The set union of one or more relations, columns by position, named as the first's; when it is used."""
+        terms = tuple(Variable(f"X{i}") for i in range(len(parts[0].columns)))
+        sides = {Predicate("part", columns=(i,)): part.stored for i, part in enumerate(parts)}
+        rules = [Rule(Atom(_FOUND, terms), (Atom(side, terms),)) for side in sides]
+        return self._computed(rules, sides, parts[0].columns)
+
+    def minus(self, left: Relation, right: Relation) -> Relation:
+        """The distinct rows of `left` not in `right`, nulls equal, columns by position; when it is used."""
+        terms = tuple(Variable(f"X{i}") for i in range(len(left.columns)))
+        rule = Rule(Atom(_FOUND, terms), (Atom(_LEFT, terms), Negation((Atom(_RIGHT, terms),))))
+        return self._computed([rule], {_LEFT: left.stored, _RIGHT: right.stored}, left.columns)
+
+    def minus_all(self, left: Relation, right: Relation) -> Relation:
+        """The rows of `left` without as many equal ones as `right` has, computed now."""
+        with writing_sql():
+            query, types = sql.minus_all(*((one.stored.name, one.types) for one in (left, right)))
+        stored = self.database.table(query, types, [left.stored.name, right.stored.name])
+        return Relation(stored, left.columns)
+
+    def empty(self, like: Relation) -> Relation:
+        """No rows, with the columns of `like`; nothing is read."""
+        return Relation(self.database.given(arrow_rows((), like.types), like.types), like.columns)
+
+    def like(self, data: Relation, other: Relation) -> Relation:
+        """The rows with the types and names of another relation's columns; an error where a value does not fit."""
+        if data.types == other.types:
+            return Relation(data.stored, other.columns)
+        wanted = [kind if to == ANY else to for kind, to in zip(data.types, other.types, strict=True)]
+        with writing_sql():
+            query = sql.cast_rows(data.stored.name, data.types, wanted)
+        return Relation(self.database.view(query, wanted, [data.stored]), other.columns)
+
+    def keep(self, data: Relation) -> Relation:
+        """The same rows, computed now and held."""
+        if data.stored.rows is not None:
+            return data
+        query = sql.rows(data.stored.name, len(data.columns))
+        return Relation(self.database.table(query, data.types, [data.stored.name]), data.columns)
+
+    def release(self) -> None:
+        """Lets go of what was computed on the way; a relation lives as long as somebody refers to it."""
+        self._programs.release()
+
+    def columns(self, data: Relation) -> tuple[str, ...]:
+        """The column names, in order."""
+        return data.columns
+
+    def _computed(
+        self, rules: Sequence[Rule], tables: Mapping[Predicate, Stored], names: Sequence[str]
+    ) -> Relation:
+        query, types = self._over(rules, tables, {})
+        return Relation(self.database.view(query, types, list(tables.values())), tuple(names))
+
+    def _over(
+        self,
+        rules: Sequence[Rule],
+        tables: Mapping[Predicate, Stored],
+        not_null: Mapping[Predicate, frozenset[int]],
+    ) -> tuple[sql.Query, tuple[SqlType, ...]]:
+        """The query of some rules over tables, and its types."""
+        read = {p: Extension(stored, not_null.get(p, frozenset())) for p, stored in tables.items()}
+        with writing_sql():
+            made = sql.derived(
+                rules, {p: one.table() for p, one in read.items()}, {p: s.types for p, s in tables.items()}
+            )
+        return made.query(), made.types
+
+
+def _numbered(width: int) -> tuple[str, ...]:
+    return tuple(f"c{i}" for i in range(width))

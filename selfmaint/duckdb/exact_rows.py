@@ -1,0 +1,50 @@
+"""A bounded number of rows in this process with exactly the values that DuckDB holds.
+
+A timestamp is a wall-clock time in UTC. Floating-point numbers are not exact: a double is equal to a decimal that is
+only near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import pyarrow as pa
+
+from datalog.model import ANY, ColumnType, Row, TypeName
+from datalog.sql.duckdb import SqlType
+from selfmaint.engine.arrow_rows import ArrowTable, python_rows
+from selfmaint.engine.column_types import arrow_type
+
+_INEXACT = (TypeName.FLOAT, TypeName.DOUBLE)
+
+
+def are_exact(types: Sequence[SqlType]) -> bool:
+    """Whether this process has the same values for some types, equal where DuckDB takes them for equal."""
+    return not any(isinstance(kind, str) or kind.name in _INEXACT for kind in types)
+
+
+def language_types(types: Sequence[SqlType]) -> list[ColumnType | None]:
+    """The types as far as the language has them."""
+    return [None if isinstance(kind, str) else kind for kind in types]
+
+
+def found_rows(table: ArrowTable, width: int) -> list[Row]:
+    """The rows of a result; of one without columns there is one, always true, that is left out."""
+    return python_rows(table) if width else [()] * table.num_rows
+
+
+def arrow_rows(rows: Collection[Row], types: Sequence[SqlType]) -> ArrowTable:
+    """Exact rows as a table of Arrow's, whose types can hold their values; without types, one column of trues."""
+    if not types:
+        return pa.table({"c0": pa.array([True] * len(rows), pa.bool_())})
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(types)
+    kinds = [arrow_type(ANY if isinstance(kind, str) else kind) for kind in types]
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
+    return pa.Table.from_arrays(arrays, names=[f"c{i}" for i in range(len(types))])
+
+
+def stored_type(arrow: pa.DataType) -> ColumnType:
+    """The column type of a type of Arrow's that `engine.arrow_rows` gives."""
+    if pa.types.is_decimal(arrow):
+        return ColumnType(TypeName.DECIMAL, arrow.precision, arrow.scale)
+    return next(kind for name in TypeName if arrow_type(kind := ColumnType(name)) == arrow)

@@ -1,0 +1,148 @@
+"""Whole programs, bottom up: one table a predicate, so that sizes are known and nothing is computed twice."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from datalog.analysis.dependency import evaluation_order
+from datalog.model import Atom, Predicate, Program, Rule
+from datalog.rewrite import drop_unreachable
+from datalog.rewrite.reachable import predicates_of
+from datalog.sql import Table
+from datalog.sql import duckdb as sql
+from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
+from selfmaint.engine.guard import require_given
+from selfmaint.engine.protocol import Facts
+
+MOST_HELD = 500
+"""Of so many predicates the rows are kept for the next program that has the same rules over the same tables."""
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Where the rows of a predicate are."""
+
+    stored: Stored
+    not_null: frozenset[int] = frozenset()
+
+    def table(self) -> Table:
+        """The same for a statement."""
+        return Table(
+            (self.stored.name,), tuple(f"c{i}" for i in range(len(self.stored.types))), self.not_null
+        )
+
+
+class Programs:
+    """Evaluates programs in one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._held: OrderedDict[object, Extension] = OrderedDict()
+
+    def release(self) -> None:
+        """Lets go of the rows of all predicates."""
+        self._held.clear()
+
+    def extension(self, program: Program, goal: Predicate, facts: Facts[Relation]) -> Stored:
+        """The rows of a predicate with rules, each once.
+
+        Raises:
+            ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
+            InputError: SM502 DuckDB compares otherwise than Spark; SM104 a value that does not fit its type.
+        """
+        needed = prepared(program, [goal])
+        return self._derived(needed, facts, ())[goal].stored
+
+    def nonempty(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
+    ) -> frozenset[Predicate]:
+        """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row."""
+        distinct = list(dict.fromkeys(goals))
+        needed = prepared(program, distinct)
+        rules = by_head(needed)
+        used = {p for rule in needed.rules for p in predicates_of(rule.body)}
+        known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])
+        found = set()
+        for goal in distinct:
+            if goal in known:
+                has_row = self._has_row(known[goal].stored)
+            else:
+                has_row = goal in rules and self._holds(rules[goal], known)
+            if has_row:
+                found.add(goal)
+        return frozenset(found)
+
+    def _has_row(self, stored: Stored) -> bool:
+        if stored.rows is not None:
+            return stored.rows > 0
+        query = sql.rows(stored.name, len(stored.types), limit=1)
+        return bool(self._database.rows(query, [stored.name]).num_rows)
+
+    def _holds(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> bool:
+        """Whether some rule has a row."""
+        for rule in rules:
+            mark = replace(rule, head=Atom(rule.head.predicate, ()))
+            read = self._read([mark], known)
+            made = self._written([mark], read)
+            names = [extension.stored.name for extension in read.values()]
+            if any(self._database.rows(sql.first(query), names).num_rows for query in made.queries):
+                return True
+        return False
+
+    def _derived(
+        self, program: Program, facts: Facts[Relation], without: Sequence[Predicate]
+    ) -> dict[Predicate, Extension]:
+        """The rows of everything that a program reads or defines, but for some that nothing else uses."""
+        require_given(program, facts.relations)
+        known = {
+            predicate: Extension(relation.stored, facts.not_null.get(predicate, frozenset()))
+            for predicate, relation in facts.relations.items()
+        }
+        rules = by_head(program)
+        for predicate in rules:
+            known.pop(predicate, None)
+        for predicate in evaluation_order(program):
+            if predicate not in without:
+                known[predicate] = self._table(rules[predicate], known)
+        return known
+
+    def _table(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
+        """The rows of one predicate: those kept, if its rules have been evaluated over the same tables."""
+        read = self._read(rules, known)
+        inputs = tuple((p, one.stored.name, one.not_null) for p, one in read.items())
+        key = (tuple(rules), inputs)
+        if key in self._held:
+            self._held.move_to_end(key)
+            return self._held[key]
+        made = self._written(rules, read)
+        names = [extension.stored.name for extension in read.values()]
+        stored = self._database.table(made.query(), made.types, names)
+        self._held[key] = Extension(stored, made.not_null)
+        if len(self._held) > MOST_HELD:
+            self._held.popitem(last=False)
+        return Extension(stored, made.not_null)
+
+    def _read(
+        self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]
+    ) -> dict[Predicate, Extension]:
+        return {p: known[p] for rule in rules for p in predicates_of(rule.body)}
+
+    def _written(self, rules: Sequence[Rule], read: Mapping[Predicate, Extension]) -> sql.Derived:
+        tables = {p: extension.table() for p, extension in read.items()}
+        with writing_sql():
+            return sql.derived(rules, tables, {p: one.stored.types for p, one in read.items()})
+
+
+def prepared(program: Program, goals: Sequence[Predicate]) -> Program:
+    """What is evaluated for some goals: whatever they do not need is left out."""
+    return drop_unreachable(program, goals)
+
+
+def by_head(program: Program) -> dict[Predicate, list[Rule]]:
+    """The rules by the predicate that they define."""
+    found: dict[Predicate, list[Rule]] = {}
+    for rule in program.rules:
+        found.setdefault(rule.head.predicate, []).append(rule)
+    return found

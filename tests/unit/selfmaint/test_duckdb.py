@@ -1,0 +1,90 @@
+"""What only the DuckDB engine has: one database whose relations live as long as somebody refers to them."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+from sqlglot import exp
+
+from datalog.model import ANY, ColumnType, Predicate, TypeName
+from datalog.syntax import parse_program
+from selfmaint.duckdb import DuckEngine
+from selfmaint.engine.protocol import Facts
+from selfmaint.errors import Code, InputError, ReadRefusedError
+
+R, S, V = Predicate("r"), Predicate("s"), Predicate("v")
+
+
+def tables(engine: DuckEngine) -> int:
+    found = engine.database._execute("select count(*) from duckdb_tables() where temporary").fetchone()
+    views = engine.database._execute(
+        "select count(*) from duckdb_views() where temporary and not internal"
+    ).fetchone()
+    assert found is not None
+    assert views is not None
+    return int(found[0]) + int(views[0])
+
+
+def test_a_statement_that_reads_another_name_is_refused() -> None:
+    engine = DuckEngine()
+    given = engine.load([(1,)], ["x"], [ANY])
+    other = engine.load([(2,)], ["x"], [ANY])
+    query = exp.select("c0").from_(given.stored.name).join(other.stored.name, join_type="cross")
+    for run in (
+        lambda: engine.database.table(query, given.types, [given.stored.name]),
+        lambda: engine.database.view(query, given.types, [given.stored]),
+        lambda: engine.database.rows(query, [given.stored.name]),
+    ):
+        with pytest.raises(ReadRefusedError, match=other.stored.name):
+            run()
+
+
+def test_a_relation_is_dropped_once_nobody_refers_to_it() -> None:
+    engine = DuckEngine()
+    given = engine.load([(1,), (2,)], ["x"], [ANY])
+    program = parse_program("w(X) :- r(X), X > 1.  v(X) :- w(X).  v(X) :- r(X).")
+    derived = engine.evaluate(program, V, Facts({R: given}))
+    both = engine.union([derived, given])
+    del derived
+    assert engine.count(both) == 2  # a view keeps what it reads
+    engine.release()
+    gc.collect()
+    assert tables(engine) == 3
+    del both
+    gc.collect()
+    assert tables(engine) == 1
+
+
+def test_rules_over_the_same_tables_are_evaluated_once() -> None:
+    engine = DuckEngine()
+    facts = Facts({R: engine.load([(1,), (2,)], ["x"], [ANY])})
+    program = parse_program("w(X) :- r(X), X > 1.  v(X) :- w(X).")
+    engine.nonempty(program, [V], facts)
+    first = engine.evaluate(program, V, facts)
+    assert engine.evaluate(program, V, facts).stored is first.stored
+    other = Facts({R: engine.load([(3,)], ["x"], [ANY])})
+    assert engine.sample(engine.evaluate(program, V, other), 9) == [(3,)]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (ColumnType(TypeName.STRING), ColumnType(TypeName.INT)),
+        (ColumnType(TypeName.DATE), ColumnType(TypeName.TIMESTAMP)),
+        (ColumnType(TypeName.BOOLEAN), ColumnType(TypeName.INT)),
+        (ColumnType(TypeName.DECIMAL, 16, 2), ColumnType(TypeName.DOUBLE)),
+        (ColumnType(TypeName.DECIMAL, 38, 30), ColumnType(TypeName.BIGINT)),
+    ],
+)
+@pytest.mark.parametrize(
+    "rule", ["v(X) :- r(X), s(X).", "v(X) :- r(X), not s(X).", "v(X) :- r(X), s(Y), X < Y."]
+)
+def test_columns_that_compare_otherwise_than_in_spark_are_refused(
+    left: ColumnType, right: ColumnType, rule: str
+) -> None:
+    engine = DuckEngine()
+    facts = Facts({R: engine.load([], ["x"], [left]), S: engine.load([], ["x"], [right])})
+    with pytest.raises(InputError) as refused:
+        engine.evaluate(parse_program(rule), V, facts)
+    assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS
