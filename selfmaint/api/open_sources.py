@@ -17,6 +17,7 @@ from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkSession
 from selfmaint.spark.formats import Format
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
+from selfmaint.spark.postgres_connection import TIMEOUT_S
 from selfmaint.spark.postgres_source import PostgresSource
 from selfmaint.spark.tables import Expected
 
@@ -40,7 +41,9 @@ def _connected(spark: SparkSession, file: WarehouseFile, source: SourceEntry) ->
     match source.kind:
         case SourceKind.POSTGRES:
             tables = {name: entry.location.text for name, entry in mine.items()}
-            return PostgresSource(source.name, _url(source), spark, tables, _expected(file, mine))
+            timeout_s = TIMEOUT_S if source.timeout_s is None else source.timeout_s
+            url, expected = _url(source), _expected(file, mine)
+            return PostgresSource(source.name, url, spark, tables, expected, timeout_s)
         case SourceKind.FILES | SourceKind.SPARK:
             return SparkSource(source.name, spark, _stored(file, mine))
 

@@ -9,6 +9,7 @@
     [sources.ops]                     # where base relations live
     kind = "postgres"                 # or "files", or "spark" (tables of Spark's catalog)
     url_env = "OPS_URL"               # the environment variable with the URL; or `url`, without a password
+    timeout_s = 60                    # optional: how long the server may take to answer; or inf
     [relations.orders]                # optional: a base relation that may be read
     source = "ops"
     table = "public.orders"           # or path = "..." for files
@@ -80,12 +81,14 @@ class SourceEntry:
         kind: what it is.
         url: how to connect, for PostgreSQL.
         url_env: the environment variable that holds the URL.
+        timeout_s: how long the server may take to answer, if the file says so.
     """
 
     name: str
     kind: SourceKind
     url: str | None = field(default=None, repr=False)
     url_env: str | None = None
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +234,8 @@ def _in_place(root: TomlTable, text: str) -> str:
 
 
 def _sources(root: TomlTable) -> dict[str, SourceEntry | None]:
-    return {n: _source(n, t) for n, t in root.tables("sources", ("kind", "url", "url_env")).items()}
+    tables = root.tables("sources", ("kind", "url", "url_env", "timeout_s"))
+    return {n: _source(n, t) for n, t in tables.items()}
 
 
 def _source(name: str, table: TomlTable) -> SourceEntry | None:
@@ -248,20 +252,21 @@ def _source(name: str, table: TomlTable) -> SourceEntry | None:
         table.file.report((*table.path, "kind"), f"`{kind}` is no kind of source", hint=hint)
         return None
     if SourceKind(kind) is not SourceKind.POSTGRES:
-        for key in ("url", "url_env"):
+        for key in ("url", "url_env", "timeout_s"):
             if key in table.data:
                 table.file.report((*table.path, key), f"{table.shown} of kind `{kind}` has no `{key}`")
         return SourceEntry(name, SourceKind(kind))
     given = table.one_of("url_env", "url")
+    timeout_s = table.seconds("timeout_s")
     if given is None:
         return None
     if given[0] == "url_env":
-        return SourceEntry(name, SourceKind.POSTGRES, url_env=given[1])
+        return SourceEntry(name, SourceKind.POSTGRES, url_env=given[1], timeout_s=timeout_s)
     if has_password(given[1]):
         hint = "put the URL into an environment variable, and its name into `url_env`"
         table.file.report((*table.path, "url"), f"`url` in {table.shown} holds a password", hint=hint)
         return None
-    return SourceEntry(name, SourceKind.POSTGRES, url=given[1])
+    return SourceEntry(name, SourceKind.POSTGRES, url=given[1], timeout_s=timeout_s)
 
 
 def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> RelationEntry | None:

@@ -15,6 +15,10 @@ from selfmaint.errors import Code, SourceError
 from selfmaint.spark.failures import first_line
 
 
+class NoAnswerError(psycopg.OperationalError):
+    """The server does not answer."""
+
+
 def settings_of(url: str) -> Mapping[str, str]:
     """The parts of a connection URI or string.
 
@@ -58,6 +62,8 @@ def source_error(failure: psycopg.Error, url: str, doing: str) -> SourceError:
             code, hint = Code.MISSING_CONTENTS, "check the name of the table, with its schema"
         case errors.UndefinedColumn() | psycopg.DataError():
             code, hint = Code.COLUMNS_DIFFER, "compare the declaration with the table"
+        case NoAnswerError() | errors.QueryCanceled() | errors.ConnectionTimeout():
+            hint = "see whether the server is halted or busy; `timeout_s` in the source's section gives it more time"
         case errors.InsufficientPrivilege():
             hint = "the user needs the right to SELECT from the table"
         case _:

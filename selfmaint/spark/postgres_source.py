@@ -9,20 +9,21 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Self, TypeAlias, final
+from typing import Self, TypeVar, final
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 from pyspark.sql import DataFrame, SparkSession
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import Code, InputError, SourceError
 from selfmaint.sources.protocol import Read
 from selfmaint.spark.failures import translated
-from selfmaint.spark.postgres_errors import settings_of, source_error
+from selfmaint.spark.postgres_connection import PAUSES_S, TIMEOUT_S, Connection, begun, may_pass
+from selfmaint.spark.postgres_errors import source_error
 from selfmaint.spark.postgres_keys import KeyQuery, key_batches, key_queries, typed_keys, whole_table
 from selfmaint.spark.postgres_types import (
     PostgresColumn,
@@ -36,16 +37,15 @@ from selfmaint.spark.tables import Expected
 
 FETCH_ROWS = 10_000
 """How many rows come from the server at a time."""
-CONNECT_TIMEOUT_S = 10
-
-Connection: TypeAlias = psycopg.Connection[tuple[object, ...]]
+T = TypeVar("T")
 
 
 @final
 class PostgresSource:
     """Base relations in tables or views of one PostgreSQL database.
 
-    It connects when it is first used. As a context manager it closes itself.
+    It connects when it is first used. As a context manager it closes itself. A fault that may pass (a server that
+    starts, a lost connection) is met again some times, as long as no rows were read of the state that is then gone.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class PostgresSource:
         spark: SparkSession,
         tables: Mapping[str, str],
         declarations: Mapping[str, Expected],
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         """A source that is not connected yet.
 
@@ -64,13 +65,16 @@ class PostgresSource:
             spark: the session that the rows are for.
             tables: for each base relation its table, `schema.table` or `table`.
             declarations: for each base relation the columns to read.
+            timeout_s: how long the server may take for a statement, and for some rows of a large answer.
         """
         self._name = name
         self._url = url
         self._spark = spark
         self._tables = {relation: PostgresTable.parse(text) for relation, text in tables.items()}
         self._declarations = declarations
+        self._timeout_s = timeout_s
         self._connection: Connection | None = None
+        self._has_read = False
         self._version: str | None = None
         self._columns: dict[str, list[PostgresColumn]] = {}
         self._directory: Path | None = None
@@ -101,11 +105,11 @@ class PostgresSource:
     def end(self) -> None:
         """Ends the transaction and the connection; what was read stays readable."""
         connection, self._connection, self._version = self._connection, None, None
+        self._has_read = False
         self._columns.clear()
         if connection is not None:
             with contextlib.suppress(psycopg.Error):
-                connection.rollback()
-            connection.close()
+                connection.close()
 
     def close(self) -> None:
         """Ends, and removes the files of what was read: its DataFrames cannot be used any more."""
@@ -120,11 +124,13 @@ class PostgresSource:
         Raises:
             SourceError: SM102 unknown relation, SM103 no such table, SM104 other columns, SM401 unreachable.
         """
-        with self._reading(relation) as connection:
-            statement = whole_table(self._tables[relation], self._columns_of(connection, relation))
-            explained = connection.execute(sql.SQL("EXPLAIN (FORMAT JSON) ") + statement, ()).fetchone()
-            plans = explained[0] if explained else None
-            return int(plans[0]["Plan"]["Plan Rows"]) if isinstance(plans, list) else 0
+        return self._reading(relation, lambda connection: self._row_count(connection, relation))
+
+    def _row_count(self, connection: Connection, relation: str) -> int:
+        statement = whole_table(self._tables[relation], self._columns_of(connection, relation))
+        explained = connection.execute(sql.SQL("EXPLAIN (FORMAT JSON) ") + statement, ()).fetchone()
+        plans = explained[0] if explained else None
+        return int(plans[0]["Plan"]["Plan Rows"]) if isinstance(plans, list) else 0
 
     def read(
         self, relation: str, key_columns: Sequence[str], keys: DataFrame | None
@@ -144,21 +150,29 @@ class PostgresSource:
             SourceError: SM401 unreachable or refused, SM102 unknown relation, SM103 no such table, SM104
                 other columns, or a value that the declared type cannot hold.
         """
-        with self._reading(relation) as connection:
-            columns = self._columns_of(connection, relation)
-            table = self._tables[relation]
-            asked, size = 0, 0
-            with Spill(arrow_schema(columns), self._spill_file()) as spill:
-                if keys is None:
-                    size = _fetch(connection, KeyQuery(whole_table(table, columns), ()), columns, spill)
-                else:
-                    looked_up = [_named(columns, relation, name) for name in key_columns]
-                    for batch in key_batches(typed_keys(keys, looked_up), looked_up):
-                        asked += len(batch)
-                        for query in key_queries(table, columns, looked_up, batch):
-                            size += _fetch(connection, query, columns, spill)
-            used = () if keys is None else tuple(key_columns)
-            return spill.frame(self._spark), Read(relation, used, asked, spill.rows, size, self._name)
+        found = self._reading(
+            relation, lambda connection: self._read(connection, relation, key_columns, keys)
+        )
+        self._has_read = True
+        return found
+
+    def _read(
+        self, connection: Connection, relation: str, key_columns: Sequence[str], keys: DataFrame | None
+    ) -> tuple[DataFrame, Read]:
+        columns = self._columns_of(connection, relation)
+        table = self._tables[relation]
+        asked, size = 0, 0
+        with Spill(arrow_schema(columns), self._spill_file()) as spill:
+            if keys is None:
+                size = _fetch(connection, KeyQuery(whole_table(table, columns), ()), columns, spill)
+            else:
+                looked_up = [_named(columns, relation, name) for name in key_columns]
+                for batch in key_batches(typed_keys(keys, looked_up), looked_up):
+                    asked += len(batch)
+                    for query in key_queries(table, columns, looked_up, batch):
+                        size += _fetch(connection, query, columns, spill)
+        used = () if keys is None else tuple(key_columns)
+        return spill.frame(self._spark), Read(relation, used, asked, spill.rows, size, self._name)
 
     def version(self) -> str | None:
         """The snapshot that this transaction reads, as `pg_current_snapshot()` writes it.
@@ -173,38 +187,42 @@ class PostgresSource:
         """The connection, in its one transaction."""
         if self._connection is not None:
             return self._connection
-        defaults = {"application_name": "selfmaint", "connect_timeout": str(CONNECT_TIMEOUT_S)}
-        try:
-            connection = psycopg.connect(make_conninfo("", **{**defaults, **settings_of(self._url)}))
-            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            connection.read_only = True
-            snapshot = connection.execute("SELECT pg_catalog.pg_current_snapshot()::text").fetchone()
-        except psycopg.Error as failure:
-            refused = source_error(failure, self._url, f"connecting to the source `{self._name}`")
-        else:
-            self._connection, self._version = connection, str(snapshot[0]) if snapshot else None
-            return connection
-        raise refused
+        doing = f"connecting to the source `{self._name}`"
+        pauses = [*PAUSES_S]
+        while True:
+            try:
+                self._connection, self._version = begun(self._url, self._timeout_s)
+            except psycopg.Error as failure:
+                refused = source_error(failure, self._url, doing)
+                passing = may_pass(failure)
+            else:
+                return self._connection
+            if not pauses or not passing:
+                raise refused
+            time.sleep(pauses.pop(0))
 
-    @contextlib.contextmanager
-    def _reading(self, relation: str) -> Iterator[Connection]:
-        """The connection for a read of a relation; after a failure the transaction is over."""
+    def _reading(self, relation: str, use: Callable[[Connection], T]) -> T:
+        """What a use of the connection for a relation gives; after a failure the transaction is over."""
         if relation not in self._tables:
             message = f"the source `{self._name}` has no base relation `{relation}`"
             raise SourceError([Diagnostic(code=Code.UNKNOWN_RELATION, message=message)])
-        connection = self._begun()
-        try:
-            with translated():
-                yield connection
-        except InputError as error:
+        doing = f"reading `{relation}` from the source `{self._name}`"
+        pauses = [*PAUSES_S]
+        while True:
+            connection = self._begun()
+            try:
+                with translated():
+                    return use(connection)
+            except InputError as error:
+                self.end()
+                raise SourceError(error.diagnostics) from error
+            except psycopg.Error as failure:
+                refused = source_error(failure, self._url, doing)
+                passing = may_pass(failure) and not self._has_read
             self.end()
-            raise SourceError(error.diagnostics) from error
-        except psycopg.Error as failure:
-            self.end()
-            refused = source_error(failure, self._url, f"reading `{relation}` from the source `{self._name}`")
-        else:
-            return
-        raise refused
+            if not pauses or not passing:
+                raise refused
+            time.sleep(pauses.pop(0))
 
     def _columns_of(self, connection: Connection, relation: str) -> list[PostgresColumn]:
         if relation not in self._columns:

@@ -6,6 +6,10 @@ Oracle: the reference source over rows in memory, whose answer every other sourc
 from __future__ import annotations
 
 import datetime as dt
+import math
+import os
+import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
@@ -389,3 +393,114 @@ def test_the_memory_source_tells_families_apart_and_reports_what_it_lacks() -> N
             call()
         assert failed.value.diagnostics[0].code is code
     assert source.version() is None
+
+
+def halted(connection: psycopg.Connection[tuple[object, ...]], backend: int | None) -> list[int]:
+    """The processes of the server that answer to logins and, if it has one, to a connection."""
+    row = connection.execute("SHOW data_directory").fetchone()
+    assert row is not None
+    postmaster = int((Path(str(row[0])) / "postmaster.pid").read_text().splitlines()[0])
+    return [postmaster, *([backend] if backend else [])]
+
+
+@pytest.mark.parametrize("is_connected", [False, True])
+def test_a_halted_server_is_given_up(
+    is_connected: bool, postgres: str, database: psycopg.Connection[tuple[object, ...]], spark: SparkSession
+) -> None:
+    """On a socket of the file system, where nothing of TCP could notice it."""
+    from selfmaint.spark.postgres_source import PostgresSource
+
+    made = PostgresSource("ops", postgres, spark, {"item": 'S%s.i.te"m'}, {"item": declared()}, timeout_s=1)
+    with closing(made) as source:
+        backend = None
+        if is_connected:
+            source.begin()
+            assert source._connection is not None
+            backend = source._connection.info.backend_pid
+        processes = halted(database, backend)
+        started = time.monotonic()
+        try:
+            for process in processes:
+                os.kill(process, signal.SIGSTOP)
+            with pytest.raises(SourceError, match="SM401") as error:
+                source.read("item", (), None)
+            took = time.monotonic() - started
+        finally:
+            for process in processes:
+                os.kill(process, signal.SIGCONT)
+        assert took < 15
+        hint = error.value.diagnostics[0].hint
+        assert hint is not None
+        assert "timeout_s" in hint
+        assert source.read("item", (), None)[1].rows_read == len(ROWS)
+
+
+def test_a_statement_that_takes_too_long_is_ended_by_the_server(
+    postgres: str, database: psycopg.Connection[tuple[object, ...]], spark: SparkSession
+) -> None:
+    from selfmaint.spark.postgres_source import PostgresSource
+
+    database.execute("CREATE VIEW slow AS SELECT 1 AS n FROM pg_sleep(20)")
+    with closing(
+        PostgresSource("ops", postgres, spark, {"slow": "slow"}, {"slow": declared(("n",), (ANY,))}, 1)
+    ) as source:
+        started = time.monotonic()
+        with pytest.raises(SourceError, match=r"SM401.*statement timeout"):
+            source.read("slow", (), None)
+        assert time.monotonic() - started < 10
+
+
+def test_the_servers_own_limit_counts_where_it_is_shorter(
+    postgres: str, database: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    from selfmaint.spark.postgres_connection import begun
+
+    assert not database.closed
+    for own, asked, expected in (
+        ("0", 7.0, "7s"),
+        ("5s", 7.0, "5s"),
+        ("9s", 7.0, "7s"),
+        ("9s", math.inf, "9s"),
+    ):
+        url = psycopg.conninfo.make_conninfo(postgres, options=f"-c statement_timeout={own}")
+        connection, _ = begun(url, asked)
+        with closing(connection):
+            assert connection.execute("SHOW statement_timeout").fetchone() == (expected,)
+
+
+def test_a_lost_connection_is_made_again_until_rows_were_read(
+    source: PostgresSource, database: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    """Rows that were read are of one state: nothing of another may be read beside them."""
+
+    def lose() -> None:
+        assert source._connection is not None
+        pid = source._connection.info.backend_pid
+        database.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+    source.begin()
+    lose()
+    source.row_count("item")
+    lose()
+    assert source.read("item", (), None)[1].rows_read == len(ROWS)
+    lose()
+    with pytest.raises(SourceError, match="SM401"):
+        source.read("item", (), None)
+    assert source.read("item", (), None)[1].rows_read == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "pauses"), [({"dbname": "nowhere"}, 0), ({"host": "127.0.0.1", "port": "1"}, 2)]
+)
+def test_only_what_may_pass_is_tried_again(
+    settings: dict[str, str], pauses: int, postgres: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from selfmaint.spark import postgres_source as under_test
+
+    slept: list[float] = []
+    monkeypatch.setattr(under_test.time, "sleep", slept.append)
+    url = psycopg.conninfo.make_conninfo(postgres, **settings)
+    with pytest.raises(SourceError, match="SM401"):
+        under_test.PostgresSource("ops", url, spark, {}, {}).begin()
+    assert slept == sorted(slept)
+    assert len(slept) == pauses

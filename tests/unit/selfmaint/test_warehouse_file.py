@@ -409,3 +409,13 @@ def test_an_update_lies_outside_the_views(tmp_path: Path) -> None:
     for inside in ("v", "v/r.insert.csv", "link/../v/x", "link/r.insert.csv"):
         with pytest.raises(InputError, match=r"SM101.*inside the path of `v1`"):
             require_outside([str(tmp_path / inside)], views)
+
+
+def test_how_long_a_server_may_take_is_said_of_a_server(tmp_path: Path) -> None:
+    said = GOOD.replace('url_env = "OPS_URL"', 'url_env = "OPS_URL"\ntimeout_s = 2.5')
+    assert read_warehouse_file(write(tmp_path, said)).relations["r"].source.timeout_s == 2.5
+    assert read_warehouse_file(write(tmp_path)).relations["r"].source.timeout_s is None
+    wrong = only(tmp_path, said.replace("2.5\n[sources", "0\n[sources"))
+    assert "`timeout_s` in `[sources.ops]` is 0" in wrong.message
+    wrong = only(tmp_path, GOOD.replace('kind = "files"', 'kind = "files"\ntimeout_s = 2'))
+    assert wrong.message == "`[sources.lake]` of kind `files` has no `timeout_s`"

@@ -1,0 +1,123 @@
+"""A connection to PostgreSQL on which nothing is waited for without end.
+
+The server ends a statement that takes longer than a limit. One that does not answer at all, because its processes are
+halted or a network drops everything, is noticed here: keepalives of TCP do not see the first, and a socket of the file
+system has none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Generator
+from time import monotonic
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import make_conninfo
+
+from selfmaint.spark.postgres_errors import NoAnswerError, settings_of
+
+T = TypeVar("T")
+TIMEOUT_S = 60.0
+"""How long a statement may take, by default."""
+PAUSES_S = (0.25, 1.0)
+"""How long to wait before a fault that may pass is met again."""
+
+_CONNECT_S = 10
+_GRACE_S = 2.0
+"""How much longer the server's own answer, that a statement took too long, is waited for."""
+_BEGIN = """
+    SELECT
+        pg_catalog.pg_current_snapshot()::text,
+        pg_catalog.set_config(
+            'statement_timeout', LEAST(COALESCE(NULLIF(setting::bigint, 0), %(ms)s), %(ms)s)::text, true
+        )
+    FROM pg_catalog.pg_settings
+    WHERE name = 'statement_timeout'
+"""
+_PASSING_STATES = re.compile(r"08|40|53300|57P0[123]")
+"""A lost connection, a conflict on a standby, too many connections, a server that stops or starts."""
+_PASSING_WORDS = re.compile(
+    "starting up|shutting down|recovery mode|too many (clients|connections)|remaining connection slots|refused"
+    "|reset by peer|closed the connection|connection is lost|temporary failure",
+    re.IGNORECASE,
+)
+"""The same, where the driver gives no state: before a connection stands, and when one is lost."""
+
+
+class Connection(psycopg.Connection[tuple[object, ...]]):
+    """A connection that is given up when the server says nothing for longer than a limit."""
+
+    limit_s: float = math.inf
+
+    def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
+        """Waits for an operation, as psycopg does, but not for ever.
+
+        Raises:
+            NoAnswerError: nothing was heard of the server for the limit; the connection is closed.
+        """
+        try:
+            return super().wait(_limited(gen, self.limit_s), *args, **kwargs)
+        except NoAnswerError:
+            self.pgconn.finish()
+            raise
+
+
+def begun(url: str, timeout_s: float) -> tuple[Connection, str | None]:
+    """A connection in a transaction that shows one state and writes nothing, and the name of that state.
+
+    Args:
+        url: a connection URI or string of libpq.
+        timeout_s: how long a statement may take; the server's own limit counts where it is shorter.
+
+    Raises:
+        SourceError: SM401 the URL is none.
+        psycopg.Error: the server does not answer, or refuses the login.
+    """
+    patience = _CONNECT_S if timeout_s > _CONNECT_S else math.ceil(timeout_s)
+    defaults = {"application_name": "selfmaint", "connect_timeout": str(patience)}
+    connection = Connection.connect(make_conninfo("", **{**defaults, **settings_of(url)}))
+    try:
+        connection.limit_s = timeout_s + _GRACE_S
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        milliseconds = 0 if math.isinf(timeout_s) else math.ceil(timeout_s * 1000)
+        if milliseconds:
+            snapshot = connection.execute(_BEGIN, {"ms": min(milliseconds, 2**31 - 1)}).fetchone()
+        else:
+            snapshot = connection.execute("SELECT pg_catalog.pg_current_snapshot()::text").fetchone()
+    except psycopg.Error:
+        connection.close()
+        raise
+    return connection, str(snapshot[0]) if snapshot else None
+
+
+def may_pass(failure: psycopg.Error) -> bool:
+    """Whether a fault may be gone in a moment. One that took a whole limit to show is not asked for again."""
+    if isinstance(failure, NoAnswerError | errors.ConnectionTimeout | errors.QueryCanceled):
+        return False
+    if failure.sqlstate is not None:
+        return _PASSING_STATES.match(failure.sqlstate) is not None
+    return isinstance(failure, psycopg.OperationalError) and bool(_PASSING_WORDS.search(str(failure)))
+
+
+def _limited(gen: Generator[Any, Any, T], limit_s: float) -> Generator[Any, Any, T]:
+    """An operation of psycopg, which is woken every now and then, and ends when that is in vain for too long.
+
+    Raises:
+        NoAnswerError: nothing was heard of the server for the limit.
+    """
+    ready, heard = None, monotonic()
+    while True:
+        try:
+            awaited = gen.send(ready)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        ready = yield awaited
+        if ready:
+            heard = monotonic()
+        elif monotonic() - heard > limit_s:
+            raise NoAnswerError(f"no answer for {limit_s:g} s")
