@@ -29,8 +29,10 @@ def apply_atom(substitution: Substitution, atom: Atom) -> Atom:
 
 def apply_comparison(substitution: Substitution, comparison: Comparison) -> Comparison:
     """The comparison under the substitution."""
-    left, right = (apply_term(substitution, term) for term in (comparison.left, comparison.right))
-    return replace(comparison, left=left, right=right)
+    if substitution.keys().isdisjoint((comparison.left, comparison.right)):
+        return comparison
+    left, right = apply_term(substitution, comparison.left), apply_term(substitution, comparison.right)
+    return Comparison(comparison.operator, left, right, comparison.span)
 
 
 def apply_literal(substitution: Substitution, literal: Literal) -> Literal:
@@ -43,7 +45,7 @@ def apply_literal(substitution: Substitution, literal: Literal) -> Literal:
         case Comparison():
             return apply_comparison(substitution, literal)
         case NullTest():
-            return replace(literal, term=apply_term(substitution, literal.term))
+            return NullTest(apply_term(substitution, literal.term), literal.negated, literal.span)
         case Negation():
             return replace(literal, body=tuple(apply_literal(substitution, inner) for inner in literal.body))
         case _:

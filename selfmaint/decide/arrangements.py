@@ -25,6 +25,7 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from itertools import combinations, islice, pairwise
 
 import networkx as nx
@@ -319,7 +320,9 @@ def _made(
         conditions.extend(c for c in different if variables_of([c]))
     landmarks = (p.landmark for p in placed.values() if isinstance(p, (At, Above)))
     conditions.extend(NullTest(t) for t in landmarks if isinstance(t, Variable) and t not in start.fresh)
-    if not satisfiable([*mine, *_sides(placed, compared.constants)], compared.types):
+    together = frozenset([*mine, *_sides(placed, compared.constants)])
+    types = frozenset((v, compared.types.get(v, ANY)) for v in variables_of(together))
+    if not _is_satisfiable(together, types):
         return None
     return replace(
         start,
@@ -328,6 +331,14 @@ def _made(
         conditions=tuple(dict.fromkeys(conditions)),
         is_approximate=any(compared.has_gaps(v) for v, p in placed.items() if not isinstance(p, At)),
     )
+
+
+@lru_cache(maxsize=10_000)
+def _is_satisfiable(
+    comparisons: frozenset[Comparison], types: frozenset[tuple[Variable, ColumnType]]
+) -> bool:
+    """Whether comparisons can hold together; the same ones come up for many sets of new facts."""
+    return satisfiable(sorted(comparisons, key=str), dict(types))
 
 
 def _sides(placed: Positions, constants: Mapping[Variable, tuple[Constant, ...]]) -> Iterator[Comparison]:

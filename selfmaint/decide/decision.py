@@ -90,6 +90,8 @@ class Decision:
             BudgetSpentError: finding them takes longer than it may.
         """
         key = (view.name, situation)
+        if key not in self._rules and not _is_touched(view, situation):
+            self._rules[key] = ()
         if key not in self._rules:
             with self._budget(view):
                 rules = depends_rules(self.catalog, situation, self.surviving(view))
@@ -185,6 +187,12 @@ class Decision:
             return tuple(reasons)
         each = [_own_doubts(new_facts, situation) for new_facts in sets]
         return () if not all(each) else tuple(dict.fromkeys(reason for found in each for reason in found))
+
+
+def _is_touched(view: View, situation: Situation) -> bool:
+    """Whether the update could change a view: every rule of its test starts at a row of the update."""
+    changed = situation.inserted if view.core is None else situation.inserted | situation.deleted
+    return not changed.isdisjoint(atom.predicate.name for atom in (view.core or view).body)
 
 
 def _own_doubts(new_facts: NewFacts, situation: Situation) -> tuple[str, ...]:

@@ -71,6 +71,17 @@ class Contradiction:
         """What it demands of known facts and k's variables, null tests left out."""
         return (*self.residue, *self.conditions, *self.comparisons)
 
+    @cached_property
+    def variables(self) -> frozenset[Variable]:
+        """Everything that it demands something of."""
+        return self.not_null.union(variables_of(self.demanded))
+
+    @cached_property
+    def plainly(self) -> tuple[Literal, ...]:
+        """What it demands where all its variables are bound by known facts."""
+        tests = (NullTest(v) for v in sorted(self.not_null, key=str))
+        return tuple(dict.fromkeys((*self.residue, *self.conditions, *tests, *self.comparisons)))
+
     @property
     def is_unconditional(self) -> bool:
         """Whether new facts for these subgoals are impossible, whatever the data."""

@@ -13,7 +13,7 @@ Conditions of soundness and completeness:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
@@ -64,6 +64,10 @@ class Instance:
     comparisons: tuple[Comparison, ...]
     contradictions: tuple[Contradiction, ...]
     skipped: tuple[View, ...]
+    demanded: dict[object, tuple[tuple[Literal, ...], ...]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """What contradictions come to for new facts, by what that depends on (`new_facts.py`)."""
 
     @property
     def is_possible(self) -> bool:

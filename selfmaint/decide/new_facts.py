@@ -7,7 +7,7 @@ variables that are compared. What may contradict the new facts is computed from 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -128,28 +128,43 @@ class NewFacts:
     @cached_property
     def contradictions(self) -> tuple[tuple[Literal, ...], ...]:
         """What can contradict these new facts, to be tested on data: conjunctions none of which may hold."""
-        fresh = self.fresh
-        found = (
-            self._contradiction(c)
-            for c in self.instance.contradictions
-            if c.applies(self.facts, fresh) or (self.positions and not c.facts & ~self.facts)
-        )
-        return tuple(dict.fromkeys(body for body in found if body is not None))
+        key = (self.facts, self.fresh, self.positions, self.dodges)
+        demanded = self.instance.demanded
+        if key not in demanded:
+            demanded[key] = tuple(dict.fromkeys(self._contradictions()))
+        return demanded[key]
 
-    def _contradiction(self, contradiction: Contradiction) -> tuple[Literal, ...] | None:
+    def _contradictions(self) -> Iterator[tuple[Literal, ...]]:
+        fresh, positions = self.fresh, dict(self.positions)
+        chosen, special = substitution(positions), fresh.union(positions)
+        for contradiction in self.instance.contradictions:
+            if contradiction.applies(self.facts, fresh) or (
+                positions and not contradiction.facts & ~self.facts
+            ):
+                if contradiction.comparisons and self.dodges:
+                    continue
+                if not positions:
+                    tests = (NullTest(v) for v in contradiction.not_null - fresh)
+                    yield (*contradiction.demanded, *sorted(tests, key=str))
+                elif special.isdisjoint(contradiction.variables):
+                    yield contradiction.plainly
+                else:
+                    body = self._placed(contradiction, positions, chosen)
+                    if body is not None:
+                        yield body
+
+    def _placed(
+        self,
+        contradiction: Contradiction,
+        positions: Mapping[Variable, Position],
+        chosen: Mapping[Variable, Term],
+    ) -> tuple[Literal, ...] | None:
         """What a contradiction demands of the bound variables and known facts; None if it is impossible."""
-        if contradiction.comparisons and self.dodges:
-            return None
-        if not self.positions:
-            tests = (NullTest(v) for v in contradiction.not_null - self.fresh)
-            return (*contradiction.demanded, *sorted(tests, key=str))
-        positions = dict(self.positions)
-        chosen = substitution(positions)
         body: list[Literal] = [apply_literal(chosen, literal) for literal in contradiction.residue]
         if not self.fresh.isdisjoint(variables_of(body)):
             return None
         for condition in contradiction.conditions:
-            demanded = self._of_condition(condition, positions)
+            demanded = self._of_condition(condition, positions, chosen)
             if demanded is None:
                 return None
             body.extend(demanded)
@@ -158,22 +173,24 @@ class NewFacts:
             if isinstance(term, Variable) and term not in self.fresh:
                 body.append(NullTest(term))
         for comparison in contradiction.comparisons:
-            demanded = resolved(comparison, positions)
+            demanded = resolved(comparison, positions, chosen)
             if demanded is None:
                 return None
             body.extend(demanded)
         return tuple(dict.fromkeys(li for li in body if not _never_null(li)))
 
     def _of_condition(
-        self, condition: Literal, positions: Mapping[Variable, Position]
+        self,
+        condition: Literal,
+        positions: Mapping[Variable, Position],
+        chosen: Mapping[Variable, Term],
     ) -> tuple[Literal, ...] | None:
         """What a condition of a contradiction demands of the bound variables; None if it is false."""
-        chosen = substitution(positions)
         if isinstance(condition, Comparison):
             moved = apply_comparison(chosen, condition)
             if moved.left != moved.right and not self.fresh.isdisjoint((moved.left, moved.right)):
                 return None
-            return resolved(condition, positions)
+            return resolved(condition, positions, chosen)
         test = apply_literal(chosen, condition)
         if self.fresh.isdisjoint(variables_of([test])):
             return (test,)

@@ -61,12 +61,15 @@ def substitution(positions: Positions) -> dict[Variable, Term]:
     return {v: p.landmark for v, p in positions.items() if isinstance(p, At)}
 
 
-def resolved(comparison: Comparison, positions: Positions) -> tuple[Literal, ...] | None:
+def resolved(
+    comparison: Comparison, positions: Positions, chosen: Mapping[Variable, Term] | None = None
+) -> tuple[Literal, ...] | None:
     """What a comparison demands of the variables that have no position: a conjunction; None if it is false.
 
     Args:
         comparison: between variables and constants.
         positions: of some of the variables. Where two lie above different landmarks, the landmarks differ.
+        chosen: their substitution, where it is at hand.
 
     >>> x, y = Variable("X"), Variable("Y")
     >>> resolved(Comparison("<=", x, y), {x: Above(Constant(3))})
@@ -74,7 +77,7 @@ def resolved(comparison: Comparison, positions: Positions) -> tuple[Literal, ...
     >>> resolved(Comparison("<", x, y), {x: Above(Constant(3), 1), y: Above(Constant(3), 0)}) is None
     True
     """
-    moved = apply_comparison(substitution(positions), comparison)
+    moved = apply_comparison(substitution(positions) if chosen is None else chosen, comparison)
     left, right = _fresh(moved.left, positions), _fresh(moved.right, positions)
     if left is not None and moved.left == moved.right:
         return () if moved.operator in ("=", "<=", ">=") else None

@@ -217,7 +217,8 @@ def failing_rules(
     rules = [r for view in views for r in decision.depends(view, situation)]
     if not engine.is_large(facts):
         program = compact_program(decision.support(situation), rules)
-        goals = [r.goal for r in rules if program.rules_for(r.goal)]
+        defined = frozenset(program.heads)
+        goals = [r.goal for r in rules if r.goal in defined]
         failing = engine.nonempty(program, goals, facts) if goals else frozenset()
         return [(r, engine.evaluate(program, r.goal, facts, _names(r))) for r in rules if r.goal in failing]
     found = _on_large_data(decision, engine, facts, situation, rules)

@@ -19,6 +19,8 @@ class MemoryEngine:
     name = "memory"
     bags = SetBags()
 
+    _last: tuple[Program, Mapping[Predicate, frozenset[Row]], Evaluator] | None = None
+
     def load(self, rows: Iterable[Row], names: Sequence[str], types: Sequence[ColumnType]) -> frozenset[Row]:
         """The rows as a set."""
         return frozenset(tuple(row) for row in rows)
@@ -31,7 +33,13 @@ class MemoryEngine:
         names: Sequence[str] | None = None,
     ) -> frozenset[Row]:
         """The goal's extension."""
-        return Evaluator(program, facts.relations).extension(goal)
+        return self._evaluator(program, facts).extension(goal)
+
+    def _evaluator(self, program: Program, facts: Facts[frozenset[Row]]) -> Evaluator:
+        """What evaluates a program; the last one is kept, with what it has derived."""
+        if self._last is None or self._last[0] is not program or self._last[1] is not facts.relations:
+            self._last = (program, facts.relations, Evaluator(program, facts.relations))
+        return self._last[2]
 
     def evaluate_view(
         self,
@@ -68,7 +76,7 @@ class MemoryEngine:
         self, program: Program, goals: Sequence[Predicate], facts: Facts[frozenset[Row]]
     ) -> frozenset[Predicate]:
         """The goals that have a row."""
-        evaluator = Evaluator(program, facts.relations)
+        evaluator = self._evaluator(program, facts)
         return frozenset(goal for goal in goals if evaluator.first(goal) is not None)
 
     def sample(self, data: frozenset[Row], limit: int) -> list[Row]:
@@ -132,7 +140,8 @@ class MemoryEngine:
         return data
 
     def release(self) -> None:
-        """Nothing is held."""
+        """Lets go of what was derived last."""
+        self._last = None
 
     def columns(self, data: frozenset[Row]) -> tuple[str, ...]:
         """Positional names."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import count
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from datalog.evaluate import Evaluator
 from datalog.model import Row
 from selfmaint.api.check import check
 from selfmaint.api.explain import explain
 from selfmaint.api.maintain import maintain
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.warehouse import Update, Warehouse, build
-from selfmaint.decide.verdict import Undecided
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import Code, InputError
 from selfmaint.fallback.settle import Readable
@@ -61,14 +63,15 @@ class Clock:
     def __init__(self) -> None:
         self._ticks = count()
 
-    def monotonic(self) -> float:
+    def thread_time(self) -> float:
         return float(next(self._ticks))
 
 
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("datalog.budget.time", SimpleNamespace(monotonic=clock.monotonic))
+    monkeypatch.setattr("datalog.budget.EVERY", 1)
+    monkeypatch.setattr("datalog.budget.time", SimpleNamespace(thread_time=clock.thread_time))
     return clock
 
 
@@ -152,3 +155,29 @@ def test_a_view_that_was_cut_is_not_maintained_unless_it_is_recomputed() -> None
 def test_a_budget_is_positive(seconds: float) -> None:
     with pytest.raises(InputError, match="`budget_s` is"):
         check(warehouse(HUYN, YES), inserted(r={("a", "b")}), budget_s=seconds)
+
+
+def test_a_view_that_the_update_does_not_touch_needs_no_search() -> None:
+    verdicts = check(warehouse(HUYN, YES), inserted(r={("a", "b")}), budget_s=1e-9)
+    assert isinstance(verdicts["v2"], SelfMaintainable)
+
+
+def test_what_failing_tests_share_is_derived_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    class Counted(Evaluator):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.append(self)
+
+    def evaluators(views: int) -> int:
+        """How many programs are evaluated where some views that share nothing all fail."""
+        program = "".join(f"v{i}(A, B, C) :- r{i}(A, B), s{i}(B, C), A != C.\n" for i in range(views))
+        contents = {f"v{i}": {(1, 2, 3)} for i in range(views)}
+        made.clear()
+        found = check(warehouse(program, contents), inserted(**{f"r{i}": {(5, 2)} for i in range(views)}))
+        assert all(isinstance(verdict, NotSelfMaintainable) for verdict in found.values())
+        return len(made)
+
+    monkeypatch.setattr("selfmaint.engine.memory.Evaluator", Counted)
+    assert evaluators(6) == evaluators(2)
