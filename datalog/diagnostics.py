@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
+from functools import lru_cache
 from typing import Protocol
 
 from datalog.errors import DatalogError
@@ -59,7 +60,9 @@ class Code(Enum):
     SECOND_KEY = "DL012"
     """A declaration with more than one `key`."""
     TOO_DEEP = "DL013"
-    """Negations nested so deeply that the program cannot be read."""
+    """Negations, expressions or queries nested so deeply that they cannot be read."""
+    TOO_LARGE = "DL014"
+    """A text that is too long, or a body or query with too many subgoals."""
 
     UNKNOWN_RELATION = "DL101"
     """A subgoal's relation that is neither declared nor defined."""
@@ -240,7 +243,7 @@ def _place(arrow: str, mark: str, span: Span, label: str, sources: Mapping[str, 
     """The lines that show one place: where it is, the source line, and what stands there."""
     yield f"  {arrow} {span}"
     text = sources.get(span.source)
-    lines = [] if text is None else text.split("\n")
+    lines = () if text is None else _lines(text)
     if not 1 <= span.line <= len(lines):
         if label:
             yield f"   | {_one_line(label)}"
@@ -250,6 +253,12 @@ def _place(arrow: str, mark: str, span: Span, label: str, sources: Mapping[str, 
     padding = "".join("\t" if char == "\t" else " " * _width(char) for char in before)
     marks = mark * max(1, sum(_width(char) for char in marked))
     yield f"   | {padding}{marks} {_one_line(label)}".rstrip()
+
+
+@lru_cache(maxsize=4)
+def _lines(text: str) -> tuple[str, ...]:
+    """A text's lines, for all diagnostics about it."""
+    return tuple(text.split("\n"))
 
 
 def _clip(line: str, span: Span) -> tuple[str, str, str]:

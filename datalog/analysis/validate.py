@@ -8,12 +8,21 @@ from datalog.analysis.arity import check_relations
 from datalog.analysis.constraints import check_declarations
 from datalog.analysis.dependency import check_recursion
 from datalog.analysis.emptiness import check_emptiness
+from datalog.analysis.grouping import check_grouping
 from datalog.analysis.safety import check_safety
 from datalog.analysis.type_checks import check_types
 from datalog.diagnostics import Diagnostic, ProgramError, Severity, in_text_order
 from datalog.model.rules import Program
 
-_CHECKS = (check_declarations, check_relations, check_types, check_emptiness, check_safety, check_recursion)
+_CHECKS = (
+    check_declarations,
+    check_relations,
+    check_types,
+    check_emptiness,
+    check_safety,
+    check_grouping,
+    check_recursion,
+)
 
 
 def diagnose(program: Program) -> tuple[Diagnostic, ...]:

@@ -8,7 +8,7 @@ three-valued logic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from typing import Literal as OneOf
@@ -21,13 +21,24 @@ from datalog.model.terms import Constant, Variable
 
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/"]
 
-FUNCTIONS = frozenset(
-    {
-        *("abs", "coalesce", "concat", "day", "greatest", "least", "length", "lower", "month", "nullif"),
-        *("like", "quarter", "substring", "trim", "upper", "year"),
-    }
-)
-"""The scalar functions that a `Call` may name: deterministic, with Spark's names and meaning."""
+_ANY_NUMBER = 10_000
+FUNCTIONS: Mapping[str, tuple[int, int]] = {
+    **dict.fromkeys(("abs", "day", "length", "lower", "month", "quarter", "trim", "upper", "year"), (1, 1)),
+    **dict.fromkeys(("greatest", "least"), (2, _ANY_NUMBER)),
+    **dict.fromkeys(("coalesce", "concat"), (1, _ANY_NUMBER)),
+    **dict.fromkeys(("like", "nullif"), (2, 2)),
+    "substring": (2, 3),
+}
+"""The scalar functions that a `Call` may name, with the least and most arguments that each takes.
+
+They are deterministic, with Spark's names and meaning.
+"""
+
+
+def takes(function: str, arguments: int) -> bool:
+    """Whether a function of `FUNCTIONS` takes so many arguments."""
+    least, most = FUNCTIONS[function]
+    return least <= arguments <= most
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +198,18 @@ def aggregates_of(values: Iterable[Expression | Condition]) -> tuple[Aggregate, 
     found = (a for value in values for a in walk(value) if isinstance(a, Aggregate))
     # By text: `sum(x / 2)` and `sum(x / 2.0)` are equal values, and different sums.
     return tuple({repr(one): one for one in found}.values())
+
+
+def has_one_value(value: Expression | Condition, groups: Iterable[Expression]) -> bool:
+    """Whether something has one value in each group: it is made of aggregates, grouping expressions and constants."""
+    known = {repr(group) for group in groups}
+
+    def settled(part: Expression | Condition) -> bool:
+        if isinstance(part, Aggregate) or repr(part) in known:
+            return True
+        return not isinstance(part, Variable) and all(map(settled, parts(part)))
+
+    return settled(value)
 
 
 def walk(value: Expression | Condition) -> Iterator[Expression | Condition]:

@@ -26,12 +26,10 @@ from datalog.syntax.build_declaration import build_declaration
 from datalog.syntax.build_expression import ExpressionBuilder
 from datalog.syntax.build_view import Clause, Heading, build_heading, sorted_clauses
 from datalog.syntax.constants import read_constant
+from datalog.syntax.limits import DEEPEST_NEGATION
 from datalog.syntax.names import read_name, read_quoted, report_escape
 from datalog.syntax.places import Node, Places
 from datalog.syntax.quoting import RESERVED, EscapeError, unquote
-
-DEEPEST_NEGATION = 64
-"""How many negations may stand inside one another; what walks over literals is recursive."""
 
 _VERSION = re.compile(r"@([a-z_]+?)((?:_[0-9]+)*)")
 _CONSTANT_HINTS = {

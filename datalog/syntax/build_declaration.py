@@ -29,6 +29,7 @@ _TYPES = {
     "datetime": TypeName.TIMESTAMP,
 }
 _MOST_DIGITS = 38
+_ENOUGH_DIGITS = 5
 
 
 def build_declaration(node: Node, places: Places) -> Declaration:
@@ -72,7 +73,7 @@ def _column(node: Node, places: Places) -> Column:
 def build_type(node: Node, places: Places) -> ColumnType:
     """The type; a length of a string type is read and dropped, since strings have none here."""
     word = cast(Token, node.children[0])
-    sizes = [int(cast(Token, size)) for part in node.children[1:] for size in cast(Node, part).children]
+    sizes = [_size(cast(Token, size)) for part in node.children[1:] for size in cast(Node, part).children]
     type_name = _TYPES.get(word.lower())
     if type_name is None:
         near = get_close_matches(word.lower(), _TYPES, 1)
@@ -100,6 +101,11 @@ def build_type(node: Node, places: Places) -> ColumnType:
             note=f"`decimal(p,s)` has 1 to {_MOST_DIGITS} digits, 0 to p of them after the point",
         )
     return ColumnType(type_name)
+
+
+def _size(token: Token) -> int:
+    """A size; one of very many digits is just too large."""
+    return int(token[:_ENOUGH_DIGITS])
 
 
 def _words(node: Node | Token, places: Places) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from datalog.model.expressions import (
     Holds,
     IsNull,
     Minus,
+    takes,
 )
 from datalog.model.literals import Operator
 from datalog.model.terms import Term
@@ -112,4 +113,7 @@ class ExpressionBuilder:
                 hint=f"did you mean `{near[0]}`?" if near else "terms cannot be nested",
             )
         arguments = tuple(self.expression(child) for child in node.children[1:])
+        if name in FUNCTIONS and not takes(name, len(arguments)):
+            message = f"`{name}` does not take {len(arguments)} argument{'' if len(arguments) == 1 else 's'}"
+            self.places.report(Code.ARITY_DIFFERS, message, self.places.span(node))
         return Call(str(name), arguments, self.places.span(node))

@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TypeVar, assert_never
 
 from datalog.model.terms import Value
+from datalog.syntax.limits import MOST_DIGITS
 from datalog.syntax.quoting import quote, unquote
 
 _PLAIN_DECIMAL_DIGITS = 40
@@ -28,6 +29,8 @@ def read_constant(kind: str, text: str) -> Value:
         >>> read_constant("TYPED", "date '2026-01-31'"), read_constant("DECIMAL", "1.50")
         (datetime.date(2026, 1, 31), Decimal('1.50'))
     """
+    if kind in ("INTEGER", "DECIMAL", "FLOAT"):
+        _require_few_digits(text)
     match kind:
         case "INTEGER":
             return int(text)
@@ -48,6 +51,11 @@ def read_constant(kind: str, text: str) -> Value:
             raise AssertionError(f"no constant: {kind}")
 
 
+def _require_few_digits(text: str) -> None:
+    if sum(char.isdigit() for char in text) > MOST_DIGITS:
+        raise ValueError(f"more than {MOST_DIGITS} digits")
+
+
 def _typed(type_name: str, text: str) -> Value:
     match type_name:
         case "date":
@@ -55,14 +63,23 @@ def _typed(type_name: str, text: str) -> Value:
         case "timestamp":
             return dt.datetime.fromisoformat(text)
         case "double":
+            _require_few_digits(text)
             return _number(float(text), text)
         case "decimal":
-            try:
-                return _number(Decimal(text), text)
-            except InvalidOperation:
-                raise ValueError(f"{text!r} is no decimal number") from None
+            _require_few_digits(text)
+            return _decimal(text)
         case _:
             raise AssertionError(f"no type of a constant: {type_name}")
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        value = _number(Decimal(text), text)
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is no decimal number") from None
+    if value.is_finite() and abs(value.adjusted()) > MOST_DIGITS:
+        raise ValueError(f"more than {MOST_DIGITS} digits")
+    return value
 
 
 NumberT = TypeVar("NumberT", float, Decimal)

@@ -14,6 +14,7 @@ from datalog.diagnostics import ProgramError
 from datalog.model.rules import Program, Rule
 from datalog.syntax.build import build_program, build_rule
 from datalog.syntax.explain import explain
+from datalog.syntax.limits import report_size, require_readable
 from datalog.syntax.places import Node, Places
 
 _MOST_SYNTAX_ERRORS = 20
@@ -32,7 +33,7 @@ def parse_program(text: str, source: str = "<program>") -> Program:
         Declarations and rules in the order written, with spans.
 
     Raises:
-        ProgramError: with DL001 to DL013, all that were found.
+        ProgramError: with DL001 to DL014, all that were found.
 
     Semantics:
         Reading is not checking: `datalog.analysis.validate` says whether the program makes sense.
@@ -56,7 +57,7 @@ def parse_rule(text: str, source: str = "<rule>") -> Rule:
         source: the text's name for diagnostics.
 
     Raises:
-        ProgramError: with DL001 to DL013, all that were found.
+        ProgramError: with DL001 to DL014, all that were found.
 
     Example:
         >>> str(parse_rule("v(X) :- r(X), X != 3").head.predicate)
@@ -100,8 +101,13 @@ def _plain(accepted: Iterable[str]) -> frozenset[str]:
 
 
 def _read(text: str, source: str, start: str, build: Callable[[Node, Places], BuiltT]) -> BuiltT:
+    require_readable(text, source)
     places = Places(source, text.split("\n"))
-    built = build(_tree(text, start, places), places)
+    tree = _tree(text, start, places)
+    report_size(tree, places)
+    if places.diagnostics:
+        raise ProgramError(places.diagnostics)
+    built = build(tree, places)
     if places.diagnostics:
         raise ProgramError(places.diagnostics)
     return built

@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from datalog.analysis import column_types
-from datalog.model import ANY, ColumnType, Constant, Declaration, OpaqueView, Span, TypeName, value_kind
+from datalog.model import (
+    ANY,
+    ColumnType,
+    Constant,
+    Declaration,
+    OpaqueView,
+    Semantics,
+    Span,
+    TypeName,
+    ViewDefinition,
+    value_kind,
+)
 from selfmaint.warehouse.catalog import Catalog
 
 _OF_KIND = {
@@ -26,7 +37,7 @@ class Columns:
         names: column names, in order; made up where nothing is declared.
         types: column types, in order.
         declared: whether the names are declared: then stored columns are matched by name.
-        is_view: whether they are a view's: its rule names them where nothing is declared.
+        naming: how a declaration would name the columns of a view that names none, such as `.decl {}.`.
         place: the declaration, or else the view's rule.
         open: whether nothing is known of the columns: those stored are taken as they are.
         as_text: whether values without a type stay text where they are stored as text: nobody looks at the old
@@ -37,7 +48,7 @@ class Columns:
     names: tuple[str, ...]
     types: tuple[ColumnType, ...]
     declared: bool
-    is_view: bool = False
+    naming: str | None = None
     place: Span | None = None
     open: bool = False
     as_text: bool = False
@@ -73,12 +84,19 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
             view.stored_columns,
             _types(declaration, types),
             declaration is not None,
-            is_view=True,
+            naming=_naming(view.definition) if declaration is None else None,
             place=place,
             open=not view.columns and isinstance(view.definition, OpaqueView),
             as_text=isinstance(view.definition, OpaqueView),
         )
     return found
+
+
+def _naming(definition: ViewDefinition | OpaqueView | None) -> str:
+    """A view that is more than rules names its columns in a heading: a declaration would be passed over."""
+    if not isinstance(definition, ViewDefinition):
+        return ".decl {}."
+    return ".view {} bag." if definition.semantics is Semantics.BAG else ".view {}."
 
 
 def _types(declaration: Declaration | None, inferred: tuple[ColumnType, ...]) -> tuple[ColumnType, ...]:

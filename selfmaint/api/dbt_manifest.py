@@ -17,10 +17,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from datalog.diagnostics import Diagnostic
 from datalog.model import ANY, Column, Declaration, ForeignKey
 from datalog.sql.views import SqlText, SqlViews, read_sql, type_of_text
+from selfmaint.api.manifest_shape import wrong_parts
 from selfmaint.api.toml_tables import read_text
-from selfmaint.errors import Code, input_error
+from selfmaint.errors import Code, InputError, input_error
 
 Node: TypeAlias = Mapping[str, Any]
 
@@ -78,12 +80,21 @@ def _load(path: Path) -> Mapping[str, Any]:
         raise input_error(
             Code.MANIFEST, f"the dbt manifest `{path}` is not JSON: line {error.lineno}, column {error.colno}"
         ) from None
+    except (ValueError, RecursionError):
+        message = f"the dbt manifest `{path}` has a number of thousands of digits, or is nested too deeply"
+        raise input_error(Code.MANIFEST, message) from None
     if not isinstance(data, dict) or not all(isinstance(data.get(k), dict) for k in ("nodes", "sources")):
         raise input_error(
             Code.MANIFEST,
             f"`{path}` is no dbt manifest: it has no `nodes` and `sources`",
             hint="name the `target/manifest.json` that `dbt compile` writes",
         )
+    wrong = [
+        Diagnostic(Code.MANIFEST, f"`{where}` in the dbt manifest `{path}` is {what}")
+        for where, what in wrong_parts(data)
+    ]
+    if wrong:
+        raise InputError(wrong)
     return data
 
 
@@ -96,6 +107,10 @@ class _Project:
         everything = {**self.data["sources"], **self.data["nodes"]}
         self.nodes: dict[str, Node] = {i: n for i, n in everything.items() if isinstance(n, dict)}
         relations = [i for i, n in self.nodes.items() if _kind(n) not in ("test", "operation", "analysis")]
+        for identifier in relations:
+            if not _parts(self.nodes[identifier]):
+                message = f"the node `{identifier}` of the dbt manifest `{self.path}` has no name"
+                raise input_error(Code.MANIFEST, message)
         names = [_parts(self.nodes[i])[0].casefold() for i in relations]
         self.names = {
             i: _parts(self.nodes[i])[0]

@@ -72,5 +72,4 @@ def with_counts(catalog: Catalog, views: Mapping[str, DataFrame]) -> dict[str, D
 
 def expected_columns(columns: Columns) -> Expected:
     """The columns that stored rows must have, as reading them takes it."""
-    names_are_made = columns.is_view and not columns.declared
-    return Expected(columns.name, columns.names, columns.types, columns.place, names_are_made)
+    return Expected(columns.name, columns.names, columns.types, columns.place, columns.naming)

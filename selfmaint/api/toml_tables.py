@@ -17,6 +17,8 @@ from selfmaint.api.toml_places import KeyPath, key_places
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.warehouse.near import near_miss
 
+DEEPEST = 64
+"""How many tables and lists may stand inside one another."""
 _KINDS = {str: "a string", bool: "true or false", float: "a number", dict: "a table", list: "a list"}
 
 
@@ -45,9 +47,14 @@ class TomlFile:
         """
         text = read_text(path, "warehouse file")
         try:
-            return cls(path, text, tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
+            data = tomllib.loads(text)
+        except ValueError as error:  # besides TOMLDecodeError for a number of thousands of digits
             raise InputError([_not_toml(path, str(error))]) from None
+        except RecursionError:
+            raise InputError([_not_toml(path, "tables or lists nested too deeply")]) from None
+        if is_deep(data):
+            raise InputError([_not_toml(path, "tables or lists nested too deeply")])
+        return cls(path, text, data)
 
     @cached_property
     def _places(self) -> dict[KeyPath, Span]:
@@ -182,6 +189,18 @@ class TomlTable:
         path = (*self.path, key)
         self.file.report(path, f"`{dotted(path)}` is {_kind(value)}, not {_KINDS[wanted]}")
         return None
+
+
+def is_deep(value: object) -> bool:
+    """Whether more than DEEPEST tables and lists of a parsed text stand inside one another."""
+    waiting: list[tuple[object, int]] = [(value, 0)]
+    while waiting:
+        one, depth = waiting.pop()
+        if depth > DEEPEST:
+            return True
+        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        waiting += [(part, depth + 1) for part in inner]
+    return False
 
 
 def dotted(path: KeyPath) -> str:

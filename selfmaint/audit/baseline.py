@@ -74,7 +74,7 @@ def read_baseline(path: Path) -> dict[Key, str]:
         version = found["selfmaint_audit_baseline"]
         entries = found["verdicts"] if version == VERSION else []
         verdicts = {(str(v), str(r), str(k)): str(word) for v, r, k, word in entries}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise input_error(
             Code.BASELINE,
             f"`{path}` is no baseline of an audit",

@@ -40,6 +40,9 @@ class Case:
     expected: Mapping[str, Expected]
 
 
+_NO_CASE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What comes of taking apart a record of another form."""
+_MOST_COLUMNS = 1000
 _PARTS = {
     "insert": Version.INSERTED,
     "delete": Version.DELETED,
@@ -61,14 +64,14 @@ def read_cases(path: Path, limit: int | None = None) -> Iterator[Case]:
     """
     if not path.is_file():
         raise input_error(Code.MISSING_CONTENTS, f"no file `{path}`", hint="give the path of a .jsonl file")
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             if limit is not None and number > limit:
                 return
             try:
                 record = json.loads(line)
                 case = case_of(record)
-            except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            except _NO_CASE as error:
                 raise input_error(
                     Code.WAREHOUSE_FILE, f"`{path}` line {number} is not a case: {error}"
                 ) from error
@@ -109,6 +112,8 @@ def _declarations(record: Mapping[str, Any]) -> Iterator[Declaration]:
         nullable = set(record.get("nullable", {}).get(name, ())) - set(
             record.get("not_null", {}).get(name, ())
         )
+        if not 0 <= arity <= _MOST_COLUMNS:
+            raise ValueError(f"`{name}` with {arity} columns")
         types = record.get("types", {}).get(name) or ["any"] * arity
         yield Declaration(
             name,
@@ -116,11 +121,17 @@ def _declarations(record: Mapping[str, Any]) -> Iterator[Declaration]:
             key=None if key is None else _columns(key),
             unique=tuple(_columns(columns) for columns in record.get("unique", {}).get(name, ())),
             foreign_keys=tuple(
-                ForeignKey(_columns(columns), target, _columns(targets))
+                ForeignKey(_columns(columns), _name(target), _columns(targets))
                 for source, columns, target, targets in record.get("foreign_keys", ())
                 if source == name
             ),
         )
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"`{value}` is no name")
+    return value
 
 
 def _columns(positions: Sequence[int]) -> tuple[str, ...]:

@@ -318,7 +318,9 @@ def _of_groups(room: Room[D], source: Source, fact: Atom) -> frozenset[Row] | No
             free[term] = value
         else:
             return None
-    tests = source.plan.core.filters
+    # A filter on what no column shows is one of the finer view's own.
+    told = {*given, *free, *variables_of(source.stored)}
+    tests = [f for f in source.plan.core.filters if told.issuperset(variables_of([f]))]
     if len(set(free.values())) < len(free) or any(v in free for v in variables_of(tests)):
         return None
     types = variable_types([atom], room.catalog.relations)

@@ -7,15 +7,18 @@ its body, and where the view is of no class that is decided.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from datalog.model import Atom, Constant, Semantics, Term, Value, Variable
+from datalog.syntax import show
 from selfmaint.decide.new_facts import NewFacts, image
 
+_SHOWN = 3
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Witness:
     """A failing J with one assignment of the variables that known facts bind.
 
@@ -33,6 +36,9 @@ class Witness:
         values: dict[Variable, Term] = {v: Constant(x) for v, x in self.binding.items()}
         return image(self.new_facts, values)
 
+    def __repr__(self) -> str:
+        return f"Witness({', '.join(show(atom) for atom in self.unknown)})"
+
 
 @dataclass(frozen=True)
 class SelfMaintainable:
@@ -48,7 +54,7 @@ class SelfMaintainable:
     semantics: Semantics | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NotSelfMaintainable:
     """Two databases explain what is known and give the view different new states; each witness makes a pair."""
 
@@ -56,8 +62,11 @@ class NotSelfMaintainable:
     witnesses: tuple[Witness, ...]
     semantics: Semantics | None = None
 
+    def __repr__(self) -> str:
+        return f"NotSelfMaintainable({self.view!r}, {_some(self.witnesses)})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Undecided:
     """The procedure does not say. To be treated as "no".
 
@@ -74,6 +83,16 @@ class Undecided:
     witnesses: tuple[Witness, ...] = ()
     semantics: Semantics | None = None
     is_cut: bool = False
+
+    def __repr__(self) -> str:
+        shown = f", {_some(self.witnesses)}" if self.witnesses else ""
+        return f"Undecided({self.view!r}, {self.reasons}{shown})"
+
+
+def _some(witnesses: Sequence[Witness]) -> str:
+    """A few witnesses for one line."""
+    shown = [*map(repr, witnesses[:_SHOWN]), *(["..."] if len(witnesses) > _SHOWN else [])]
+    return f"({', '.join(shown)})"
 
 
 Verdict: TypeAlias = SelfMaintainable | NotSelfMaintainable | Undecided

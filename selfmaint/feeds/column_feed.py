@@ -64,7 +64,7 @@ class ColumnFeedReader:
                 note=f"it needs `{CHANGE_TYPE}` and `{own.order}`; its columns are {found}",
             )
         change, version = record[CHANGE_TYPE], record[own.order]
-        if change not in own.removed | own.added:
+        if not isinstance(change, str) or change not in own.removed | own.added:
             raise RecordError(Code.FEED_FORMAT, unknown_change(own, change), hint=known_changes(own))
         if isinstance(version, bool) or not isinstance(version, int):
             raise RecordError(Code.FEED_UNREADABLE, f"`{own.order}` is `{version}`, not a number")

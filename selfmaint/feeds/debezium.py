@@ -177,7 +177,10 @@ def _encodings(schema: object, part: str) -> Mapping[str, Encoding]:
     fields = schema.get("fields") if isinstance(schema, dict) else None
     for entry in fields if isinstance(fields, list) else ():
         if isinstance(entry, dict) and entry.get("field") == part:
-            return encodings(entry)
+            try:
+                return encodings(entry)
+            except ValueError as problem:
+                raise RecordError(Code.FEED_UNREADABLE, str(problem)) from None
     return {}
 
 

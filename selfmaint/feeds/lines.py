@@ -75,9 +75,12 @@ def parsed(text: str) -> object:
     """A JSON value, its numbers exact.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is none, or one that is nested too deeply, or has a number of thousands of digits.
     """
-    return json.loads(text, parse_float=Decimal, parse_constant=str)
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=str)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def first_record(files: Iterable[Path]) -> object:
@@ -167,7 +170,11 @@ def _opened(path: Path) -> IO[bytes]:
 
 def _unreadable(error: ValueError, file: str, line: int, *, cut: bool) -> Diagnostic:
     column = error.colno if isinstance(error, json.JSONDecodeError) else 1
-    reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "it is not UTF-8 text"
+    reason = str(error).partition(";")[0].lower()
+    if isinstance(error, json.JSONDecodeError):
+        reason = error.msg.lower()
+    elif isinstance(error, UnicodeDecodeError):
+        reason = "it is not UTF-8 text"
     what = "the last line of the feed is cut off" if cut else "a line of the feed is no JSON value"
     return Diagnostic(
         Code.FEED_UNREADABLE,

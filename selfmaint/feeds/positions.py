@@ -13,7 +13,7 @@ Position: TypeAlias = tuple[int, ...]
 """Such as a log sequence number, a binary log's file and offset, or a commit's version."""
 
 _LSN = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
-_BINLOG = re.compile(r"[^:]*\.([0-9]+):([0-9]+)(?::([0-9]+))?")
+_BINLOG = re.compile(r"[^:]*\.([0-9]{1,19}):([0-9]{1,19})(?::([0-9]{1,19}))?")
 _SQL_SERVER = re.compile(r"([0-9A-Fa-f]{8}):([0-9A-Fa-f]{8}):([0-9A-Fa-f]{4})")
 _NUMBERS = re.compile(r"[0-9]{1,19}(:[0-9]{1,19})*")
 

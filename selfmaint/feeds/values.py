@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import datetime as dt
 import re
 from collections.abc import Mapping
@@ -28,6 +29,8 @@ from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 
 _BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp of the language carries no zone
+_MOST_SCALE = 1000
+"""Of a decimal's digits behind the point; no type has more than 38."""
 _DATES = {"io.debezium.time.Date", "org.apache.kafka.connect.data.Date", "io.debezium.time.IsoDate"}
 _UNITS = {
     "io.debezium.time.Timestamp": TimeUnit.MILLIS,
@@ -129,8 +132,9 @@ def _integer(value: object, declared: ColumnType) -> int:
 
 def _double(value: object, declared: ColumnType) -> float:
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    if is_number or value in _NOT_FINITE:
-        return float(value)  # type: ignore[arg-type]
+    if is_number or (isinstance(value, str) and value in _NOT_FINITE):
+        with contextlib.suppress(OverflowError):
+            return float(value)  # type: ignore[arg-type]
     raise _no(value, declared)
 
 
@@ -181,7 +185,7 @@ def _unscaled(text: str, scale: int, declared: ColumnType) -> Decimal:
     >>> _unscaled("MDk=", 2, ColumnType(TypeName.DECIMAL, 10, 2))
     Decimal('123.45')
     """
-    if not _is_base64(text):
+    if not _is_base64(text) or abs(scale) > _MOST_SCALE:
         raise _no(text, declared)
     number = int.from_bytes(base64.b64decode(text), "big", signed=True)
     return Decimal(f"{number}E{-scale}")
@@ -253,7 +257,11 @@ def _timestamp(
 
 
 def encodings(schema: object) -> Mapping[str, Encoding]:
-    """The columns' encodings in the schema of a row, as Kafka Connect's JSON converter writes it."""
+    """The columns' encodings in the schema of a row, as Kafka Connect's JSON converter writes it.
+
+    Raises:
+        ValueError: a scale that is none.
+    """
     fields = schema.get("fields") if isinstance(schema, dict) else None
     found = {}
     for entry in fields if isinstance(fields, list) else ():
@@ -261,6 +269,12 @@ def encodings(schema: object) -> Mapping[str, Encoding]:
             parameters = entry.get("parameters")
             scale = parameters.get("scale") if isinstance(parameters, dict) else None
             found[entry["field"]] = Encoding(
-                entry.get("name"), str(entry.get("type")), None if scale is None else int(scale)
+                entry.get("name"), str(entry.get("type")), None if scale is None else _scale(scale)
             )
     return found
+
+
+def _scale(scale: object) -> int:
+    if re.fullmatch(r"-?[0-9]{1,4}", str(scale)):
+        return int(str(scale))
+    raise ValueError(f"the schema has a decimal of scale `{scale}`")

@@ -33,8 +33,8 @@ class ExpectedNames(Protocol):
         """Where they are declared, or the rule that names them."""
 
     @property
-    def names_are_made(self) -> bool:
-        """Whether they are made from the head of a view's rule."""
+    def naming(self) -> str | None:
+        """How a declaration would name them, such as `.decl {}.`, where the head of a view's rule makes them."""
 
 
 def require_names(found: Sequence[str], expected: ExpectedNames, *, extra_allowed: bool = False) -> None:
@@ -88,9 +88,9 @@ def _hint(found: Sequence[str], expected: ExpectedNames) -> str:
     if not renames and not set(found) & set(expected.columns) and any(map(_NO_NAME.match, found)):
         return f"of a CSV file the first line names the columns: put `{','.join(expected.columns)}` above the rows"
     advice = [f"rename the stored `{old}` to `{new}`" for new, old in renames.items()]
-    if expected.names_are_made:
+    if expected.naming is not None:
         suits = len(found) == len(expected.columns) and len(set(found)) == len(found)
-        declaration = _declaration(expected.name, found if suits else expected.columns)
+        declaration = expected.naming.format(_named(expected.name, found if suits else expected.columns))
         advice.append(f"name the view's columns by a declaration, such as `{declaration}`")
     elif not advice:
         advice.append("store these columns, or correct the declaration")
@@ -108,8 +108,8 @@ def _renames(found: Sequence[str], expected: Sequence[str]) -> Mapping[str, str]
     return renames
 
 
-def _declaration(view: str, columns: Sequence[str]) -> str:
-    return f".decl {show(Predicate(view))}({', '.join(show(Predicate(name)) for name in columns)})."
+def _named(view: str, columns: Sequence[str]) -> str:
+    return f"{show(Predicate(view))}({', '.join(show(Predicate(name)) for name in columns)})"
 
 
 def _listed(names: Sequence[str]) -> str:

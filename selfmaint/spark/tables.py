@@ -41,14 +41,14 @@ class Expected:
         columns: column names, in the order wanted.
         types: their types; with `ANY`, and a decimal without precision, the stored type is taken.
         place: where the columns are declared, or the rule that names them.
-        names_are_made: whether the names are made from the head of a view's rule.
+        naming: how a declaration would name the columns of a view that names none, such as `.decl {}.`.
     """
 
     name: str
     columns: tuple[str, ...]
     types: tuple[ColumnType, ...]
     place: Span | None = None
-    names_are_made: bool = False
+    naming: str | None = None
 
 
 def read_contents(

@@ -13,9 +13,10 @@ from functools import cached_property
 
 import networkx as nx
 
-from datalog.analysis import diagnose, validate
-from datalog.diagnostics import Diagnostic, in_text_order
-from datalog.model import ANY, Constant, OpaqueView, Program, value_kind
+from datalog.analysis import atoms_of, diagnose, validate
+from datalog.diagnostics import Code, Diagnostic, ProgramError, in_text_order
+from datalog.model import ANY, Constant, OpaqueView, Predicate, Program, Version, value_kind
+from datalog.syntax import show
 from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, base_relations, certain_variables
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, with_core
@@ -160,6 +161,7 @@ def catalog(
         InputError: SM105 a rule without a body, which defines no view.
     """
     validate(program)
+    _require_plain_names(program)
     written = program
     program, beyond = separated(program, tuple(opaque))
     stored = {rule.head.predicate.name for rule in program.rules} | set(beyond)
@@ -179,6 +181,31 @@ def catalog(
     views = {name: projected(view, relations) for name, view in views.items()} | beyond
     order = dict.fromkeys([*(p.name for p in written.heads), *known, *views])
     return Catalog(program, tuple(views[name] for name in order), relations, tuple(remarks))
+
+
+def _require_plain_names(program: Program) -> None:
+    """Refuses versions: a view's rule speaks of relations as they are, whatever the update.
+
+    Raises:
+        ProgramError: DL009.
+    """
+    bodies = (li for view in program.views for block in view.blocks for li in block.core.body)
+    literals = (*(li for rule in program.rules for li in (rule.head, *rule.body)), *bodies)
+    atoms = (atom for literal in literals for atom in atoms_of(literal))
+    found = [
+        Diagnostic(
+            Code.UNKNOWN_VERSION,
+            f"`{show(atom.predicate)}` is a version of a relation, which no view is defined by",
+            atom.span,
+            "a version",
+            note="versions such as `@inserted` are for the programs that are made of the views' rules",
+            hint=f"write `{show(Predicate(atom.predicate.name))}`",
+        )
+        for atom in atoms
+        if atom.predicate.version is not Version.STORED
+    ]
+    if found:
+        raise ProgramError(found)
 
 
 def with_inexact_sums(schema: Catalog) -> Catalog:

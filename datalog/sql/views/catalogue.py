@@ -51,16 +51,36 @@ class Catalogue:
         views: the views.
         read: reads a view, and fills in `columns_found` or `failed`.
         reading: the views that are being read, outermost first.
+        names: the names of them all, in lower case.
     """
 
     read: Callable[[Named], None]
     declarations: dict[tuple[str, ...], Declaration] = field(default_factory=dict)
     views: list[Named] = field(default_factory=list)
     reading: list[Named] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    _views: dict[str, list[Named]] = field(default_factory=dict)
+    _bases: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
 
     def declare(self, parts: tuple[str, ...], new: Declaration) -> None:
         """Adds a base relation."""
-        self.declarations[tuple(part.casefold() for part in parts)] = new
+        mine = folded(parts)
+        if mine not in self.declarations:
+            self._bases.setdefault(mine[0], []).append(mine)
+        self.declarations[mine] = new
+        self.names.add(new.name.casefold())
+
+    def add(self, view: Named) -> None:
+        """Adds a view."""
+        self.views.append(view)
+        self._views.setdefault(view.parts[0].casefold(), []).append(view)
+        self.names.add(view.name.casefold())
+
+    def called(self, parts: tuple[str, ...]) -> Named | Declaration | None:
+        """The first relation of just this name."""
+        mine = folded(parts)
+        view = next((view for view in self._views.get(mine[0], ()) if folded(view.parts) == mine), None)
+        return view or self.declarations.get(mine)
 
     def find(self, table: exp.Table, problems: Problems) -> Stored | Inlined:
         """What a name in FROM means; see `Relations`."""
@@ -87,8 +107,8 @@ class Catalogue:
             parts: the parts of the name, last first.
         """
         asked = folded(parts)
-        views = [view for view in self.views if fits(asked, view.parts)]
-        bases = [one for known, one in self.declarations.items() if fits(asked, known)]
+        views = [view for view in self._views.get(asked[0], ()) if fits(asked, view.parts)]
+        bases = [self.declarations[known] for known in self._bases.get(asked[0], ()) if fits(asked, known)]
         exact = [view for view in views if folded(view.parts) == asked]
         return (exact, []) if len(views) + len(bases) > 1 and len(exact) == 1 else (views, bases)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from datalog.model import ColumnType, TypeName
+from datalog.sql.views.limits import MOST_DIGITS
 
 _NAMES: Mapping[exp.DType, TypeName] = {
     exp.DType.BOOLEAN: TypeName.BOOLEAN,
@@ -28,6 +30,7 @@ _NAMES: Mapping[exp.DType, TypeName] = {
     exp.DType.TIMESTAMPNTZ: TypeName.TIMESTAMP,
 }
 _SPARK_DECIMAL = (10, 0)
+_SIZE = re.compile(r"[0-9]{1,3}")
 
 
 def column_type(tree: exp.DataType) -> ColumnType | None:
@@ -43,9 +46,11 @@ def column_type(tree: exp.DataType) -> ColumnType | None:
         return None
     if name is not TypeName.DECIMAL:
         return ColumnType(name)
-    sizes = [int(size.name) for size in tree.expressions]
-    precision, scale = (*sizes, 0)[:2] if sizes else _SPARK_DECIMAL
-    return ColumnType(name, precision, scale)
+    sizes = [str(size.name) for size in tree.expressions]
+    if not all(_SIZE.fullmatch(size) for size in sizes) or len(sizes) > len(_SPARK_DECIMAL):
+        return None
+    precision, scale = (*map(int, sizes), 0)[:2] if sizes else _SPARK_DECIMAL
+    return ColumnType(name, precision, scale) if 0 < precision <= MOST_DIGITS and scale <= precision else None
 
 
 def type_of_text(text: str | None) -> ColumnType | None:

@@ -28,6 +28,7 @@ from datalog.model import (
     TypeName,
 )
 from datalog.sql.views.expressions import Reader, typed_constant
+from datalog.sql.views.limits import chain
 from datalog.sql.views.scope import family
 
 _OPERATORS: Mapping[type[exp.Expr], Operator] = {
@@ -53,8 +54,8 @@ def condition(reader: Reader, node: exp.Expr, *, negated: bool = False) -> Condi
         case exp.Not():
             return condition(reader, node.this, negated=not negated)
         case exp.And() | exp.Or():
-            both = tuple(condition(reader, n, negated=negated) for n in (node.this, node.expression))
-            return AllOf(both, span) if isinstance(node, exp.And) is not negated else AnyOf(both, span)
+            every = tuple(condition(reader, one, negated=negated) for one in chain(node))
+            return AllOf(every, span) if isinstance(node, exp.And) is not negated else AnyOf(every, span)
         case exp.Between():
             low = _compare(reader, node, node.this, node.args["low"], ">=", negated=negated)
             high = _compare(reader, node, node.this, node.args["high"], "<=", negated=negated)

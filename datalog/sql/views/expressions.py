@@ -26,6 +26,7 @@ from datalog.model import (
     Minus,
     TypeName,
     Value,
+    takes,
 )
 from datalog.sql.views.column_types import column_type
 from datalog.sql.views.problems import Problems
@@ -172,6 +173,9 @@ class Reader:
         arguments = [node.args.get("this"), *node.args.get("expressions", ())]
         arguments += [node.args.get(part) for part in ("expression", "start", "length")]
         read = tuple(self.expression(argument) for argument in arguments if isinstance(argument, exp.Expr))
+        if not takes(name, len(read)):
+            message = f"`{name}` does not take {len(read)} argument{'' if len(read) == 1 else 's'}"
+            raise self.problems.error(Code.ARITY_DIFFERS, message, node)
         return Call(name, read, self.problems.source.span_of(node))
 
     def _cast(self, node: exp.Cast) -> Expression:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -173,15 +173,13 @@ def _side(scope: Scope, name: str, join: exp.Join, problems: Problems) -> Expres
     )
 
 
-def renamed(piece: Piece, alias: str | None, columns: list[str]) -> Piece:
-    """The piece under an alias, as one source, its columns perhaps renamed."""
-    found = list(piece.scope.star())
-    names = columns or [name for name, _ in found]
-    pairs = tuple((name, what) for name, (_, what) in zip(names, found, strict=True))
+def renamed(piece: Piece, alias: str, names: Sequence[str]) -> Piece:
+    """The piece under an alias, as one source with columns of these names."""
+    pairs = tuple((name, what) for name, (_, what) in zip(names, piece.scope.star(), strict=True))
     return replace(piece, scope=Scope((Source((alias,) if alias else (), pairs),)))
 
 
-def column_names(pieces: list[Piece]) -> Iterator[str]:
+def column_names(piece: Piece) -> Iterator[str]:
     """The names of the columns of a FROM."""
-    for name, _ in pieces[0].scope.star():
+    for name, _ in piece.scope.star():
         yield name

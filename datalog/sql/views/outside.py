@@ -118,7 +118,16 @@ def report_outside(query: exp.Expr, problems: Problems) -> None:
         problems.outside(what, node, hint)
 
 
-def _outside(node: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
+def _outside(query: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
+    waiting = [query]
+    while waiting:
+        inside: list[exp.Expr] = []
+        yield from _at(waiting.pop(), inside)
+        waiting += reversed(inside)
+
+
+def _at(node: exp.Expr, inside: list[exp.Expr]) -> Iterator[tuple[exp.Expr, str, str]]:
+    """What is outside at a node; its parts that are to be looked at are added to `inside`."""
     allowed = _ALLOWED.get(type(node))
     if allowed is None:
         yield (node, *unknown(node))
@@ -139,9 +148,8 @@ def _outside(node: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
                 at = value if isinstance(value, exp.Expr) else node
                 yield (at, *_PARTS.get(part, (f"this part of a query (`{part.strip('_')}`)", _OWN_VIEW)))
             continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, exp.Expr):
-                yield from _outside(child)
+        children = value if isinstance(value, list) else [value]
+        inside += [child for child in children if isinstance(child, exp.Expr)]
 
 
 _AROUND_QUERIES = (exp.From, exp.Join, exp.Union, exp.Create, exp.Subquery, exp.CTE, type(None))

@@ -11,6 +11,9 @@ from sqlglot import exp
 from datalog.diagnostics import Code, ContextSpan, Diagnostic, Severity
 from datalog.sql.views.source import SqlText
 
+_MOST_FOUND = 100
+"""About one text: more help nobody."""
+
 
 class UnreadableError(Exception):
     """A part of a query that cannot be read; why is among the problems already."""
@@ -67,7 +70,7 @@ class Problems:
         return UnreadableError()
 
     def _add(self, diagnostic: Diagnostic) -> None:
-        if diagnostic not in self.found:
+        if len(self.found) < _MOST_FOUND and diagnostic not in self.found:
             self.found.append(diagnostic)
 
 

@@ -10,7 +10,8 @@ from sqlglot import exp
 
 from datalog.diagnostics import Code
 from datalog.model import Atom, Column, Predicate
-from datalog.sql.views.joins import MOST_BLOCKS, Piece, joined, renamed
+from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
+from datalog.sql.views.limits import chain
 from datalog.sql.views.pieces import Draft, Query
 from datalog.sql.views.problems import Problems, UnreadableError, counted
 from datalog.sql.views.scope import Scope, Source, Variables, family
@@ -104,6 +105,9 @@ class QueryReader:
     # ------------------------------------------------------------------------------------------- unions
 
     def _union(self, tree: exp.Union) -> Query:
+        queries = sum(1 for _ in chain(tree))
+        if queries > MOST_BLOCKS:
+            raise self._too_many(tree, queries)
         distinct = bool(tree.args.get("distinct"))
         inner = replace(self, dedup=self.dedup or distinct)
         sides = [inner.query(side) for side in (tree.this, tree.expression)]
@@ -123,10 +127,13 @@ class QueryReader:
             )
         drafts = (*left.drafts, *right.drafts)
         if len(drafts) > MOST_BLOCKS:
-            raise self.problems.outside(
-                f"a union of {len(drafts)} queries", tree, "make parts of it views of their own"
-            )
+            raise self._too_many(tree, len(drafts))
         return Query(left.columns, drafts, distinct and not self.dedup)
+
+    def _too_many(self, tree: exp.Union, queries: int) -> UnreadableError:
+        return self.problems.outside(
+            f"a union of {queries} queries", tree, "make parts of it views of their own"
+        )
 
     def _check_families(self, tree: exp.Union, left: Query, right: Query) -> None:
         for name, one, other in zip(
@@ -163,7 +170,10 @@ class QueryReader:
             found = joined(
                 tree.this, tree.this.args.get("joins") or [], self._source, self.variables, self.problems
             )
-            return found if alias is None else [renamed(piece, alias.name, columns) for piece in found]
+            if alias is None:
+                return found
+            names = self._named(tree, tuple(column_names(found[0])), columns)
+            return [renamed(piece, alias.name, names) for piece in found]
         if isinstance(tree, exp.Subquery):
             return self._inlined(tree, self.query(tree), tree.alias or None, columns)
         if isinstance(tree, exp.From | exp.Select):

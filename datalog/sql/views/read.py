@@ -22,7 +22,7 @@ from datalog.model import (
     block,
 )
 from datalog.sql.views.anonymous import with_anonymous
-from datalog.sql.views.catalogue import Catalogue, Named, folded, second
+from datalog.sql.views.catalogue import Catalogue, Named, second
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.pieces import Query
 from datalog.sql.views.problems import Problems, UnreadableError, counted
@@ -159,27 +159,25 @@ class _Reading:
             query_text(statement),
             place,
         )
-        self.catalogue.views.append(view)
+        self.catalogue.add(view)
 
     def _new_name(self, parts: tuple[str, ...]) -> str:
         """The relation's name: the last part, or all of it if another relation has that name."""
-        taken = {one.name.casefold() for one in self.catalogue.declarations.values()}
-        taken |= {view.name.casefold() for view in self.catalogue.views}
-        return ".".join(reversed(parts)) if parts[0].casefold() in taken and len(parts) > 1 else parts[0]
+        is_taken = parts[0].casefold() in self.catalogue.names
+        return ".".join(reversed(parts)) if is_taken and len(parts) > 1 else parts[0]
 
     def _require_new(
         self, name: str, parts: tuple[str, ...], tree: exp.Expr | None, problems: Problems
     ) -> None:
-        same = [v.span for v in self.catalogue.views if folded(v.parts) == folded(parts)]
-        same += [one.span for known, one in self.catalogue.declarations.items() if known == folded(parts)]
-        if same:
+        same = self.catalogue.called(parts)
+        if same is not None:
             problems.error(
                 Code.DECLARED_TWICE,
                 f"`{name}` is defined twice",
                 tree,
                 "the second definition",
                 hint="keep one of them; a file may hold one query without a name",
-                context=second(same[0]),
+                context=second(same.span),
             )
 
     def _with_targets(self) -> list[Declaration]:

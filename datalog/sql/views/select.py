@@ -10,18 +10,17 @@ from sqlglot import exp
 
 from datalog.diagnostics import Code
 from datalog.model import (
-    Aggregate,
     Condition,
     Constant,
     Expression,
-    Variable,
     aggregates_of,
     expression_variables,
-    parts,
+    has_one_value,
 )
 from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
+from datalog.sql.views.limits import chain
 from datalog.sql.views.literals import with_conditions
 from datalog.sql.views.pieces import Draft, Query
 from datalog.sql.views.problems import Problems, UnreadableError
@@ -167,7 +166,7 @@ def _default_name(node: exp.Expr) -> str:
 def _conditions(reader: Reader, node: exp.Expr) -> list[Condition]:
     """The conjuncts of a condition, each read by itself, so that all problems are found."""
     if isinstance(node, exp.And):
-        return [*_conditions(reader, node.this), *_conditions(reader, node.expression)]
+        return [one for part in chain(node) for one in _conditions(reader, part)]
     if isinstance(node, exp.Paren):
         return _conditions(reader, node.this)
     try:
@@ -225,7 +224,7 @@ def _check_grouped(
     problems: Problems,
 ) -> None:
     for name, what, node in items:
-        if not _is_grouped(what, groups):
+        if not has_one_value(what, groups):
             problems.error(
                 Code.SQL_GROUPING,
                 f"`{name}` is neither grouped nor aggregated",
@@ -233,7 +232,7 @@ def _check_grouped(
                 "has several values in a group",
                 hint="add it to GROUP BY, or aggregate it",
             )
-    if not all(_is_grouped(one, groups) for one in having):
+    if not all(has_one_value(one, groups) for one in having):
         problems.error(
             Code.SQL_GROUPING,
             "HAVING uses a column that is neither grouped nor aggregated",
@@ -243,12 +242,3 @@ def _check_grouped(
         )
     if problems.found:
         raise UnreadableError
-
-
-def _is_grouped(what: Expression | Condition, groups: tuple[Expression, ...]) -> bool:
-    """Whether something has one value in each group."""
-    if isinstance(what, Aggregate) or repr(what) in {repr(group) for group in groups}:
-        return True
-    if isinstance(what, Variable):
-        return False
-    return all(_is_grouped(part, groups) for part in parts(what))

@@ -16,10 +16,22 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from datalog.diagnostics import Code, Diagnostic
 from datalog.model import Span
+from datalog.sql.views.limits import (
+    DEEPEST_BRACKETS,
+    DEEPEST_TREE,
+    MOST_CHARACTERS,
+    MOST_DIGITS,
+    MOST_TOKENS,
+    deep_node,
+    long_number,
+    too_deep,
+)
 
 _QUOTED = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<open>/\*|['"`])""", re.DOTALL
 )
+_MOST_PROBLEMS = 100
+"""After so many statements that cannot be read, reading ends."""
 _EXPECTED = re.compile(r"Expect(?:ed|ing) (\S+)$")
 
 
@@ -82,13 +94,23 @@ class Statement:
 def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statement]:
     """The statements of a text; those that cannot be parsed are reported (DL401), the others still read."""
     spark = Dialect.get_or_raise("spark")
+    if len(source.text) > MOST_CHARACTERS:
+        problems.append(_too_long(source, source.span(0, 1), len(source.text), "characters", MOST_CHARACTERS))
+        return
     try:
         tokens = spark.tokenize(source.text)
     except TokenError:
         problems.append(_unclosed(source))
         return
+    before = len(problems)
     for chunk in _chunks(tokens):
+        if len(problems) - before >= _MOST_PROBLEMS:
+            return
         start, end = chunk[0].start, chunk[-1].end + 1
+        beyond = _beyond_limits(source, chunk)
+        if beyond is not None:
+            problems.append(beyond)
+            continue
         try:
             with _silent():
                 trees = spark.parser().parse(chunk, source.text)
@@ -99,7 +121,14 @@ def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statemen
         except ParseError as error:
             problems.append(_syntax(source, chunk, error.errors[0] if error.errors else {}))
             continue
+        except RecursionError:
+            problems.append(_too_deep(source.span(start, end)))
+            continue
         if trees and trees[0] is not None:
+            problem = _in_tree(source, trees[0])
+            if problem is not None:
+                problems.append(problem)
+                continue
             yield Statement(trees[0], source.text[start:end], source, source.span(start, end))
 
 
@@ -150,6 +179,61 @@ def _unclosed(source: SqlText) -> Diagnostic:
         source.span(start, start + 1),
         f"the {what} that begins here does not end",
         hint="a quote inside quotes has a backslash before it" if what == "quote" else None,
+    )
+
+
+def _beyond_limits(source: SqlText, chunk: list[Token]) -> Diagnostic | None:
+    """What is wrong with a statement that the parser had better not see."""
+    if len(chunk) > MOST_TOKENS:
+        span = source.span(chunk[0].start, chunk[0].end + 1)
+        return _too_long(source, span, len(chunk), "words and signs", MOST_TOKENS)
+    number = long_number(chunk)
+    if number is not None:
+        return Diagnostic(
+            Code.BAD_CONSTANT,
+            f"a number of {len(number.text)} digits",
+            source.span(number.start, number.end + 1),
+            f"more than {MOST_DIGITS} digits",
+            hint="a decimal has at most 38 digits, a double is written with an exponent: `1e40`",
+        )
+    deep = too_deep(chunk)
+    return None if deep is None else _too_deep(source.span(deep.start, deep.end + 1))
+
+
+def _in_tree(source: SqlText, tree: exp.Expr) -> Diagnostic | None:
+    """What is wrong with a tree that the parser let pass: its depth, or names where queries belong."""
+    deep = deep_node(tree)
+    if deep is not None:
+        return _too_deep(source.span_of(deep))
+    for both in tree.find_all(exp.SetOperation):
+        for side in (both.this, both.expression):
+            if not isinstance(side, exp.Query):
+                return Diagnostic(
+                    Code.SQL_SYNTAX,
+                    f"SQL that cannot be read, beside {type(both).__name__.upper()}",
+                    source.span_of(side),
+                    "expected a query",
+                    note="statements are read in Spark's dialect",
+                )
+    return None
+
+
+def _too_deep(span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        Code.TOO_DEEP,
+        "SQL nested too deeply to be read",
+        span,
+        f"more than {DEEPEST_BRACKETS} brackets or operators, or {DEEPEST_TREE} expressions, inside one another",
+        hint="compute an inner part in a view of its own",
+    )
+
+
+def _too_long(source: SqlText, span: Span, length: int, what: str, most: int) -> Diagnostic:
+    return Diagnostic(
+        Code.TOO_LARGE,
+        f"`{source.name}` has SQL of {length} {what}: more than {most} are not read",
+        span,
+        hint="write it as several, or as several files in a directory",
     )
 
 

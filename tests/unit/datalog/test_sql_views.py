@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datalog.diagnostics import Code, ProgramError
-from datalog.model import Declaration, NotToRun, Semantics, ViewDefinition
+from datalog.model import Declaration, NotToRun, Program, Semantics, ViewDefinition
 from datalog.rewrite import MoreThanRules, plain_rules
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.syntax import parse_program, show
@@ -384,3 +384,62 @@ def test_declarations_have_the_columns_of_views() -> None:
     declared = {one.name: one for one in found.declarations}
     assert isinstance(declared["v"], Declaration)
     assert show(declared["v"]) == ".decl v(region: string, s: decimal(19,2), a: double, n: bigint)."
+
+
+# -------------------------------------------------------------------------------------------- bad SQL, deep SQL
+
+SMALL = "create table t (a int primary key, b int, c string); create table s (a int primary key, d int);"
+
+
+def codes_of(query: str) -> list[str]:
+    try:
+        return [one.code.value for one in read_sql(f"{SMALL} create view v as {query}").warnings]
+    except ProgramError as error:
+        return [one.code.value for one in error.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("select a from t where " + "(" * 10_000 + "a = 1" + ")" * 10_000, "DL013"),
+        ("select a from t where " + "not " * 10_000 + "a = 1", "DL013"),
+        (
+            "select " + "case when a = 1 then " * 10_000 + "1" + " else 0 end" * 10_000 + " as x from t",
+            "DL013",
+        ),
+        ("select a from " + "(select a from " * 10_000 + "t" + ")" * 10_000, "DL013"),
+        ("select " + "a + " * 10_000 + "a as x from t", "DL013"),
+        ("select a from t " + "join t " * 40, "DL013"),
+        ("select a from t" + " union all select a from t" * 2000, "DL402"),
+        ("select a from t where a < " + "9" * 5000, "DL008"),
+        ("select cast(a as decimal(30, c)) as x from t", "DL402"),
+        ("\u00e9 except select a from t", "DL402"),
+        ("select a from t /*+ broadcast(t) where a = 1", "DL401"),
+        ("select x.a from (t natural join s) x (p, q)", "DL406"),
+        ("select substring(c) as x from t", "DL102"),
+    ],
+)
+def test_what_cannot_be_read_has_a_code(query: str, code: str) -> None:
+    assert code in codes_of(query)
+
+
+@pytest.mark.parametrize(("word", "blocks"), [("and", 1), ("or", 1)])
+def test_a_long_chain_is_no_nesting(word: str, blocks: int) -> None:
+    found = read_sql(f"{SMALL} create view v as select a from t where " + f" {word} ".join(["b < 9"] * 2000))
+    assert [len(view.blocks) for view in found.views] == [blocks]
+
+
+def test_what_is_just_not_too_deep_is_read_to_the_end() -> None:
+    deep = "case when a > 1 then " * 20 + "a" + " else 0 end" * 20 + " + a" * 40
+    found = read_sql(
+        f"{SMALL} create view v as select a, {deep} as x from t where " + "(" * 60 + "b > 1" + ")" * 60
+    )
+    program = Program((), found.declarations, found.views)
+    assert parse_program(show(program)) == program
+
+
+def test_many_names_are_found_soon() -> None:
+    views = "".join(
+        f"create view v{i} as select a, b from {f'v{i - 1}' if i % 50 else 't'};\n" for i in range(300)
+    )
+    assert len(read_sql(SMALL + views).views) == 300

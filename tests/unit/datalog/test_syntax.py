@@ -459,3 +459,28 @@ def test_hundred_rules_are_read_well_under_a_second() -> None:
     program = parse_program(text)
     assert time.perf_counter() - start < 1
     assert parse_program(show(program)) == program
+
+
+# ------------------------------------------------------------------------------------------------- beyond limits
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("v(" + "abs(" * 2000 + "X" + ")" * 2000 + ") :- r(X).", "DL013"),
+        ("v(X" + " + X" * 2000 + ") :- r(X).", "DL013"),
+        ("v(" + "-" * 2000 + "X) :- r(X).", "DL013"),
+        ("v(X) :- " + "not (" * 2000 + "r(X)" + ")" * 2000 + ".", "DL013"),
+        ("v(X) :- r(X)" + ", r(X)" * 300 + ".", "DL014"),
+        ("v(X) :- r(X).\n" * 20_000, "DL014"),
+        ("v(X) :- r(X, " + "9" * 5000 + ").", "DL008"),
+        ("v(X) :- r(X, decimal '1e999999999').", "DL008"),
+        (".decl r(a: decimal(" + "9" * 5000 + ", 2)).", "DL010"),
+        (".decl r(a: decimal(30, c)).", "DL001"),
+        ("v(abs(X, Y)) :- r(X, Y).", "DL102"),
+    ],
+)
+def test_what_cannot_be_read_has_a_code(text: str, code: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        parse_program(text)
+    assert code in {one.code.value for one in caught.value.diagnostics}

@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from datalog.model import ANY, Span
+from datalog.syntax import parse_program
+from selfmaint.api.columns import columns_of
 from selfmaint.errors import Code, InputError
 from selfmaint.spark.column_names import require_names
 from selfmaint.spark.tables import Expected
+from selfmaint.warehouse.catalog import catalog
 
 
-def expected(*names: str, made: bool = False) -> Expected:
-    return Expected("v", names, (ANY,) * len(names), Span(3, 1, 9, "views.dl"), made)
+def expected(*names: str, naming: str | None = None) -> Expected:
+    return Expected("v", names, (ANY,) * len(names), Span(3, 1, 9, "views.dl"), naming)
 
 
 @pytest.mark.parametrize(
@@ -41,12 +44,26 @@ def test_one_error_for_all_differences(found: list[str], difference: str, hint: 
     assert diagnostic.hint == hint
 
 
-def test_names_made_from_a_head_may_be_declared() -> None:
+@pytest.mark.parametrize(
+    ("rules", "declaration"),
+    [
+        ("v(X, I) :- r(X, I, J).", ".decl v(x, `item id`)."),
+        ("v(X, count(*)) :- r(X, I, J).", ".view v(x, `item id`)."),
+        (".view v bag. v(X, I) :- r(X, I, J).", ".view v(x, `item id`) bag."),
+    ],
+)
+def test_names_made_from_a_head_may_be_declared(rules: str, declaration: str) -> None:
+    base = ".decl r(a, b, c). "
+    made = columns_of(catalog(parse_program(base + rules)))["v"]
     with pytest.raises(InputError) as caught:
-        require_names(["x", "item id"], expected("x", "i", made=True))
-    assert caught.value.diagnostics[0].hint == (
-        "name the view's columns by a declaration, such as `.decl v(x, `item id`).`"
-    )
+        require_names(["x", "item id"], expected(*made.names, naming=made.naming))
+    hint = caught.value.diagnostics[0].hint
+    assert hint is not None
+    assert hint.endswith(f"name the view's columns by a declaration, such as `{declaration}`")
+    named = columns_of(catalog(parse_program(f"{base} {declaration} {rules.removeprefix('.view v bag.')}")))[
+        "v"
+    ]
+    assert named.names == ("x", "item id")
 
 
 def test_each_stored_name_is_meant_once() -> None:

@@ -1,0 +1,3 @@
+create table t (a int primary key);
+create view v as select a from t where (((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((a = 1)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))));
+create view w as select a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a + a as b from t;

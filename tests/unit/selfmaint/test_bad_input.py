@@ -1,0 +1,153 @@
+"""Input of the wrong form: a code for each, never another exception; and short words for what comes of good input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datalog.diagnostics import ProgramError
+from selfmaint.api.check import check
+from selfmaint.api.dbt_manifest import read_dbt_manifest
+from selfmaint.api.feed import update_from_feed
+from selfmaint.api.programs import catalog_of
+from selfmaint.api.warehouse import Update, build
+from selfmaint.api.warehouse_file import read_warehouse_file
+from selfmaint.audit.baseline import read_baseline
+from selfmaint.conformance.cases import read_cases
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.errors import InputError
+
+NONE: frozenset[Any] = frozenset()
+
+
+def codes(error: InputError | ProgramError) -> set[str]:
+    return {one.code.value for one in error.diagnostics}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "v(X) :- r@deleted(X).",
+        "v@inserted(X) :- r(X).",
+        "v(X) :- r(X), not s@known(X).",
+        "v(X, count(*)) :- r@new(X, Y).",
+    ],
+)
+def test_views_are_not_over_versions(rules: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        catalog_of(rules)
+    assert codes(caught.value) == {"DL009"}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    ["v(X) :- r(X, Y) group ().", "v(sum(sum(X))) :- r(X).", "v(X) :- r(X) having X > 1."],
+)
+def test_rules_that_group_are_checked(rules: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        catalog_of(rules)
+    assert codes(caught.value) == {"DL405"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * 3000 + "]" * 3000,
+        ".".join("a" * 3000) + " = 1",
+        "program = " + "9" * 5000,
+        "a = " + "{a=" * 3000,
+    ],
+)
+def test_warehouse_files_beyond_limits(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_warehouse_file(path)
+    assert codes(caught.value) == {"SM101"}
+
+
+MODEL = {
+    "resource_type": "model",
+    "name": "m",
+    "config": {"materialized": "table"},
+    "compiled_code": "select 1 as a",
+}
+
+
+@pytest.mark.parametrize(
+    ("node", "where"),
+    [
+        ({**MODEL, "columns": [1]}, "nodes.m.columns"),
+        ({**MODEL, "columns": {"a": None}}, "nodes.m.columns.a"),
+        ({**MODEL, "columns": {"a": {"data_type": 3}}}, "nodes.m.columns.a.data_type"),
+        ({**MODEL, "constraints": {"type": "unique"}}, "nodes.m.constraints"),
+        (
+            {**MODEL, "constraints": [{"type": "unique", "columns": [[1]]}]},
+            "nodes.m.constraints[0].columns[0]",
+        ),
+        ({**MODEL, "depends_on": {"nodes": 3}}, "nodes.m.depends_on.nodes"),
+        ({**MODEL, "name": 3}, "nodes.m.name"),
+        ({"resource_type": "model"}, "the node `m`"),
+        (7, "nodes.m"),
+    ],
+)
+def test_manifests_of_another_form(node: object, where: str, tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps({"nodes": {"m": node}, "sources": {}}), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_dbt_manifest(path)
+    assert codes(caught.value) == {"SM107"}
+    assert where in caught.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000])
+def test_json_beyond_limits(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="utf-8")
+    warehouse = build(".decl r(a: int) key(a). v(X) :- r(X).", {"v": NONE}, MemoryEngine())
+    for read, code in (
+        (read_dbt_manifest, "SM107"),
+        (read_baseline, "SM701"),
+        (lambda path: list(read_cases(path)), "SM101"),
+        (lambda path: update_from_feed(warehouse, path), "SM602"),
+    ):
+        with pytest.raises(InputError) as caught:
+            read(path)
+        assert codes(caught.value) == {code}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"id": 1, "x": 10**400, "_change_type": "insert", "_commit_version": 1},
+        {"id": 1, "x": {}, "_change_type": "insert", "_commit_version": 1},
+        {"id": 1, "x": 1.5, "_change_type": {}, "_commit_version": 1},
+        {"schema": {"fields": [{"field": "after", "fields": [{"field": "x", "parameters": {"scale": {}}}]}]},
+         "payload": {"op": "c", "before": None, "after": {"id": 1, "x": 1}, "source": {"table": "r"}}},
+    ],
+)  # fmt: skip
+def test_values_in_feeds_that_are_none(event: object, tmp_path: Path) -> None:
+    path = tmp_path / "feed.jsonl"
+    path.write_text(json.dumps(event) + "\n", encoding="utf-8")
+    warehouse = build(".decl r(id: int, x: double) key(id). v(I, X) :- r(I, X).", {"v": NONE}, MemoryEngine())
+    with pytest.raises(InputError) as caught:
+        update_from_feed(warehouse, {"r": path})
+    assert codes(caught.value) <= {"SM602", "SM601"}
+
+
+def test_a_filter_on_what_the_finer_view_hides() -> None:
+    rules = "v(X, Z) :- w(X), t(Z). w(X) :- r(X, Y), s(Y)."
+    warehouse = build(rules, {"v": NONE, "w": NONE}, MemoryEngine())
+    found = check(warehouse, Update({"r": frozenset({(1, 3)})}, effective=True))
+    assert set(found) == {"v", "w"}
+
+
+def test_a_verdict_is_shown_in_a_line() -> None:
+    warehouse = build("v(X, Y, Z) :- r(X, Y), s(Y, Z).", {"v": NONE}, MemoryEngine())
+    found = check(warehouse, Update({"s": frozenset((n, n) for n in range(9))}))
+    assert repr(found["v"]).startswith("NotSelfMaintainable('v', (Witness(r(X, ")
+    assert repr(found["v"]).endswith(", ...))")
+    assert len(repr(found["v"])) < 200
