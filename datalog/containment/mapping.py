@@ -47,6 +47,8 @@ def mappings(
         if isinstance(literal, Atom):
             index.setdefault(literal.predicate, []).append(literal)
     atoms = [literal for literal in source if isinstance(literal, Atom)]
+    if any(atom.predicate not in index for atom in atoms):
+        return
     filters = [literal for literal in source if not isinstance(literal, Atom)]
     others = [literal for literal in target if not isinstance(literal, Atom)]
     own = frozenset(variables_of(literal for literal in source if not isinstance(literal, Negation)))

@@ -7,6 +7,7 @@ A boolean is not a number: `true` and `1` never match.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias, assert_never
 
 from datalog.budget import check
@@ -85,8 +86,7 @@ class Evaluator:
         return next((row for rule in self._rules[predicate] for row in self._derive(rule)), None)
 
     def _derive(self, rule: Rule) -> Iterator[Row]:
-        bound = variables_of([literal for literal in rule.body if not isinstance(literal, Negation)])
-        if not set(variables_of([rule.head])) <= set(bound):
+        if not _is_safe(rule):
             raise ValueError("unsafe rule: a variable of the head is never bound")
         for binding in self._solve(binding_order(rule.body, frozenset()), 0, {}):
             yield tuple(_value(term, binding) for term in rule.head.terms)
@@ -138,6 +138,13 @@ class Evaluator:
                 index.setdefault(tuple(_key(row[i]) for i in positions), []).append(row)
             self._indexes[predicate, positions] = index
         return index
+
+
+@lru_cache(maxsize=10_000)
+def _is_safe(rule: Rule) -> bool:
+    """Whether the body binds every variable of the head."""
+    bound = variables_of([literal for literal in rule.body if not isinstance(literal, Negation)])
+    return set(variables_of([rule.head])) <= set(bound)
 
 
 def _key(value: Value) -> Any:

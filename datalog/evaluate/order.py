@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from datalog.model import Atom, Comparison, Literal, Negation, NullTest, Variable, terms_of, variables_of
 
@@ -17,14 +18,20 @@ def binding_order(body: Sequence[Literal], bound: frozenset[Variable]) -> tuple[
     Raises:
         ValueError: a comparison or negation can never be evaluated (an unsafe rule).
     """
-    waiting = list(body)
+    return tuple(body[place] for place in _places(tuple(body), bound))
+
+
+@lru_cache(maxsize=10_000)
+def _places(body: tuple[Literal, ...], bound: frozenset[Variable]) -> tuple[int, ...]:
+    """The order as places in the body: rules are evaluated again and again, on other facts."""
+    waiting = list(enumerate(body))
     shared = _shared_variables(body)
     known = set(bound)
-    order: list[Literal] = []
+    order: list[int] = []
     while waiting:
-        literal = _next(waiting, known, shared)
-        waiting.remove(literal)
-        order.append(literal)
+        literal = _next([its for _, its in waiting], known, shared)
+        at = next(i for i, (_, its) in enumerate(waiting) if its is literal)
+        order.append(waiting.pop(at)[0])
         if not isinstance(literal, Negation):
             known.update(variables_of([literal]))
     return tuple(order)

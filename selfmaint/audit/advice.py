@@ -7,11 +7,14 @@ warehouse that has it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
+from datalog.budget import left, limit
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of
-from selfmaint.audit.outcome import Always
+from selfmaint.audit.example import Example
+from selfmaint.audit.matrix import SHARE, TOTAL
+from selfmaint.audit.outcome import Always, Depends
 from selfmaint.audit.proposals import (
     NewForeignKey,
     NewKey,
@@ -20,6 +23,7 @@ from selfmaint.audit.proposals import (
     proposals,
     with_proposals,
 )
+from selfmaint.audit.refuting import Refuting
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import Catalog, View
 
@@ -82,12 +86,77 @@ def advised(
         that is decided, unless a key brings it in.
     """
     found: list[Advice] = []
-    tried: dict[frozenset[Proposal], Search | None] = {}
-    for view in search.catalog.views if views is None else views:
-        if not isinstance(search.outcome(view, ANYTHING), Always):
-            progress(f"advice on {view.name}")
-            found += _Advisor(search, view, sizes or {}, tried).advice()
+    advisors: dict[int, _Tried] = {}
+    taken = {*(view.name for view in search.catalog.views), *search.catalog.relations}
+    chosen = tuple(search.catalog.views if views is None else views)
+    with limit(TOTAL * search.budget_s, "advice"):
+        for number, view in enumerate(chosen, 1):
+            its = search.of(view)
+            if isinstance(its.outcome(view, ANYTHING), Always):
+                continue
+            progress(f"advice on {view.name} ({number} of {len(chosen)})")
+            tried = advisors.setdefault(id(its), _Tried(its))
+            with limit(min(search.budget_s, left() * SHARE), f"advice on `{view.name}`"):
+                found += _Advisor(its, view, sizes or {}, tried, taken).advice()
     return tuple(found)
+
+
+@dataclass
+class _Tried:
+    """What is known of sets of proposals for one part of a warehouse.
+
+    Attributes:
+        search: of the part as it is.
+        made: the searches with sets of proposals carried out; None where these make no valid program.
+        refuting: which examples are ones with a proposal carried out.
+        examples: for views and kinds of change.
+    """
+
+    search: Search
+    made: dict[frozenset[Proposal], Search | None] = field(default_factory=dict)
+    examples: dict[tuple[str, Change], list[Example]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.refuting = Refuting(self.search.catalog)
+
+    def having(self, chosen: frozenset[Proposal]) -> Search | None:
+        """The search with some proposals carried out; None if they make no valid program."""
+        if chosen not in self.made:
+            found = with_proposals(self.search.catalog, sorted(chosen, key=str))
+            self.made[chosen] = (
+                None
+                if found is None
+                else Search(found, self.search.known, True, budget_s=self.search.budget_s)
+            )
+        return self.made[chosen]
+
+    def is_settled(self, view: View, change: Change, chosen: frozenset[Proposal]) -> bool:
+        """Whether a view always follows a kind of change with some proposals carried out."""
+        known = self.examples.setdefault((view.name, change), [])
+        if not known and isinstance(outcome := self.search.outcome(view, change), Depends):
+            known.append(outcome.example)
+        if left() <= 0 or any(self.refuting.refutes(example, chosen) for example in known):
+            return False
+        with_it = self.having(chosen)
+        if with_it is None:
+            return False
+        found = with_it.outcome(with_it.catalog.view(view.name), change)
+        if isinstance(found, Depends):
+            known.append(found.example)
+        return isinstance(found, Always)
+
+    def flipped(self, own: View, chosen: frozenset[Proposal]) -> tuple[Flip, ...]:
+        """The verdicts that become "always" with some proposals carried out; those on one view are looked at first."""
+        views = self.search.catalog.views
+        found = [
+            Flip(view.name, change.relation, change.kind)
+            for view in sorted(views, key=lambda view: view.name != own.name)
+            for change in _all_changes(self.search.catalog, view)
+            if not isinstance(self.search.outcome(view, change), Always)
+            and self.is_settled(view, change, chosen)
+        ]
+        order = {view.name: place for place, view in enumerate(views)}
+        return tuple(sorted(found, key=lambda flip: order[flip.view]))
 
 
 @dataclass
@@ -95,12 +164,13 @@ class _Advisor:
     search: Search
     view: View
     sizes: Mapping[str, int]
-    tried: dict[frozenset[Proposal], Search | None]
+    tried: _Tried
+    taken: Collection[str]
 
     def advice(self) -> list[Advice]:
         """The checked proposals."""
-        offered = proposals(self.search.catalog, self.view)
-        free = [unit for unit in offered.constraints if self._with(unit) is not None]
+        offered = proposals(self.search.catalog, self.view, self.taken)
+        free = [unit for unit in offered.constraints if self.tried.having(unit) is not None]
         stored = sorted(offered.views, key=self._effort)
         sets = {
             **dict.fromkeys(self._settling(ANYTHING, frozenset[Proposal]().union(*free), stored)),
@@ -141,12 +211,12 @@ class _Advisor:
         for size in range(LARGEST + 1):
             for several in combinations(stored, size):
                 chosen = free | frozenset(several)
-                if not chosen or tries == TRIES or any(one <= chosen for one in found):
+                if not chosen or tries == TRIES or left() <= 0 or any(one <= chosen for one in found):
                     continue
                 if self._stored(chosen) >= below:
                     continue
                 tries += 1
-                if self._is_settled(chosen, change):
+                if self.tried.is_settled(self.view, change, chosen):
                     found.append(self._least(chosen, change))
         return found
 
@@ -154,7 +224,11 @@ class _Advisor:
         """What of a set that settles the view is needed; what is dear is dropped first."""
         for proposal in sorted(chosen, key=lambda p: (-self._effort(p), str(p))):
             smaller = chosen - {proposal}
-            if smaller and not _is_referenced(proposal, smaller) and self._is_settled(smaller, change):
+            if (
+                smaller
+                and not _is_referenced(proposal, smaller)
+                and self.tried.is_settled(self.view, change, smaller)
+            ):
                 chosen = smaller
         return chosen
 
@@ -164,24 +238,9 @@ class _Advisor:
     def _stored(self, chosen: Iterable[Proposal]) -> float:
         return sum(self._effort(proposal) for proposal in chosen if isinstance(proposal, NewView))
 
-    def _is_settled(self, chosen: frozenset[Proposal], change: Change) -> bool:
-        with_it = self._with(chosen)
-        if with_it is None:
-            return False
-        return isinstance(with_it.outcome(with_it.catalog.view(self.view.name), change), Always)
-
-    def _with(self, chosen: Iterable[Proposal]) -> Search | None:
-        key = frozenset(chosen)
-        if key not in self.tried:
-            made = with_proposals(self.search.catalog, sorted(key, key=str))
-            self.tried[key] = None if made is None else Search(made, self.search.known, quick=True)
-        return self.tried[key]
-
     def _made(self, chosen: frozenset[Proposal]) -> Advice:
-        with_it = self._with(chosen)
-        flips = () if with_it is None else flipped(self.search, with_it)
         ordered = tuple(sorted(chosen, key=lambda p: (self._effort(p), str(p))))
-        return Advice(self.view.name, ordered, flips, self._rows(ordered))
+        return Advice(self.view.name, ordered, self.tried.flipped(self.view, chosen), self._rows(ordered))
 
     def _rows(self, chosen: Iterable[Proposal]) -> int | None:
         """Upper bounds, added up: a view over several relations is as large as the first."""
@@ -215,18 +274,6 @@ def _is_referenced(proposal: Proposal, others: Iterable[Proposal]) -> bool:
         isinstance(other, NewForeignKey) and proposal == NewKey(other.target, other.target_columns)
         for other in others
     )
-
-
-def flipped(before: Search, after: Search) -> tuple[Flip, ...]:
-    """The verdicts that become "always" from one warehouse to another that has all its views."""
-    found = []
-    for view in before.catalog.views:
-        same = after.catalog.view(view.name)
-        for change in _all_changes(before.catalog, view):
-            was, now = before.outcome(view, change), after.outcome(same, change)
-            if isinstance(now, Always) and not isinstance(was, Always):
-                found.append(Flip(view.name, change.relation, change.kind))
-    return tuple(found)
 
 
 def _all_changes(catalog: Catalog, view: View) -> list[Change]:

@@ -86,18 +86,24 @@ class Chase:
     def _same_key(self, instance: Instance, atoms: Sequence[Atom]) -> Sequence[Instance | None] | None:
         """Condition 1."""
         certain = not_null_here(self.catalog, instance)
-        for i, left in enumerate(atoms):
-            for right in atoms[i + 1 :]:
-                if self._agree(left, right, certain):
-                    return [_unified(instance, left, right)]
+        found: dict[object, Atom] = {}
+        for atom in atoms:
+            for key in self._keys(atom, certain):
+                other = found.setdefault(key, atom)
+                if other != atom:
+                    return [_unified(instance, other, atom)]
         return None
 
     def _replaced(self, instance: Instance) -> Sequence[Instance | None] | None:
         """Condition 2."""
         certain = not_null_here(self.catalog, instance)
+        there: dict[object, list[Atom]] = {}
+        for old in instance.before if instance.inserted else ():
+            for key in self._keys(old, certain):
+                there.setdefault(key, []).append(old)
         for new in instance.inserted:
-            for old in instance.before:
-                if new != old and old not in instance.deleted and self._agree(new, old, certain):
+            for old in (old for key in self._keys(new, certain) for old in there.get(key, ())):
+                if new != old and old not in instance.deleted:
                     ways: list[Instance | None] = []
                     if old not in instance.kept and old.predicate.name in self.situation.deleted:
                         ways.append(instance.added(deleted=[old]))
@@ -106,13 +112,13 @@ class Chase:
                     return ways
         return None
 
-    def _agree(self, left: Atom, right: Atom, certain: frozenset[Variable]) -> bool:
-        if left.predicate != right.predicate:
-            return False
-        return any(
-            all(left.terms[i] == right.terms[i] and _is_value(left.terms[i], certain) for i in key)
-            for key in self.catalog.relations[left.predicate.name].unique
-        )
+    def _keys(self, atom: Atom, certain: frozenset[Variable]) -> Iterator[object]:
+        """What identifies a row: the values of each key, none of which is null."""
+        name = atom.predicate.name
+        for key in self.catalog.relations[name].unique:
+            terms = tuple(atom.terms[i] for i in key)
+            if all(_is_value(term, certain) for term in terms):
+                yield name, key, terms
 
     def _pairs(self, instance: Instance) -> Sequence[Instance | None] | None:
         """Condition 5."""
@@ -198,12 +204,13 @@ def _with_atoms(
 ) -> Iterator[tuple[Atom, Reference, tuple[Term, ...]]]:
     """The foreign keys that reference nothing."""
     certain = not_null_here(chase.catalog, instance)
+    rows: dict[str, list[Atom]] = {}
     for atom in atoms:
-        for reference in chase.catalog.relations[atom.predicate.name].references:
-            key = reference.key_of(atom)
-            if not all(_is_value(term, certain) for term in key):
-                continue
-            if not any(
-                other.predicate.name == reference.target and reference.key_in(other) == key for other in atoms
-            ):
-                yield atom, reference, key
+        rows.setdefault(atom.predicate.name, []).append(atom)
+    for name, its in rows.items():
+        for reference in chase.catalog.relations[name].references:
+            there = {reference.key_in(other) for other in rows.get(reference.target, ())}
+            for atom in its:
+                key = reference.key_of(atom)
+                if key not in there and all(_is_value(term, certain) for term in key):
+                    yield atom, reference, key

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from datalog.evaluate import Evaluator
 from datalog.evaluate.views import evaluate_view
-from datalog.model import OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
+from datalog.model import ANY, Constant, OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
 from datalog.rewrite import guard_joins
+from selfmaint.audit.parts import reads
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 
 Rows = Mapping[str, frozenset[Row]]
@@ -21,6 +22,10 @@ Rows = Mapping[str, frozenset[Row]]
 
 Contents = Mapping[str, Counter[Row]]
 """For each view its rows, each with its number of copies."""
+
+
+KEPT = 20_000
+"""So many contents of views are kept: databases that are looked at one after another differ in few relations."""
 
 
 class CannotEvaluateError(Exception):
@@ -32,6 +37,7 @@ class Evaluation:
     """The views of a warehouse as functions of a database."""
 
     catalog: Catalog
+    _kept: dict[tuple[object, ...], Counter[Row]] = field(default_factory=dict, compare=False)
 
     @cached_property
     def rules(self) -> Program:
@@ -51,12 +57,41 @@ class Evaluation:
         Raises:
             CannotEvaluateError: some view is known only as text.
         """
-        facts = {Predicate(name): rows for name, rows in database.items()}
-        evaluator = Evaluator(self.rules, facts)
+        evaluator: Evaluator | None = None
+        none: frozenset[Row] = frozenset()
         found: dict[str, Counter[Row]] = {}
         for view in self.catalog.views:
-            found[view.name] = self._rows(view, evaluator, database, found)
+            key = (view.name, *(database.get(name, none) for name in self._read[view.name]))
+            rows = self._kept.get(key) if self._are_told_apart else None
+            if rows is None:
+                if evaluator is None:
+                    facts = {Predicate(name): its for name, its in database.items()}
+                    evaluator = Evaluator(self.rules, facts)
+                if len(self._kept) >= KEPT:
+                    self._kept.clear()
+                rows = self._kept[key] = self._rows(view, evaluator, database, found)
+            found[view.name] = rows
         return found
+
+    @cached_property
+    def _are_told_apart(self) -> bool:
+        """Whether equal rows are the same ones: in columns of no declared type `true` and 1 are not."""
+        types = [its for relation in self.catalog.relations.values() for its in relation.types]
+        truths = any(its.is_finite for its in types) or any(
+            isinstance(t, Constant) and isinstance(t.value, bool)
+            for view in self.catalog.views
+            for atom in (view.core or view).body
+            for t in atom.terms
+        )
+        return not truths or all(its != ANY for its in types)
+
+    @cached_property
+    def _read(self) -> Mapping[str, tuple[str, ...]]:
+        """For each view the base relations that it is over, through other views too."""
+        below = reads(self.catalog)
+        return {
+            name: tuple(n for n in sorted(its) if n in self.catalog.relations) for name, its in below.items()
+        }
 
     def _rows(
         self, view: View, evaluator: Evaluator, database: Rows, before: Mapping[str, Counter[Row]]

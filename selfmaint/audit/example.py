@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from datalog.budget import check
 from datalog.model import Predicate, Row, Version
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind
@@ -59,6 +61,13 @@ class Example:
         parts = (self.second, self.inserted, self.deleted)
         return sum(len(rows) for part in parts for rows in part.values())
 
+    @cached_property
+    def differing(self) -> frozenset[str]:
+        """The relations in which the databases differ: with others readable, it is an example, too."""
+        none: frozenset[Row] = frozenset()
+        names = {*self.first, *self.second}
+        return frozenset(n for n in names if self.first.get(n, none) != self.second.get(n, none))
+
     def facts(self, catalog: Catalog) -> Facts[frozenset[Row]]:
         """What is known in it: the views' contents, the update, and partial copies."""
         found: dict[Predicate, frozenset[Row]] = {
@@ -94,6 +103,7 @@ class Replay:
 
     def example(self, view: str, first: Relations, second: Relations, candidate: Candidate) -> Example | None:
         """The example that two databases and an update make, or None if they make none."""
+        check()
         catalog = self.evaluation.catalog
         inserted, deleted = candidate.inserted, candidate.deleted
         if not self.is_such_a_change(inserted, deleted):

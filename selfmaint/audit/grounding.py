@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from itertools import count, pairwise
 
-from datalog.model import ANY, Atom, ColumnType, Comparison, Constant, TypeName, Value, Variable, variables_of
+from datalog.model import (
+    ANY,
+    Atom,
+    ColumnType,
+    Comparison,
+    Constant,
+    Term,
+    TypeName,
+    Value,
+    Variable,
+    variables_of,
+)
 from datalog.order import assign
 from selfmaint.audit.instance import Instance
 from selfmaint.warehouse.base_relations import variable_types
@@ -22,23 +34,27 @@ _NUMBER = ColumnType(TypeName.BIGINT)
 _FIRST_DAY = dt.date(2026, 1, 1)
 
 
-def grounded(catalog: Catalog, instance: Instance) -> dict[Variable, Value] | None:
+def grounded(
+    catalog: Catalog, instance: Instance, constants: AbstractSet[Value]
+) -> dict[Variable, Value] | None:
     """A value for each variable; None if there are none.
 
     Args:
-        catalog: for types, names of columns, and the constants to keep away from.
+        catalog: for types and names of columns.
         instance: with every choice made.
+        constants: those that the views mention, to keep away from.
     """
     types = variable_types(instance.atoms, catalog.relations)
     ordered = [v for v in variables_of(instance.comparisons) if v not in instance.apart]
     values: dict[Variable, Value] | None = None
+    comparisons = _neighbours(instance.comparisons)
     for room in ROOM:
-        values = _assigned(ordered, instance.comparisons, types, room)
+        values = _assigned(ordered, comparisons, types, room)
         if values is not None:
             break
     if values is None:
         return None
-    taken = {*values.values(), *constants_of(catalog), *_constants_of(instance.atoms)}
+    taken = {*values.values(), *constants, *_constants_of(instance.atoms)}
     names = _column_names(catalog, instance)
     is_compared = any((view.core or view).comparisons for view in catalog.views)
     for variable in instance.variables:
@@ -48,6 +64,19 @@ def grounded(catalog: Catalog, instance: Instance) -> dict[Variable, Value] | No
             values[variable] = next(v for v in candidates_of(family, names[variable]) if v not in taken)
             taken.add(values[variable])
     return values
+
+
+def _neighbours(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons without those by `<` that follow from two others."""
+    above: dict[Term, set[Term]] = {}
+    for one in comparisons:
+        if one.operator == "<":
+            above.setdefault(one.left, set()).add(one.right)
+    return tuple(
+        one
+        for one in comparisons
+        if one.operator != "<" or not any(one.right in above.get(t, ()) for t in above[one.left])
+    )
 
 
 def _assigned(

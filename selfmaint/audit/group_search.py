@@ -105,7 +105,7 @@ class GroupSearch:
             program = compact_program(self.decision.support(situation), [one])
             if not program.rules_for(one.goal):
                 continue
-            for candidate in candidates.of(one):
+            for candidate in candidates.of(one, evaluation):
                 facts = candidate.facts(evaluation, situation)
                 rows = engine.evaluate(program, one.goal, facts)
                 if rows:

@@ -27,6 +27,9 @@ from selfmaint.decide.companions import unused_prefix
 from selfmaint.warehouse.catalog import Catalog, View, certain_variables
 from selfmaint.warehouse.constraints import unifier
 
+_BEFORE = (Version.BEFORE, Version.PRESENT, Version.KNOWN, Version.EXISTS)
+"""Rows of these were there before the update."""
+
 
 @dataclass(frozen=True)
 class Instance:
@@ -40,8 +43,10 @@ class Instance:
         present: rows of the partial copies.
         comparisons: what holds for the variables.
         settled: variables that are not null, or for which that does not matter.
+        placed: variables whose place among the constants that they are compared with is chosen.
         apart: variables, of no declared type, whose values are of another family than the constants they meet.
         number: how many new variables were made.
+        asked: terms to keep track of.
     """
 
     before: tuple[Atom, ...] = ()
@@ -51,8 +56,10 @@ class Instance:
     present: tuple[Atom, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     settled: frozenset[Variable] = field(default_factory=frozenset)
+    placed: frozenset[Variable] = field(default_factory=frozenset)
     apart: frozenset[Variable] = field(default_factory=frozenset)
     number: int = 0
+    asked: tuple[Term, ...] = ()
 
     @property
     def after(self) -> tuple[Atom, ...]:
@@ -104,7 +111,9 @@ class Instance:
             present=moved(self.present),
             comparisons=tuple(apply_comparison(substitution, one) for one in self.comparisons),
             settled=_variables(settled),
+            placed=_variables(apply_term(substitution, variable) for variable in self.placed),
             apart=_variables(apply_term(substitution, variable) for variable in self.apart),
+            asked=tuple(apply_term(substitution, term) for term in self.asked),
         )
 
 
@@ -116,13 +125,17 @@ def _distinct(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
     return tuple(dict.fromkeys(atoms))
 
 
-def frozen(catalog: Catalog, body: Sequence[Literal], *, effective: bool) -> Instance | None:
+def frozen(
+    catalog: Catalog, body: Sequence[Literal], *, effective: bool, asked: Sequence[Term] = ()
+) -> Instance | None:
     """The least instance in which an unfolded body has a row: view rows stand for their whole bodies.
 
     Args:
         catalog: the warehouse's schema.
-        body: an unfolded body.
+        body: a body, unfolded as far as it is known which rows are there after the update. An atom that is not
+            unfolded further stands for a row: what proves it is left open.
         effective: whether deleted rows were there.
+        asked: terms of the body to keep track of.
 
     Returns:
         The instance, not yet consistent; None if the body contradicts itself.
@@ -138,6 +151,8 @@ def frozen(catalog: Catalog, body: Sequence[Literal], *, effective: bool) -> Ins
                 equal.append((row.head, literal))
                 parts[Version.BEFORE] += [li for li in row.body if isinstance(li, Atom)]
                 tests += [li for li in row.body if not isinstance(li, Atom)]
+            case Atom(predicate=Predicate(version=Version.EXISTS)):
+                parts[Version.EXISTS].append(_some_row(catalog, literal, f"_e{number}_"))
             case Atom():
                 parts[literal.predicate.version].append(_base(literal))
             case Negation(body=(Atom(predicate=Predicate(version=Version.DELETED)) as gone,)):
@@ -146,7 +161,7 @@ def frozen(catalog: Catalog, body: Sequence[Literal], *, effective: bool) -> Ins
                 pass  # asked of the ground instance
             case _:
                 tests.append(literal)
-    before = [*parts[Version.BEFORE], *parts[Version.PRESENT]]
+    before = [row for version in _BEFORE for row in parts[version]]
     before += parts[Version.DELETED] if effective else []
     made = Instance(
         before=_distinct(before),
@@ -154,6 +169,7 @@ def frozen(catalog: Catalog, body: Sequence[Literal], *, effective: bool) -> Ins
         deleted=_distinct(parts[Version.DELETED]),
         kept=_distinct(kept),
         present=_distinct(parts[Version.PRESENT]),
+        asked=tuple(asked),
     )
     return _tested(made, equal, tests)
 
@@ -191,6 +207,18 @@ def _tested(made: Instance, equal: Sequence[tuple[Atom, Atom]], tests: Sequence[
         return None
     ordered = tuple(test for test in compared if test.operator != "=")
     return replace(made, comparisons=ordered, settled=_variables(not_null)).under(substitution)
+
+
+def _some_row(catalog: Catalog, atom: Atom, prefix: str) -> Atom:
+    """A row of which some columns are given; the others are null where they may be: that meets nothing."""
+    relation, given = (
+        catalog.relations[atom.predicate.name],
+        dict(zip(atom.predicate.columns, atom.terms, strict=True)),
+    )
+    new = (
+        Constant(None) if i in relation.nullable else Variable(f"{prefix}{i}") for i in range(relation.arity)
+    )
+    return Atom(Predicate(relation.name), tuple(given.get(i, term) for i, term in enumerate(new)))
 
 
 def _base(atom: Atom) -> Atom:

@@ -56,9 +56,9 @@ def loss(search: Search, lost: Iterable[str]) -> Loss:
     """
     gone = tuple(dict.fromkeys(lost))
     others = frozenset(search.catalog.relations) - frozenset(gone)
-    readable = search.readable(others)
     broken: list[Broken] = []
     for view in search.catalog.views:
+        readable = search.of(view).readable(others.intersection(search.of(view).catalog.relations))
         its = [
             Broken(view.name, name, outcome)
             for name in relations_of(view)

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from datalog.budget import left, limit
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of, updatable
 from selfmaint.audit.needs import Need, needs
 from selfmaint.audit.outcome import Always, Outcome, Unclear, word
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
+
+TOTAL = 6
+"""How many times the budget of one view the verdicts on all of them may take, and again the advice."""
+
+SHARE = 0.5
+"""How much of what is left of that one view may take: so that none takes it all."""
 
 
 @dataclass(frozen=True)
@@ -104,16 +111,24 @@ def audited(
         views: the views to audit; all by default.
         progress: told what is being done.
     """
+    chosen = tuple(search.catalog.views if views is None else views)
     found = []
-    for view in search.catalog.views if views is None else views:
-        progress(f"auditing {view.name}")
-        lines = tuple(
-            _line(search, view, relation, costs or {}, columns or {}) for relation in relations_of(view)
-        )
-        outcome = search.outcome(view, ANYTHING)
-        anything = Line(None, {Kind.ANY: outcome}, _needs(search, view, ANYTHING, outcome, costs or {}))
-        found.append(ViewAudit(view, lines, anything))
+    with limit(TOTAL * search.budget_s, "the audit"):
+        for number, view in enumerate(chosen, 1):
+            progress(f"auditing {view.name} ({number} of {len(chosen)})")
+            with limit(min(search.budget_s, left() * SHARE), f"the audit of `{view.name}`"):
+                found.append(_of_view(search.of(view), view, costs or {}, columns or {}))
     return Audit(search.catalog, search.known, tuple(found))
+
+
+def _of_view(
+    search: Search, view: View, costs: Mapping[str, float], columns: Mapping[str, frozenset[int]]
+) -> ViewAudit:
+    """The verdicts on one view, the widest kind of change first: much follows from it."""
+    outcome = search.outcome(view, ANYTHING)
+    lines = tuple(_line(search, view, relation, costs, columns) for relation in relations_of(view))
+    anything = Line(None, {Kind.ANY: outcome}, _needs(search, view, ANYTHING, outcome, costs))
+    return ViewAudit(view, lines, anything)
 
 
 def _line(
@@ -129,6 +144,7 @@ def _line(
         Change(change.kind, relation, chosen) if change.kind is Kind.UPDATE else change
         for change in changes_of(catalog, relation)
     ]
+    _ = search.outcome(view, changes[-1])
     outcomes = {change.kind: search.outcome(view, change) for change in changes}
     names = catalog.relations[relation].columns
     quiet = []

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
+from datalog.budget import left
 from selfmaint.audit.changes import Change
-from selfmaint.audit.outcome import Always
+from selfmaint.audit.outcome import Always, Depends, Unclear
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import Catalog, View
 
 COST = 1.0
 """Of looking up one key of a relation, where nothing is said."""
 
-LIMIT = 10
-"""Of a view over more relations, and relations that these reference, only sets of those in doubt are tried."""
+TRIED = 500
+"""So many sets are searched with at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,31 @@ class Need:
 
 
 def needs(search: Search, view: View, change: Change, costs: Mapping[str, float]) -> tuple[Need, ...]:
-    """All minimal sets of base relations that make the verdict "always" if they are readable, cheapest first.
+    """The minimal sets of base relations that make the verdict "always" if they are readable, cheapest first.
 
-    Complexity: one search for each set tried, at most 2^n for n relations that matter.
+    An example for a set is one for each other set of which its two databases show no difference. So what is searched
+    with next is a smallest set that shows a difference of all examples there are.
+
+    Complexity: one search for each set tried; at most `TRIED`, and as many as the budget allows.
     """
-    names = relevant(search, view, change)
+    names = closure(search.catalog, view)
     found: list[frozenset[str]] = []
-    for size in range(len(names) + 1):
-        for chosen in combinations(names, size):
-            subset = frozenset(chosen)
-            if any(smaller <= subset for smaller in found):
-                continue
-            if isinstance(search.readable(subset | search.known.readable).outcome(view, change), Always):
-                found.append(subset)
+    waiting: set[frozenset[str]] = {frozenset()}
+    for _ in range(TRIED):
+        if not waiting or left() <= 0:
+            break
+        chosen = min(waiting, key=lambda subset: (len(subset), sorted(subset)))
+        match search.readable(chosen | search.known.readable).outcome(view, change):
+            case Always():
+                found.append(chosen)
+                waiting = {subset for subset in waiting if not chosen <= subset}
+            case Depends(example=example):
+                missed = {subset for subset in waiting if subset.isdisjoint(example.differing)}
+                waiting -= missed
+                waiting |= _extended(missed, example.differing.intersection(names), found)
+            case Unclear():
+                waiting.remove(chosen)
+                waiting |= _extended({chosen}, frozenset(names) - chosen, found)
     made = [
         Need(tuple(n for n in names if n in subset), sum(costs.get(n, COST) for n in subset))
         for subset in found
@@ -52,14 +64,12 @@ def needs(search: Search, view: View, change: Change, costs: Mapping[str, float]
     return tuple(sorted(made, key=lambda need: (need.cost, need.relations)))
 
 
-def relevant(search: Search, view: View, change: Change) -> tuple[str, ...]:
-    """The relations that could matter: those of the view, and what they reference; in the order of the body."""
-    names = closure(search.catalog, view)
-    if len(names) <= LIMIT:
-        return names
-    rules = search.decision.depends(view, change.situation(search.catalog, search.known))
-    doubtful = {atom.predicate.name for rule in rules for atom in rule.new_facts.atoms}
-    return tuple(name for name in names if name in doubtful)
+def _extended(
+    subsets: Iterable[frozenset[str]], names: Iterable[str], found: Sequence[frozenset[str]]
+) -> set[frozenset[str]]:
+    """Sets with one more name, without those that a smaller one that suffices makes needless."""
+    more = {subset | {name} for name in names for subset in subsets}
+    return {subset for subset in more if not any(smaller <= subset for smaller in found)}
 
 
 def closure(catalog: Catalog, view: View) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ A proposal is no more than that until the audit has been run with it (`advice.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -91,8 +91,14 @@ class Proposals:
     views: tuple[NewView, ...]
 
 
-def proposals(schema: Catalog, view: View) -> Proposals:
-    """What could help a view: constraints on, and views over, its relations and those that they reference."""
+def proposals(schema: Catalog, view: View, taken: Collection[str] = ()) -> Proposals:
+    """What could help a view: constraints on, and views over, its relations and those that they reference.
+
+    Args:
+        schema: the warehouse, or the part of it that the view is in.
+        view: the view.
+        taken: names that no new view can have, besides those in `schema`.
+    """
     own = [schema.relations[name] for name in closure(schema, view)]
     constraints = tuple(
         frozenset[Proposal]([reference] if key is None else [reference, key])
@@ -102,8 +108,8 @@ def proposals(schema: Catalog, view: View) -> Proposals:
         # A row may have a twin as long as no key says that it has none.
         missing = (NewKey(r.name, r.columns[:1]) for r in own if not r.unique)
         constraints += tuple(frozenset[Proposal]([key]) for key in missing)
-    auxiliary = [made for relation in own for made in _auxiliary(schema, view, relation)]
-    copies = [_copy(schema, relation) for relation in own if not _has_copy(schema, relation)]
+    auxiliary = [made for relation in own for made in _auxiliary(schema, view, relation, taken)]
+    copies = [_copy(schema, relation, taken) for relation in own if not _has_copy(schema, relation)]
     return Proposals(constraints, (*auxiliary, *copies))
 
 
@@ -232,13 +238,15 @@ def _has_copy(schema: Catalog, relation: BaseRelation) -> bool:
     )
 
 
-def _copy(schema: Catalog, relation: BaseRelation) -> NewView:
+def _copy(schema: Catalog, relation: BaseRelation, taken: Collection[str]) -> NewView:
     variables = tuple(Variable(f"X{i}") for i in range(relation.arity))
-    head = Atom(Predicate(_free_name(schema, f"{relation.name}_copy")), variables)
+    head = Atom(Predicate(_free_name(schema, f"{relation.name}_copy", taken)), variables)
     return NewView(Rule(head, (Atom(Predicate(relation.name), variables),)), relation.name)
 
 
-def _auxiliary(schema: Catalog, view: View, relation: BaseRelation) -> Iterator[NewView]:
+def _auxiliary(
+    schema: Catalog, view: View, relation: BaseRelation, taken: Collection[str]
+) -> Iterator[NewView]:
     """The relation's subgoal with what selects among its rows, there or in what it references: less columns first."""
     atoms = [atom for atom in view.body if atom.predicate.name == relation.name]
     if len(atoms) != 1 or view.limitation is not None:
@@ -252,7 +260,7 @@ def _auxiliary(schema: Catalog, view: View, relation: BaseRelation) -> Iterator[
     own, every = variables_of(atoms), variables_of(needed)
     names = [relation.name]
     for columns in dict.fromkeys((own, every)):
-        head = Atom(Predicate(_free_name(schema, f"{'_'.join(names)}_of_{view.name}")), columns)
+        head = Atom(Predicate(_free_name(schema, f"{'_'.join(names)}_of_{view.name}", taken)), columns)
         yield NewView(Rule(head, (*needed, *tests)), relation.name, view.name)
         names = list(dict.fromkeys(atom.predicate.name for atom in needed))
 
@@ -291,8 +299,8 @@ def _tests(view: View, atoms: list[Atom]) -> tuple[Literal, ...]:
     return tuple(test for test in view.comparisons if set(variables_of([test])) <= bound)
 
 
-def _free_name(schema: Catalog, name: str) -> str:
-    taken = {*(view.name for view in schema.views), *schema.relations}
+def _free_name(schema: Catalog, name: str, others: Collection[str]) -> str:
+    taken = {*(view.name for view in schema.views), *schema.relations, *others}
     while name in taken:
         name += "_"
     return name

@@ -11,6 +11,7 @@
    verdict is `Unclear`.
 
 4. Views of which only the text is known are left out: knowing more only leaves fewer databases.
+5. Parts of a warehouse that share nothing are searched each on its own (`parts.py`).
 
 "Depends" rests on an example that is held against the definition (`example.py`), and on the decision's own "no".
 """
@@ -18,12 +19,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
-from datalog.budget import BudgetSpentError, limit
+from datalog.budget import BudgetSpentError, left, limit
 from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Program, Row, Variable, Version
 from selfmaint.audit.candidates import Candidate, Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind
@@ -32,6 +33,7 @@ from selfmaint.audit.evidence import without_aggregates
 from selfmaint.audit.example import Example, Replay
 from selfmaint.audit.group_search import GroupSearch
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
+from selfmaint.audit.parts import parts
 from selfmaint.audit.second import second_databases
 from selfmaint.decide.procedure import Decision, check
 from selfmaint.decide.selftest import DependsRules, compact_program
@@ -40,6 +42,9 @@ from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
+
+SHARE = 0.5
+"""How much of the time that is left for a view the search for one verdict may take."""
 
 FIRING_LIMIT = 12
 """For one rule, after so many candidates with a row but no example the search goes on to the next rule."""
@@ -56,7 +61,7 @@ class Search:
         catalog: the views and constraints.
         known: what is known besides the views: partial copies, readable relations, effective updates.
         quick: any example will do: for asking whether a verdict is "always".
-        budget_s: how long the search for one verdict may take.
+        budget_s: how long the search for the verdicts on one view may take.
     """
 
     catalog: Catalog
@@ -66,6 +71,24 @@ class Search:
     budget_s: float = math.inf
     _found: dict[tuple[str, Change], Outcome] = field(default_factory=dict)
     _grouped: dict[str, GroupSearch] = field(default_factory=dict)
+    _readable: dict[frozenset[str], Search] = field(default_factory=dict)
+
+    @cached_property
+    def _parts(self) -> Mapping[str, Search]:
+        """For each view the search of its part (5); none where the warehouse is one part."""
+        found = parts(self.catalog)
+        if len(found) == 1:
+            return {}
+        searches: dict[str, Search] = {}
+        for catalog in found:
+            known = self.known.of_relations(catalog.relations)
+            made = Search(catalog, known, self.quick, budget_s=self.budget_s)
+            searches |= {view.name: made for view in catalog.views}
+        return searches
+
+    def of(self, view: View) -> Search:
+        """The search of the part of the warehouse that a view is in."""
+        return self._parts.get(view.name, self)
 
     @cached_property
     def decision(self) -> Decision:
@@ -79,13 +102,12 @@ class Search:
 
     def readable(self, relations: Iterable[str]) -> Search:
         """The same warehouse with some base relations readable; any examples will do."""
-        known = Situation(
-            present=self.known.present,
-            absent=self.known.absent,
-            readable=frozenset(relations),
-            effective=self.known.effective,
-        )
-        return Search(self.catalog, known, True, self.decision, self.budget_s)
+        names = frozenset(relations)
+        if names not in self._readable:
+            known = replace(self.known, readable=names)
+            decision = None if self._parts else self.decision
+            self._readable[names] = Search(self.catalog, known, True, decision, self.budget_s)
+        return self._readable[names]
 
     @cached_property
     def hasty(self) -> Search:
@@ -94,13 +116,17 @@ class Search:
 
     def outcome(self, view: View, change: Change) -> Outcome:
         """The verdict on a view and a kind of change; each is searched for once."""
+        its = self.of(view)
+        if its is not self:
+            return its.outcome(view, change)
         key = (view.name, change)
         if key not in self._found:
+            what = f"the audit of `{view.name}`"
             try:
-                with limit(self.budget_s, f"the audit of `{view.name}`"):
+                with limit(min(self.budget_s, left() * SHARE), what):
                     self._found[key] = self._inherited(view, change) or self._searched(view, change)
-            except BudgetSpentError as spent:
-                self._found[key] = Unclear((str(spent),))
+            except BudgetSpentError:
+                self._found[key] = Unclear((str(BudgetSpentError(what, self.budget_s)),))
         return self._found[key]
 
     def _inherited(self, view: View, change: Change) -> Outcome | None:
@@ -191,7 +217,7 @@ class _Cell:
         program = compact_program(self.search.decision.support(self.situation), [rules])
         if not program.rules_for(rules.goal):
             return None
-        made = islice(candidates.of(rules), limit)
+        made = islice(candidates.of(rules, self.search.evaluation), limit)
         firing = ((c, facts) for c in made if (facts := self._fires(c, program, rules)) is not None)
         for candidate, facts in islice(firing, FIRING_LIMIT):
             verdict = self._decided(facts)

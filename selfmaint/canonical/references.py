@@ -17,6 +17,7 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import chain, combinations
 
 import networkx as nx
@@ -96,8 +97,10 @@ def proved(
             if columns != everything:
                 mine = [] if relation.name in whole else proofs.get((relation.name, columns), [])
                 projected = [_projected(rule, relation, columns) for rule in known]
+                there: list[Rule] = []
                 for rule in [*projected, *mine]:
-                    rules = _joined(rules, rule)
+                    there = _joined(there, rule)
+                rules += there
         for reference in relation.references:
             target = catalog.relations[reference.target]
             for values, body in _references(relation, reference, catalog, situation, known, proofs):
@@ -123,9 +126,10 @@ def _joined(rules: list[Rule], new: Rule) -> list[Rule]:
     rivals = [r for r in rules if r.head.predicate == new.head.predicate]
     if any(_contained(new, rival) for rival in rivals):
         return rules
-    return [r for r in rules if r not in rivals or not _contained(r, new)] + [new]
+    return [r for r in rules if r.head.predicate != new.head.predicate or not _contained(r, new)] + [new]
 
 
+@lru_cache(maxsize=100_000)
 def _contained(inner: Rule, outer: Rule) -> bool:
     plain = not any(isinstance(li, Negation) for li in (*inner.body, *outer.body))
     return inner == outer or (plain and contained_in(inner, outer))

@@ -78,9 +78,16 @@ class Support:
     _negations: dict[Negation, _Negation] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, catalog: Catalog, situation: Situation, kept: tuple[Contribution, ...]) -> Support:
-        """The support of a situation."""
-        known = known_rules(catalog, situation, kept)
+    def of(
+        cls,
+        catalog: Catalog,
+        situation: Situation,
+        kept: tuple[Contribution, ...],
+        known: tuple[Rule, ...] | None = None,
+    ) -> Support:
+        """The support of a situation; from the rules of the canonical database, if they are at hand."""
+        if known is None:
+            known = known_rules(catalog, situation, kept)
         known_once = _defined_once(known)
         after = drop_empty(
             Program(after_rules(catalog, situation)), _undefined(catalog, Version.KNOWN, known)

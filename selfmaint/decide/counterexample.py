@@ -24,7 +24,7 @@ from datalog.model import (
     apply_atom,
 )
 from datalog.rewrite import drop_empty
-from selfmaint.canonical import after_rules, known_rules, row_atom
+from selfmaint.canonical import after_rules, row_atom
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.explaining import given
 from selfmaint.decide.fresh import fresh_values
@@ -103,7 +103,7 @@ def _problem(
     """What is wrong with the second database, or nothing: it must explain what is known, and differ after U."""
     catalog = decision.catalog
     added = {p.name for p in facts.relations if p.version is Version.NEW}
-    base = [*known_rules(catalog, situation, decision.contributions), *after_rules(catalog, situation)]
+    base = [*decision.known(situation), *after_rules(catalog, situation)]
     base += _second_database(catalog, situation, added)
     contradictions = list(_contradictions(catalog, situation, added))
     differs = _difference(new_facts, values)
@@ -212,7 +212,7 @@ def _certificate(
 ) -> Counterexample:
     """The two databases whole if they are small, else the facts that the row's derivation uses."""
     row = row_of(witness, values)
-    program = Program(known_rules(decision.catalog, situation, decision.contributions))
+    program = Program(decision.known(situation))
     whole: dict[Version, dict[str, frozenset[Row]]] = {
         Version.KNOWN: {},
         Version.INSERTED: {},

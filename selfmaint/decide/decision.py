@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import Program
+from datalog.model import Program, Rule
 from selfmaint.canonical import Contribution, contributions
 from selfmaint.canonical.expected_keys import ExpectedKeys
+from selfmaint.canonical.rules import known_rules
 from selfmaint.canonical.stages import Stages
 from selfmaint.canonical.support import Support
 from selfmaint.decide.half_known import HalfKnown
@@ -44,6 +45,7 @@ class Decision:
     _stages: Stages[Any] | None = None
     _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)
+    _known: dict[Situation, tuple[Rule, ...]] = field(default_factory=dict)
     _support: dict[Situation, Support] = field(default_factory=dict)
     _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
     _lookups: tuple[Engine[Any], Lookups[Any]] | None = None
@@ -63,10 +65,17 @@ class Decision:
             found[view.name] = frozenset([*plain, *(roll.name for roll in roll_ups(self.catalog, view))])
         return found
 
+    def known(self, situation: Situation) -> tuple[Rule, ...]:
+        """The rules that define the canonical database in a situation."""
+        if situation not in self._known:
+            self._known[situation] = known_rules(self.catalog, situation, self.contributions)
+        return self._known[situation]
+
     def support(self, situation: Situation) -> Support:
-        """The canonical database's rules in a situation."""
+        """The canonical database's rules in a situation, prepared for use in other rules."""
         if situation not in self._support:
-            self._support[situation] = Support.of(self.catalog, situation, self.contributions)
+            known = self.known(situation)
+            self._support[situation] = Support.of(self.catalog, situation, self.contributions, known)
         return self._support[situation]
 
     def surviving(self, view: View) -> tuple[NewFacts, ...]:

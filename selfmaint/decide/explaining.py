@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from datalog.evaluate import EvaluationError, evaluate, evaluate_view
 from datalog.model import Atom, Predicate, Program, Row, Rule, Version, ViewDefinition
-from selfmaint.canonical import known_rules
 from selfmaint.decide.decision import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, Outside, View
@@ -66,7 +65,7 @@ def given(
         if len(found) > limit:
             return None
         rows[predicate] = frozenset(found)
-    program = Program(known_rules(decision.catalog, situation, decision.contributions))
+    program = Program(decision.known(situation))
     known = {
         name: evaluate(program, Predicate(name, Version.KNOWN), rows) for name in decision.catalog.relations
     }

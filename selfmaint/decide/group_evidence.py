@@ -18,8 +18,8 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from datalog.budget import check
 from datalog.model import (
@@ -57,15 +57,39 @@ def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
         groups = frozenset(t for t in view.grouped.group_terms.values() if isinstance(t, Variable))
         everything = (1 << len(atoms)) - 1
         ways = matches(atoms, everything, certain, view.core, catalog, MAPPING_LIMIT, groups)
+        names = _Names.of(view.core, atoms)
         for way in ways or ():
-            found.setdefault(_demand(view, view.core, view.grouped, way, instance))
+            found.setdefault(_demand(view, view.core, view.grouped, way, instance, names))
     ordered = sorted(found, key=lambda d: (len(d.body), d.facts.bit_count()))
     return tuple(demand.renamed(i) for i, demand in enumerate(ordered))
 
 
-def _demand(view: View, core: View, grouped: Grouped, way: Contradiction, instance: Instance) -> Demand:
+@dataclass(frozen=True)
+class _Names:
+    """What the demands of one view on one instance are named like.
+
+    Attributes:
+        prefix: of variables that the instance has not.
+        new: for the core's variables, others that it has not.
+        taken: the instance's variables.
+    """
+
+    prefix: str
+    new: Mapping[Variable, Term]
+    taken: frozenset[Variable]
+
+    @classmethod
+    def of(cls, core: View, atoms: Sequence[Atom]) -> _Names:
+        """The names for a core."""
+        taken = frozenset(variables_of(atoms))
+        return cls(unused_prefix("E", atoms), apart(core.body, atoms), taken)
+
+
+def _demand(
+    view: View, core: View, grouped: Grouped, way: Contradiction, instance: Instance, names: _Names
+) -> Demand:
     atoms = instance.atoms
-    prefix = unused_prefix("E", atoms)
+    prefix = names.prefix
     images: dict[Variable, Term] = {}
     for atom, at in zip(core.body, way.mapping, strict=True):
         if at is not None:
@@ -73,7 +97,7 @@ def _demand(view: View, core: View, grouped: Grouped, way: Contradiction, instan
                 if isinstance(term, Variable):
                     vague = value == Constant(None) and instance.chased.companions >> at & 1
                     images.setdefault(term, Variable(f"{prefix}any_{term.name}") if vague else value)
-    named = {v: t for v, t in apart(core.body, atoms).items() if v not in images}
+    named = {v: t for v, t in names.new.items() if v not in images}
     existential = {t: Variable(f"{prefix}_{v.name}") for v, t in named.items() if isinstance(t, Variable)}
     images |= {v: Variable(f"{prefix}_{v.name}") for v in named}
     body = (*way.residue, *way.conditions, *(NullTest(v) for v in way.not_null), *way.comparisons)
@@ -86,7 +110,7 @@ def _demand(view: View, core: View, grouped: Grouped, way: Contradiction, instan
     )
     moved = tuple(apply_literal(existential, li) for li in body)
     told = frozenset(t for _, t in operands if isinstance(t, Variable)).union(variables_of([group, *moved]))
-    own = told - frozenset(variables_of(atoms))
+    own = told - names.taken
     return Demand(view, way.facts, moved, group, operands, own)
 
 

@@ -18,7 +18,7 @@ from typing import Generic
 from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Negation, Predicate, Program, Rule, Version
 from datalog.rewrite import drop_empty, simplify
-from selfmaint.canonical import known_rules, row_atom
+from selfmaint.canonical import row_atom
 from selfmaint.canonical.stages import Stages
 from selfmaint.decide.procedure import Decision, failing_rules, still_failing, with_rows
 from selfmaint.decide.selftest import DependsRules
@@ -261,7 +261,7 @@ def _moved_program(
     if name in situation.absent:
         new = [Negation((row_atom(relation, Version.INSERTED),))] if name in situation.inserted else []
         add("rows known to be absent are there", row_atom(relation, Version.ABSENT), row, *new)
-    known = known_rules(decision.catalog, situation, decision.contributions)
+    known = decision.known(situation)
     defined = {rule.head.predicate for rule in known}
     empty = [p for n in decision.catalog.relations if (p := Predicate(n, Version.KNOWN)) not in defined]
     program = drop_empty(Program((*rules, *known)), empty)

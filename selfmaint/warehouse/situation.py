@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
 from datalog.model import Predicate, Version
 
@@ -34,6 +34,18 @@ class Situation:
     effective: bool = False
     followed: frozenset[str] = frozenset()
     ruled_out: frozenset[Predicate] = frozenset()
+
+    def of_relations(self, relations: Collection[str]) -> Situation:
+        """What of it is about some relations."""
+        return replace(
+            self,
+            inserted=self.inserted.intersection(relations),
+            deleted=self.deleted.intersection(relations),
+            present=self.present.intersection(relations),
+            absent=self.absent.intersection(relations),
+            readable=self.readable.intersection(relations),
+            regions=frozenset(region for region in self.regions if region.name in relations),
+        )
 
     @property
     def wholly_known(self) -> frozenset[str]:

@@ -1,0 +1,111 @@
+"""The parts of a warehouse: views that share no relation, not even through others or foreign keys, are independent.
+
+Conditions of exactness:
+
+1. A part has every view over its relations, and every relation that these reference or that references them. So a
+   database satisfies the constraints iff each part of it does, and the contents of a part's views say nothing of
+   the others: the databases that explain everything known are all combinations of those that explain each part.
+2. Of a view of which it is not even known what it reads, nothing is known in any part: it is in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import networkx as nx
+
+from datalog.model import (
+    Atom,
+    Declaration,
+    Literal,
+    Negation,
+    OpaqueView,
+    Program,
+    Rule,
+    TextQuery,
+    ViewDefinition,
+)
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
+
+
+def reads(catalog: Catalog) -> Mapping[str, frozenset[str]]:
+    """For each view the relations and views that its definition names, and those that these name."""
+    rules: dict[str, set[str]] = {}
+    for rule in catalog.program.rules:
+        rules.setdefault(rule.head.predicate.name, set()).update(_names(rule.body))
+    direct = {view.name: _direct(view) | rules.get(view.name, set()) for view in catalog.views}
+    found: dict[str, frozenset[str]] = {}
+    for name in direct:
+        below, waiting = set[str](), [name]
+        while waiting:
+            more = direct.get(waiting.pop(), set()) - below
+            below |= more
+            waiting.extend(more)
+        found[name] = frozenset(below)
+    return found
+
+
+def _direct(view: View) -> set[str]:
+    definition, names = view.definition, {atom.predicate.name for atom in view.body}
+    if isinstance(definition, ViewDefinition):
+        names |= {predicate.name for predicate in definition.reads}
+    if isinstance(definition, OpaqueView) and isinstance(definition.query, TextQuery):
+        names |= set(definition.query.relations)
+    return names
+
+
+def _names(body: tuple[Literal, ...]) -> set[str]:
+    found = {li.predicate.name for li in body if isinstance(li, Atom)}
+    return found.union(*(_names(li.body) for li in body if isinstance(li, Negation)))
+
+
+def parts(catalog: Catalog) -> tuple[Catalog, ...]:
+    """The parts of a warehouse, each a warehouse of its own, in the order of their first views."""
+    known = reads(catalog)
+    unknown = [view for view in catalog.views if _is_unknown(view)]
+    graph: nx.Graph[str] = nx.Graph()
+    for view in catalog.views:
+        if view not in unknown:
+            graph.add_node(view.name)
+            graph.add_edges_from((view.name, name) for name in known[view.name])
+    for relation in catalog.relations.values():
+        graph.add_node(relation.name)
+        graph.add_edges_from((relation.name, reference.target) for reference in relation.references)
+    part_of = {name: i for i, names in enumerate(nx.connected_components(graph)) for name in names}
+    found: dict[int, list[View]] = {}
+    for view in catalog.views:
+        if view not in unknown:
+            found.setdefault(part_of[view.name], []).append(view)
+    if len(found) < 2:  # noqa: PLR2004 - nothing to take apart
+        return (catalog,)
+    relations: dict[int, dict[str, BaseRelation]] = {number: {} for number in found}
+    for name, relation in catalog.relations.items():
+        relations.get(part_of[name], {})[name] = relation
+    programs = _programs(catalog, {name: part_of[name] for name in part_of if part_of[name] in found})
+    return tuple(
+        replace(
+            catalog,
+            program=programs[number],
+            views=tuple(sorted((*views, *unknown), key=catalog.views.index)) if unknown else tuple(views),
+            relations=relations[number],
+        )
+        for number, views in found.items()
+    )
+
+
+def _programs(catalog: Catalog, part_of: Mapping[str, int]) -> Mapping[int, Program]:
+    """The rules and declarations of each part."""
+    rules: dict[int, list[Rule]] = {number: [] for number in part_of.values()}
+    declarations: dict[int, list[Declaration]] = {number: [] for number in rules}
+    for rule in catalog.program.rules:
+        rules[part_of[rule.head.predicate.name]].append(rule)
+    for declaration in catalog.program.declarations:
+        if declaration.name in part_of:
+            declarations[part_of[declaration.name]].append(declaration)
+    return {number: Program(tuple(rules[number]), tuple(declarations[number])) for number in rules}
+
+
+def _is_unknown(view: View) -> bool:
+    """Condition 2."""
+    return isinstance(view.definition, OpaqueView) and not isinstance(view.definition.query, TextQuery)

@@ -1,0 +1,143 @@
+"""What keeps the audit of many views small, by counting work: independent parts, choices that matter, examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from datalog.model import Atom, Predicate, Variable, Version
+from datalog.syntax import parse_program
+from selfmaint.audit.advice import advised
+from selfmaint.audit.candidates import Candidates
+from selfmaint.audit.changes import ANYTHING, Change, Kind
+from selfmaint.audit.databases import Evaluation
+from selfmaint.audit.matrix import audited
+from selfmaint.audit.needs import needs
+from selfmaint.audit.outcome import Always, Depends, Unclear, word
+from selfmaint.audit.parts import parts
+from selfmaint.audit.proposals import proposals, with_proposals
+from selfmaint.audit.refuting import Refuting
+from selfmaint.audit.search import Search
+from selfmaint.warehouse.catalog import Catalog, catalog
+from selfmaint.warehouse.situation import Situation
+
+ROOT = Path(__file__).resolve().parents[4]
+EFFECTIVE = Situation(effective=True)
+
+
+def tiny(views: int) -> Catalog:
+    return catalog(
+        parse_program("".join(f"v{i}(X, Y, Z) :- r{i}(X, Y), s{i}(Y, Z).\n" for i in range(views)))
+    )
+
+
+def test_views_that_share_no_relation_are_parts_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+    contents = Evaluation.contents
+    monkeypatch.setattr(
+        Evaluation,
+        "contents",
+        lambda self, given: held.append(len(self.catalog.views)) or contents(self, given),
+    )
+    audit = audited(Search(tiny(3), EFFECTIVE))
+    assert set(held) == {1}
+    work = len(held)
+    held.clear()
+    audited(Search(tiny(6), EFFECTIVE))
+    assert len(held) == 2 * work
+    outcome = audit.views[1].anything.any
+    assert isinstance(outcome, Depends)
+    assert set(outcome.example.contents) == {"v1"}
+
+
+FOREIGN = ".decl r(x: int not null) foreign(x) references s(x).  .decl s(x: int not null) key(x).\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("v(X) :- r(X).  w(X) :- s(X).", [1, 1]),
+        ("v(X, Y) :- r(X), t(Y).  w(X, Y) :- s(X), t(Y).", [2]),
+        (FOREIGN + "v(X) :- r(X).  w(X) :- s(X).", [2]),
+        ("v(X) :- r(X).  v(X) :- s(X).  w(X) :- s(X).", [2]),
+        ("v(X) :- r(X), not s(X).  w(X) :- s(X).", [2]),
+        ("u(X) :- r(X).  u(X) :- q(X).  v(X) :- u(X), s(X).  w(X) :- q(X).", [3]),
+    ],
+)  # fmt: skip
+def test_what_is_connected_stays_together(text: str, sizes: list[int]) -> None:
+    assert [len(part.views) for part in parts(catalog(parse_program(text)))] == sizes
+
+
+def test_values_that_no_view_compares_with_each_other_are_not_put_in_order() -> None:
+    """Ten values, each compared with a constant alone: of all their orders one is enough."""
+    columns = range(5)
+    declared = ", ".join(f"c{i}: int not null" for i in columns)
+    terms = ", ".join(f"C{i}" for i in columns)
+    text = f".decl r(x: int not null, {declared}).\n"
+    text += "".join(f"w{i}(X, {terms}) :- r(X, {terms}), C{i} > {i}.\n" for i in columns)
+    its = Search(catalog(parse_program(text)), EFFECTIVE)
+    change = Change(Kind.INSERT, "r")
+    candidates = Candidates(its.decision, change, change.situation(its.catalog, EFFECTIVE))
+    before = Predicate("r", Version.BEFORE)
+    body = [Atom(before, tuple(Variable(f"V{row}_{i}") for i in range(6))) for row in range(2)]
+    (made,) = candidates.holding(body)
+    assert candidates.are_all
+    assert all(row[1 + i] <= i for row in made.database["r"] for i in columns)  # type: ignore[operator]
+
+
+NARROW = """
+.decl r(x: int not null, y: int not null).
+.decl s(y: int not null, z: int not null).
+v(X, Y, Z) :- r(X, Y), s(Y, Z).
+low(Y, Z) :- s(Y, Z), Y <= 40.
+high(Y, Z) :- s(Y, Z), Y > 41.
+"""
+
+
+def test_a_place_between_two_constants_counts_if_there_is_a_value() -> None:
+    """41 alone is in neither view; with `>= 41` nothing is."""
+    change = Change(Kind.INSERT, "r")
+    its = Search(catalog(parse_program(NARROW)), EFFECTIVE)
+    assert word(its.outcome(its.catalog.view("v"), change)) == "depends"
+    whole = Search(catalog(parse_program(NARROW.replace("> 41", ">= 41"))), EFFECTIVE)
+    assert word(whole.outcome(whole.catalog.view("v"), change)) == "always"
+
+
+def test_needs_search_no_more_sets_than_examples_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "v(A, B, C, D, E, F) :- r(A, B), s(B, C), t(C, D), u(D, E), w(E, F)."
+    its = Search(catalog(parse_program(text)), EFFECTIVE)
+    asked: list[frozenset[str]] = []
+    readable = Search.readable
+    monkeypatch.setattr(
+        Search, "readable", lambda self, names: asked.append(frozenset(names)) or readable(self, names)
+    )
+    found = needs(its, its.catalog.view("v"), Change(Kind.INSERT, "r"), {})
+    assert [need.relations for need in found] == [("s", "t", "u", "w")]
+    assert len(asked) < 2**4
+
+
+def test_a_budget_that_is_spent_is_no_always() -> None:
+    its = Search(catalog(parse_program("v(X, Y) :- r(X), s(Y).  w(X) :- s(X).")), EFFECTIVE, budget_s=0.0)
+    outcome = its.outcome(its.catalog.view("v"), ANYTHING)
+    assert isinstance(outcome, Unclear)
+    assert "budget of 0 s spent on the audit of `v`" in outcome.reasons[0]
+    assert not advised(its)
+
+
+@pytest.mark.parametrize("name", ["star", "tpch"])
+def test_what_an_example_refutes_is_not_settled(name: str) -> None:
+    given = catalog(parse_program((ROOT / f"examples/{name}/views.dl").read_text(encoding="utf-8")))
+    its, refuting = Search(given, EFFECTIVE), Refuting(given)
+    refuted = 0
+    for view in given.views[-3:]:
+        outcome = its.outcome(view, ANYTHING)
+        offered = proposals(given, view)
+        for chosen in (*offered.constraints, *(frozenset([one]) for one in offered.views)):
+            if isinstance(outcome, Depends) and refuting.refutes(outcome.example, chosen):
+                made = with_proposals(given, chosen)
+                assert made is not None
+                again = Search(made, EFFECTIVE, quick=True).outcome(made.view(view.name), ANYTHING)
+                assert not isinstance(again, Always)
+                refuted += 1
+    assert refuted
