@@ -17,6 +17,8 @@ _Place: TypeAlias = tuple[int, int] | str
 
 _OWN = "a view is replaced as a whole when it is written: give everything else a path outside it"
 
+_OWN_NAME = "give the path of a file or directory"
+
 
 def report_overlaps(
     file: TomlFile,
@@ -32,6 +34,10 @@ def report_overlaps(
         sources: the paths of base relations; none may have a view inside, either.
         inputs: what else is read: the program, and so on.
     """
+    for key, path in [*written.items(), *sources.items()]:
+        if "\0" in path:
+            file.report(key, f"{_shown(key)} holds the character NUL, which no path can", hint=_OWN_NAME)
+            return
     owners: dict[_Place, KeyPath] = {}
     for key, path in written.items():
         owner = owners.setdefault(_places(path)[0], key)
@@ -88,16 +94,13 @@ def _shown(key: KeyPath) -> str:
 
 def _places(path: str) -> list[_Place]:
     """What a path leads to, and the folders around it, innermost first."""
-    try:
-        whole = Path(os.path.realpath(path))
-    except (OSError, ValueError):
-        return [path]
+    whole = Path(os.path.realpath(path))
     return [_place(one) for one in (whole, *whole.parents)]
 
 
 def _place(path: Path) -> _Place:
     try:
         found = path.stat()
-    except (OSError, ValueError):
+    except OSError:
         return str(path)
     return found.st_dev, found.st_ino

@@ -8,6 +8,7 @@ unless every path had been switched. A reader may see some views old and some ne
 from __future__ import annotations
 
 import contextlib
+import os
 import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -55,8 +56,8 @@ class StagedWrites:
             paths: what is to be written.
             known: other paths of the warehouse, which unfinished writes may be of.
         """
-        self._paths = sorted({Path(path).resolve() for path in paths})
-        self._known = {*self._paths, *(Path(path).resolve() for path in known)}
+        self._paths = sorted({_real(path) for path in paths})
+        self._known = {*self._paths, *(_real(path) for path in known)}
         self._switching = False
         self._moves: dict[Path, Move] = {}
         self._written: set[Path] = set()
@@ -103,7 +104,7 @@ class StagedWrites:
             SelfmaintError: SM405 the contents cannot be written.
             InputError: SM103 or SM104, stored contents that turn out to be unreadable.
         """
-        move = self._moves[Path(path).resolve()]
+        move = self._moves[_real(path)]
         with _failures(f"the new contents of `{move.path}` cannot be written"), translated():
             order = order_of(move.path) if move.path.is_dir() else None
             write_files(contents, move.new, format_ or _present_format(move.path), order)
@@ -166,13 +167,18 @@ def recover(paths: Iterable[Path]) -> list[Recovered]:
         SelfmaintError: SM405 another process is writing just now, or something cannot be put right; SM407 a
             journal that was not written for these paths: nothing was touched.
     """
-    known = {Path(path).resolve() for path in paths}
+    known = {_real(path) for path in paths}
     directories = {path.parent for path in known}
     present = {directory for directory in directories if directory.is_dir()}
     if not is_under_way(present):
         return []
     with _failures("unfinished writes cannot be put right"), locked(present):
         return settle(present, known)
+
+
+def _real(path: str | Path) -> Path:
+    """The path without links; of links that lead round in a circle, the path itself."""
+    return Path(os.path.realpath(path))
 
 
 def _present_format(path: Path) -> Format:
