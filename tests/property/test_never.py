@@ -124,11 +124,35 @@ def simple(random: Random, its: str, columns: Sequence[str]) -> Condition:
         )
     operator, constant = random.choice(list(COMPARE)), random.choice(constants)
     shown = literal(constant)
+    if kind < 0.25:
+        return special(random, column, shown, operator, constant)
     if kind < 0.4:
         return compared(column, operator, random.choice(columns), {})
     if kind < 0.5:
         return compared(shown, operator, column, {shown: constant})
     return compared(column, operator, shown, {shown: constant})
+
+
+def special(random: Random, column: str, shown: str, operator: str, constant: Any) -> Condition:
+    """An expression, a condition on a key, or one that says the same of every row."""
+    match random.choice(["expression", "key", "nothing", "constant"]):
+        case "expression":
+            value = random.choice([constant, None])
+            other = "null" if value is None else shown
+
+            def holds(row: Joined) -> bool | None:
+                left = value if row[column] is None else row[column]
+                return None if left is None else COMPARE[operator](left, constant)
+
+            return Condition(f"coalesce({column}, {other}) {operator} {shown}", holds)
+        case "key":
+            number = random.choice([0, 1])
+            return compared("k", random.choice(["=", "<>", "<"]), str(number), {str(number): number})
+        case "nothing":
+            return Condition(f"{column} {operator} null", lambda _row: None)
+        case _:
+            truth = random.choice([True, False])
+            return Condition(str(truth).lower(), lambda _row: truth)
 
 
 def conjunction(parts: Sequence[Condition]) -> Condition:

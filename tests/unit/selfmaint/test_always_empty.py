@@ -83,7 +83,8 @@ def test_the_other_views_are_decided_as_without_it(case: Case, data: st.DataObje
     tests = data.draw(st.sampled_from(["null is not null", "X0 = 1, X0 = 2", "X0 < X0"]))
     if not variables:
         tests = "1 = 2"
-    rule = f"zero({variables}) :- {name}({variables}), {tests}."
+    heads = [variables, "'all'", *(["X0", "X0, count(*)"] if variables else [])]
+    rule = f"zero({data.draw(st.sampled_from(heads))}) :- {name}({variables}), {tests}."
     more = {**case, "program": f"{case['program']}\n{rule}", "views": {**case["views"], "zero": []}}
 
     def outcomes(record: dict[str, object]) -> list[tuple[str, str, object]]:
