@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from selfmaint.errors import Code, InputError
 from selfmaint.spark.column_names import different_columns
+from selfmaint.spark.failures import translated
 from selfmaint.spark.formats import CSV_OPTIONS, Format, format_of, spark_path
 from selfmaint.spark.tables import Expected, conform, read_contents
 
@@ -36,7 +37,8 @@ def read_undeclared(
     except InputError as by_name:
         if any(d.code is not Code.COLUMNS_DIFFER for d in by_name.diagnostics):
             raise
-        found = _stored_columns(spark, location, format_ or format_of(location))
+        with translated(location):
+            found = _stored_columns(spark, location, format_ or format_of(location))
         if not found or not _is_by_position(found, expected):
             raise
         stored = replace(expected, columns=tuple(found))

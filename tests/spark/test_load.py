@@ -83,6 +83,17 @@ def test_declared_columns_are_matched_by_name_and_read_as_declared(
     assert (tmp_path / "v.csv").is_file()
 
 
+def test_garbage_without_declared_columns_is_bad_input(tmp_path: Path, spark: SparkSession) -> None:
+    from datalog.model import ANY
+    from selfmaint.spark.tables import Expected
+    from selfmaint.spark.undeclared import read_undeclared
+
+    (tmp_path / "v.parquet").write_text("garbage", encoding="utf-8")
+    for place in (tmp_path / "v.parquet", Path("/dev/null")):
+        with pytest.raises(InputError, match="SM104"):
+            read_undeclared(spark, str(place), Expected("v", ("a",), (ANY,)))
+
+
 def test_undeclared_columns_are_matched_by_position(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, v_csv="second,first\n7,1\n8,2\n", w_jsonl='{"c1": 7, "x": 1}\n')
     write(tmp_path, u__r_insert_csv="p,q\n3,7\n")
