@@ -260,7 +260,7 @@ def encodings(schema: object) -> Mapping[str, Encoding]:
     """The columns' encodings in the schema of a row, as Kafka Connect's JSON converter writes it.
 
     Raises:
-        ValueError: a scale that is none.
+        ValueError: a name or a scale that is none.
     """
     fields = schema.get("fields") if isinstance(schema, dict) else None
     found = {}
@@ -268,8 +268,11 @@ def encodings(schema: object) -> Mapping[str, Encoding]:
         if isinstance(entry, dict) and isinstance(entry.get("field"), str):
             parameters = entry.get("parameters")
             scale = parameters.get("scale") if isinstance(parameters, dict) else None
+            name = entry.get("name")
+            if name is not None and not isinstance(name, str):
+                raise ValueError(f"the schema calls an encoding `{name}`")
             found[entry["field"]] = Encoding(
-                entry.get("name"), str(entry.get("type")), None if scale is None else _scale(scale)
+                name, str(entry.get("type")), None if scale is None else _scale(scale)
             )
     return found
 

@@ -125,6 +125,8 @@ def test_json_beyond_limits(text: str, tmp_path: Path) -> None:
         {"id": 1, "x": 10**400, "_change_type": "insert", "_commit_version": 1},
         {"id": 1, "x": {}, "_change_type": "insert", "_commit_version": 1},
         {"id": 1, "x": 1.5, "_change_type": {}, "_commit_version": 1},
+        {"schema": {"fields": [{"field": "after", "fields": [{"field": "x", "name": {}}]}]},
+         "payload": {"op": "c", "before": None, "after": {"id": 1, "x": 1}, "source": {"table": "r"}}},
         {"schema": {"fields": [{"field": "after", "fields": [{"field": "x", "parameters": {"scale": {}}}]}]},
          "payload": {"op": "c", "before": None, "after": {"id": 1, "x": 1}, "source": {"table": "r"}}},
     ],
