@@ -15,6 +15,7 @@ def tables(results: Record) -> list[Table]:
     refresh = results.get("refresh", [])
     found = [
         _generation(results.get("generation", [])),
+        _audit(results.get("audit", [])),
         _recompute([r for r in refresh if r["what"] == "recompute"]),
         _refresh(refresh),
         _reads([r for r in refresh if r["what"] == "refresh"]),
@@ -44,6 +45,14 @@ def _generation(records: Sequence[Record]) -> Table:
         "all s",
     ]
     return "Generation, from the rules alone", names, rows
+
+
+def _audit(records: Sequence[Record]) -> Table:
+    verdicts = ("always", "depends", "never", "undecided")
+    rows = [
+        [r["warehouse"], f"{r['audit_s']:.1f}", *(str(r.get(word, 0)) for word in verdicts)] for r in records
+    ]
+    return ("Audit, without advice", ["warehouse", "processor s", *verdicts], rows)
 
 
 def _recompute(records: Sequence[Record]) -> Table:

@@ -1,9 +1,10 @@
 """The benchmarks: prints tables, and writes JSON.
 
-    python benchmarks/run.py [--quick] [--only generation refresh] [--scale 0.1 1] [--updates NAME ...]
+    python benchmarks/run.py [--quick] [--only generation audit refresh] [--scale 0.1 1] [--updates NAME ...]
                              [--json FILE] [--markdown FILE]
 
 - `generation`: how long it takes to generate tests and queries, by the number of subgoals and of views;
+- `audit`: how long the verdicts at definition time take, of warehouses of many views, or large ones;
 - `refresh`: `check` and `maintain` against recomputing the same views in the same Spark session, the base rows read
   against those that a delta join would touch, and the driver's memory; one process for each scale factor.
 
@@ -28,7 +29,7 @@ sys.path[:0] = [str(ROOT), str(HERE)]
 
 from report import as_markdown, as_text, tables  # noqa: E402 - found beside this file
 
-PARTS = ("generation", "refresh")
+PARTS = ("generation", "audit", "refresh")
 Record = dict[str, Any]
 
 
@@ -38,6 +39,8 @@ def main(argv: list[str] | None = None) -> int:
     results: Record = {"machine": machine()}
     if "generation" in arguments.only:
         results["generation"] = _generation(quick=arguments.quick)
+    if "audit" in arguments.only:
+        results["audit"] = _audit(quick=arguments.quick)
     if "refresh" in arguments.only:
         scales = arguments.scale or ([0.01] if arguments.quick else [0.1, 1.0])
         results["refresh"] = [r for scale in scales for r in _refresh(arguments, scale)]
@@ -75,6 +78,13 @@ def _generation(*, quick: bool) -> list[Record]:
     import generation  # noqa: PLC0415 - only where it is asked for
 
     found: list[Record] = generation.run(quick=quick, show=_progress)
+    return found
+
+
+def _audit(*, quick: bool) -> list[Record]:
+    import audits  # noqa: PLC0415 - only where it is asked for
+
+    found: list[Record] = audits.run(quick=quick, show=_progress)
     return found
 
 

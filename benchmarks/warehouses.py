@@ -30,8 +30,6 @@ RELATIONS = {
 
 _VALUES = {"int": ("{0} > 100", "{0} <= 40"), "date": ("{0} >= date '2026-01-01'",), "string": ("{0} = 'a'",)}
 
-Row = tuple[tuple[str, str], ...]
-
 
 def departments(views: int, areas: int = 1, *, constrained: bool = True, seed: int = 1) -> str:
     """Some views, spread over areas of twelve relations each."""
