@@ -85,7 +85,7 @@ def case_of(record: Mapping[str, Any]) -> Case:
     null (else none does), `not_null`, columns that do not all the same; `unique`, sets of columns; `types`, a
     type for each column.
     """
-    rules = parse_program(record["program"], source=record["id"])
+    rules = parse_program(record["program"], source=_name(record["id"]))
     contents = {Predicate(name): _rows(rows) for name, rows in record["views"].items()}
     for part, version in _PARTS.items():
         for name, rows in record.get(part, {}).items():

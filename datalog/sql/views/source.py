@@ -30,6 +30,8 @@ from datalog.sql.views.limits import (
 _QUOTED = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<open>/\*|['"`])""", re.DOTALL
 )
+_PARSER_FAILURES = (TypeError, ValueError, AttributeError, LookupError)
+"""What the parser raises besides errors of its own, such as for `and(*)`."""
 _MOST_PROBLEMS = 100
 """After so many statements that cannot be read, reading ends."""
 _EXPECTED = re.compile(r"Expect(?:ed|ing) (\S+)$")
@@ -123,6 +125,9 @@ def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statemen
             continue
         except RecursionError:
             problems.append(_too_deep(source.span(start, end)))
+            continue
+        except _PARSER_FAILURES:
+            problems.append(_syntax(source, chunk, {}))
             continue
         if trees and trees[0] is not None:
             problem = _in_tree(source, trees[0])

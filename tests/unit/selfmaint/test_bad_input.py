@@ -103,6 +103,21 @@ def test_manifests_of_another_form(node: object, where: str, tmp_path: Path) -> 
     assert where in caught.value.diagnostics[0].message
 
 
+def test_a_case_has_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    case = {
+        "id": ["x"],
+        "program": "v(X) :- r(X).",
+        "relations": {"r": 1},
+        "views": {"v": []},
+        "expected": {},
+    }
+    path.write_text(json.dumps(case) + "\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        list(read_cases(path))
+    assert codes(caught.value) == {"SM101"}
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000])
 def test_json_beyond_limits(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
