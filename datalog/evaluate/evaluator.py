@@ -2,6 +2,8 @@
 
 Null is a value like another for atoms (shared variables match it); comparisons with null are false.
 A boolean is not a number: `true` and `1` never match.
+
+Bindings hold what is used later and nothing else: rows of an atom that agree in all that is used later count once.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from datalog.model import (
 
 Facts: TypeAlias = Mapping[Predicate, frozenset[Row]]
 Binding: TypeAlias = dict[Variable, Value]
+Plan: TypeAlias = tuple[tuple[Literal, frozenset[Variable]], ...]
+"""The literals of a body in the order of their evaluation, each with the variables that are used after it."""
 
 
 def evaluate(program: Program, goal: Predicate, facts: Facts) -> frozenset[Row]:
@@ -66,8 +70,10 @@ class Evaluator:
         for rule in program.rules:
             self._rules.setdefault(rule.head.predicate, []).append(rule)
         self._extensions: dict[Predicate, frozenset[Row]] = {}
-        self._indexes: dict[tuple[Predicate, tuple[int, ...]], dict[Row, list[Row]]] = {}
-        self._orders: dict[tuple[int, frozenset[Variable]], tuple[Literal, ...]] = {}
+        self._indexes: dict[
+            tuple[Predicate, int, tuple[int, ...], tuple[int, ...]], dict[Row, dict[Row, Row]]
+        ] = {}
+        self._plans: dict[tuple[int, frozenset[Variable]], Plan] = {}
 
     def extension(self, predicate: Predicate) -> frozenset[Row]:
         """All rows of a predicate."""
@@ -88,55 +94,69 @@ class Evaluator:
     def _derive(self, rule: Rule) -> Iterator[Row]:
         if not _is_safe(rule):
             raise ValueError("unsafe rule: a variable of the head is never bound")
-        for binding in self._solve(binding_order(rule.body, frozenset()), 0, {}):
+        plan = _plan(rule.body, frozenset(), variables_of([rule.head]))
+        for binding in self._solve(plan, 0, {}):
             yield tuple(_value(term, binding) for term in rule.head.terms)
 
-    def _solve(self, order: Sequence[Literal], at: int, binding: Binding) -> Iterator[Binding]:
+    def _solve(self, plan: Plan, at: int, binding: Binding) -> Iterator[Binding]:
         check()
-        if at == len(order):
+        if at == len(plan):
             yield binding
             return
-        match literal := order[at]:
+        literal, later = plan[at]
+        match literal:
             case Atom():
-                for extended in self._matches(literal, binding):
-                    yield from self._solve(order, at + 1, extended)
+                for extended in self._matches(literal, binding, later):
+                    yield from self._solve(plan, at + 1, extended)
             case Comparison(operator="=") if (variable := _unbound(literal, binding)) is not None:
                 value = _value(literal.right if variable == literal.left else literal.left, binding)
                 if value is not None:
-                    yield from self._solve(order, at + 1, {**binding, variable: value})
+                    yield from self._solve(plan, at + 1, {**binding, variable: value})
             case Comparison():
                 if _compare(literal, binding):
-                    yield from self._solve(order, at + 1, binding)
+                    yield from self._solve(plan, at + 1, binding)
             case NullTest():
                 if (_value(literal.term, binding) is None) != literal.negated:
-                    yield from self._solve(order, at + 1, binding)
+                    yield from self._solve(plan, at + 1, binding)
             case Negation():
-                if next(self._solve(self._inner_order(literal, binding), 0, binding), None) is None:
-                    yield from self._solve(order, at + 1, binding)
+                if next(self._solve(self._inner_plan(literal, binding), 0, binding), None) is None:
+                    yield from self._solve(plan, at + 1, binding)
             case _:
                 assert_never(literal)
 
-    def _inner_order(self, negation: Negation, binding: Binding) -> tuple[Literal, ...]:
+    def _inner_plan(self, negation: Negation, binding: Binding) -> Plan:
         key = (id(negation), frozenset(binding))
-        if key not in self._orders:
-            self._orders[key] = binding_order(negation.body, frozenset(binding))
-        return self._orders[key]
+        if key not in self._plans:
+            self._plans[key] = _plan(negation.body, frozenset(binding), ())
+        return self._plans[key]
 
-    def _matches(self, atom: Atom, binding: Binding) -> Iterator[Binding]:
+    def _matches(self, atom: Atom, binding: Binding, later: frozenset[Variable]) -> Iterator[Binding]:
         fixed = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in binding)
-        wanted = tuple(_key(_value(atom.terms[i], binding)) for i in fixed)
-        for row in self._index(atom.predicate, fixed).get(wanted, ()):
-            extended = _extend(atom, row, binding)
+        wanted = tuple(
+            i
+            for i, t in enumerate(atom.terms)
+            if isinstance(t, Variable) and t not in binding and (t in later or atom.terms.count(t) > 1)
+        )
+        key = tuple(_key(_value(atom.terms[i], binding)) for i in fixed)
+        terms = tuple(atom.terms[i] for i in wanted)
+        for row in self._index(atom.predicate, atom.arity, fixed, wanted).get(key, {}).values():
+            extended = _extend(terms, row, binding)
             if extended is not None:
                 yield extended
 
-    def _index(self, predicate: Predicate, positions: tuple[int, ...]) -> dict[Row, list[Row]]:
-        index = self._indexes.get((predicate, positions))
+    def _index(
+        self, predicate: Predicate, arity: int, positions: tuple[int, ...], wanted: tuple[int, ...]
+    ) -> dict[Row, dict[Row, Row]]:
+        """By the values of some columns, the distinct values of some others."""
+        index = self._indexes.get((predicate, arity, positions, wanted))
         if index is None:
             index = {}
             for row in self.extension(predicate):
-                index.setdefault(tuple(_key(row[i]) for i in positions), []).append(row)
-            self._indexes[predicate, positions] = index
+                if len(row) != arity:
+                    raise ValueError(f"a row of {len(row)} values where there are {arity} terms")
+                found = index.setdefault(tuple(_key(row[i]) for i in positions), {})
+                found.setdefault(tuple(_key(row[i]) for i in wanted), tuple(row[i] for i in wanted))
+            self._indexes[predicate, arity, positions, wanted] = index
         return index
 
 
@@ -145,6 +165,23 @@ def _is_safe(rule: Rule) -> bool:
     """Whether the body binds every variable of the head."""
     bound = variables_of([literal for literal in rule.body if not isinstance(literal, Negation)])
     return set(variables_of([rule.head])) <= set(bound)
+
+
+def _plan(body: tuple[Literal, ...], bound: frozenset[Variable], wanted: tuple[Variable, ...]) -> Plan:
+    return tuple(zip(binding_order(body, bound), _later(body, bound, wanted), strict=True))
+
+
+@lru_cache(maxsize=10_000)
+def _later(
+    body: tuple[Literal, ...], bound: frozenset[Variable], wanted: tuple[Variable, ...]
+) -> tuple[frozenset[Variable], ...]:
+    """The variables used after each literal; kept apart from the literals, of which equal ones may say 1 and 1.0."""
+    later = set(wanted)
+    found: list[frozenset[Variable]] = []
+    for literal in reversed(binding_order(body, bound)):
+        found.append(frozenset(later))
+        later.update(variables_of([literal]))
+    return tuple(reversed(found))
 
 
 def _key(value: Value) -> Any:
@@ -156,9 +193,9 @@ def _value(term: Term, binding: Binding) -> Value:
     return term.value if isinstance(term, Constant) else binding[term]
 
 
-def _extend(atom: Atom, row: Row, binding: Binding) -> Binding | None:
+def _extend(terms: Sequence[Term], row: Row, binding: Binding) -> Binding | None:
     extended = dict(binding)
-    for term, value in zip(atom.terms, row, strict=True):
+    for term, value in zip(terms, row, strict=True):
         if isinstance(term, Variable):
             if term not in extended:
                 extended[term] = value
