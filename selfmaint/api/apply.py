@@ -14,6 +14,7 @@ from selfmaint.api.maintain import Maintained, new_contents
 from selfmaint.api.warehouse import Update, Warehouse
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError
+from selfmaint.store.write import StagedWrites
 
 if TYPE_CHECKING:
     from selfmaint.spark import DataFrame
@@ -52,7 +53,7 @@ def apply(warehouse: Warehouse[DataFrame], maintained: Maintained[DataFrame]) ->
     Semantics:
         The warehouse's DataFrames are over the old contents: `load` it anew for the next update.
     """
-    from selfmaint.spark.write import StagedWrites  # noqa: PLC0415 - Spark only when it is needed
+    from selfmaint.spark.formats import writing  # noqa: PLC0415 - Spark only when it is needed
 
     views = _views(warehouse, maintained)
     counted = {view.predicate for view in warehouse.catalog.views if view.is_counted}
@@ -66,7 +67,7 @@ def apply(warehouse: Warehouse[DataFrame], maintained: Maintained[DataFrame]) ->
         with StagedWrites([Path(entry.path) for entry in written], known) as writes:
             require_unchanged(warehouse.fingerprints)
             for predicate, rows in changes.items():
-                writes.add(Path(places[predicate]), rows)
+                writes.add(Path(places[predicate]), writing(rows))
             writes.switch()
     return tuple(written)
 

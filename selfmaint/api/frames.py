@@ -13,9 +13,10 @@ from selfmaint.errors import Code, input_error
 from selfmaint.spark import DataFrame, SparkSession
 from selfmaint.spark.bags import counted
 from selfmaint.spark.column_types import column_type
-from selfmaint.spark.formats import Format, format_of
-from selfmaint.spark.tables import Expected, conform, read_as_stored, read_contents
+from selfmaint.spark.tables import conform, read_as_stored, read_contents
 from selfmaint.spark.undeclared import conform_undeclared, read_undeclared
+from selfmaint.store.expected import Expected
+from selfmaint.store.formats import Format, format_of
 from selfmaint.warehouse.catalog import Catalog
 
 

@@ -49,7 +49,7 @@ def open_warehouse(file: WarehouseFile, spark: SparkSession | None = None) -> Wa
     """The warehouse that a warehouse file describes; see `load`."""
     from selfmaint.api.open_sources import readable  # noqa: PLC0415 - Spark only when it is needed
     from selfmaint.spark import SparkEngine, session  # noqa: PLC0415
-    from selfmaint.spark.write import recover  # noqa: PLC0415
+    from selfmaint.store.write import recover  # noqa: PLC0415
 
     local = [*_locations(file).values(), *_copy_locations(file).values()]
     recover([Path(path) for path in local])

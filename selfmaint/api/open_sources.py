@@ -15,11 +15,11 @@ from selfmaint.fallback.settle import Readable
 from selfmaint.sources.lazy import LazySource
 from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkSession
-from selfmaint.spark.formats import Format
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.postgres_connection import TIMEOUT_S
 from selfmaint.spark.postgres_source import PostgresSource
-from selfmaint.spark.tables import Expected
+from selfmaint.store.expected import Expected
+from selfmaint.store.formats import Format
 
 
 def readable(spark: SparkSession, file: WarehouseFile) -> dict[str, Readable[DataFrame]]:

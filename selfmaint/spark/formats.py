@@ -1,40 +1,20 @@
-"""The file formats of stored contents, and how each is written so that reading gives the same values back."""
+"""How Spark writes each file format, so that reading gives the same values back."""
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Mapping
-from enum import Enum, unique
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import NullType
 
 from selfmaint.errors import Code, input_error
+from selfmaint.spark.failures import SPARK_ERRORS, first_line, translated
 from selfmaint.spark.frames import positional
+from selfmaint.store.formats import WILDCARD, Format
+from selfmaint.store.write import Write
 
-
-@unique
-class Format(Enum):
-    """How contents are stored."""
-
-    PARQUET = "parquet"
-    CSV = "csv"
-    """With a header line; quotes are doubled, null is an empty field and the empty string is `\"\"`."""
-    JSON_LINES = "jsonl"
-    TABLE = "table"
-    """A table or view of Spark's catalog."""
-
-
-_BY_SUFFIX = {
-    ".parquet": Format.PARQUET,
-    ".csv": Format.CSV,
-    ".json": Format.JSON_LINES,
-    ".jsonl": Format.JSON_LINES,
-    ".ndjson": Format.JSON_LINES,
-}
-_WILDCARD = re.compile(r"[{}\[\]*?\\]")
 CSV_OPTIONS: Mapping[str, str] = {
     "header": "true",
     "quote": '"',
@@ -64,54 +44,27 @@ _TIMESTAMP_OPTIONS = {
 }
 
 
-def is_hidden(name: str) -> bool:
-    """Whether Spark takes a file for its own and not for data."""
-    return name.startswith(("_", "."))
-
-
-def data_files(path: Path) -> list[Path]:
-    """The data files at a local path: itself, or what lies under it."""
-    if path.is_file():
-        return [path]
-    below = (file for file in path.rglob("*") if file.is_file())
-    return sorted(f for f in below if not any(is_hidden(part) for part in f.relative_to(path).parts))
-
-
-def has_wildcard(path: str) -> bool:
-    """Whether a path holds a character that patterns of paths use."""
-    return _WILDCARD.search(path) is not None
-
-
 def spark_path(location: str) -> str:
     """A location as Spark takes it: a local path stays local, and none of its characters is a wildcard."""
     if "://" in location:
         return location
-    return "file://" + _WILDCARD.sub(r"\\\g<0>", str(Path(location).resolve()))
+    return "file://" + WILDCARD.sub(r"\\\g<0>", str(Path(location).resolve()))
 
 
-def format_of(location: str) -> Format:
-    """The format of some contents, by the file's name or by the names of the files in the directory.
+def writing(frame: DataFrame) -> Write:
+    """What writes a frame's rows.
 
-    Args:
-        location: a path, a URI, or the name of a table of Spark's catalog.
-
-    Returns:
-        `TABLE` where nothing says that it is a file: no such path, no suffix, no separator.
-
-    Raises:
-        InputError: SM103 a directory without data files.
+    It raises InputError SM103 or SM104, where stored contents turn out to be unreadable.
     """
-    by_name = _BY_SUFFIX.get(Path(location).suffix.lower())
-    path = Path(location)
-    if path.is_dir():
-        files = data_files(path)
-        if not files and by_name is None:
-            raise input_error(Code.MISSING_CONTENTS, f"the directory `{location}` holds no data files")
-        return by_name or _BY_SUFFIX.get(files[0].suffix.lower(), Format.PARQUET)
-    if by_name is not None:
-        return by_name
-    is_path = path.exists() or "/" in location or "\\" in location
-    return Format.PARQUET if is_path else Format.TABLE
+
+    def write(path: Path, format_: Format, order: str | None) -> None:
+        try:
+            with translated():
+                write_files(frame, path, format_, order)
+        except SPARK_ERRORS as failure:
+            raise OSError(first_line(failure)) from failure
+
+    return write
 
 
 def write_files(frame: DataFrame, path: Path, format_: Format, order: str | None = None) -> None:

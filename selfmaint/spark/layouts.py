@@ -6,11 +6,7 @@ the columns without null.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -20,11 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from selfmaint.engine.protocol import Layout
-from selfmaint.spark.formats import data_files
-from selfmaint.spark.local_parquet import MOST_FILES, LocalParquet, local_files, local_parquet
-
-MOST_OVERLAPS = 0.25
-"""The part of the row groups that may overlap the next one in a column that is taken to be in order."""
+from selfmaint.spark.local_parquet import LocalParquet, local_files, local_parquet
+from selfmaint.store.order import is_in_order, ranges_of
 
 
 class Storage:
@@ -67,40 +60,11 @@ def layout_of(frame: DataFrame) -> Layout:
     except (OSError, pa.ArrowException, Py4JError, PySparkException):
         return Layout()
     groups = [footer.row_group(i) for footer in footers for i in range(footer.num_row_groups)]
-    ranges = {c: found for c, name in enumerate(frame.columns) if (found := _ranges(groups, name))}
-    order = next((c for c, found in ranges.items() if _is_in_order(found)), None)
+    ranges = {c: found for c, name in enumerate(frame.columns) if (found := ranges_of(groups, name))}
+    order = next((c for c, found in ranges.items() if is_in_order(found)), None)
     spreads = {
         c: max(high for _, high in found) - min(low for low, _ in found) + 1
         for c, found in ranges.items()
         if all(type(value) is int for pair in found for value in pair)
     }
     return Layout(sum(footer.num_rows for footer in footers), order, spreads)
-
-
-def order_of(path: Path) -> str | None:
-    """The column in whose order the Parquet files under a local directory are, if there is one."""
-    try:
-        footers = [pq.ParquetFile(file).metadata for file in data_files(path)[:MOST_FILES]]
-    except (OSError, pa.ArrowException):
-        return None
-    groups = [footer.row_group(i) for footer in footers for i in range(footer.num_row_groups)]
-    names = footers[0].schema.names if footers else []
-    return next((name for name in names if _is_in_order(_ranges(groups, name))), None)
-
-
-def _ranges(groups: Sequence[pq.RowGroupMetaData], name: str) -> list[tuple[Any, Any]]:
-    """The smallest and the largest value of a column in each row group; nothing where one does not say."""
-    ranges = []
-    for group in groups:
-        columns = (group.column(i) for i in range(group.num_columns))
-        found = next((c.statistics for c in columns if c.path_in_schema == name), None)
-        if found is None or not found.has_min_max:
-            return []
-        ranges.append((found.min, found.max))
-    return ranges
-
-
-def _is_in_order(ranges: Sequence[tuple[Any, Any]]) -> bool:
-    """Whether the row groups, one after the other, hold ever larger values."""
-    overlaps = sum(high > low for (_, high), (low, _) in pairwise(sorted(ranges)))
-    return len(ranges) > 1 and overlaps <= MOST_OVERLAPS * (len(ranges) - 1)

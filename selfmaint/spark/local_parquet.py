@@ -32,10 +32,8 @@ from pyspark.sql import types as st
 
 from datalog.model import Row
 from selfmaint.spark.exact_rows import are_exact, arrow_type
-from selfmaint.spark.formats import data_files
-
-MOST_FILES = 1000
-"""Contents of more files are not looked at."""
+from selfmaint.store.formats import data_files
+from selfmaint.store.order import MOST_FILES
 
 MOST_SCANNED = 50_000_000
 """Where statistics leave more rows to be scanned, Spark scans them: it may have more processors."""

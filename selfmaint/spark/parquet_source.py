@@ -18,10 +18,11 @@ from datalog.diagnostics import Diagnostic
 from selfmaint.errors import Code, InputError, SourceError
 from selfmaint.sources.protocol import Read
 from selfmaint.spark.failures import SPARK_ERRORS, first_line, translated
-from selfmaint.spark.formats import Format, data_files, format_of
 from selfmaint.spark.frames import positional
-from selfmaint.spark.tables import Expected, read_contents
+from selfmaint.spark.tables import read_contents
 from selfmaint.spark.undeclared import read_undeclared
+from selfmaint.store.expected import Expected
+from selfmaint.store.formats import Format, data_files, format_of
 
 _FOOTERS_READ = 100
 """Of how many files the footers are read for an estimate; the rest count by their size."""

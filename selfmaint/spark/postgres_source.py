@@ -33,7 +33,7 @@ from selfmaint.spark.postgres_types import (
     columns_of,
 )
 from selfmaint.spark.spill import Spill
-from selfmaint.spark.tables import Expected
+from selfmaint.store.expected import Expected
 
 FETCH_ROWS = 10_000
 """How many rows come from the server at a time."""

@@ -12,9 +12,8 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, TypeName
 from selfmaint.engine.column_types import MAX_PRECISION, ArrowType, arrow_type, fits, settled
 from selfmaint.errors import Code, InputError
-from selfmaint.spark.column_names import require_names
 from selfmaint.spark.failures import first_line
-from selfmaint.spark.tables import Expected
+from selfmaint.store.expected import Expected, require_names
 
 _COLUMNS = sql.SQL("""
     SELECT

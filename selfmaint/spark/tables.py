@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.errors import AnalysisException, ParseException
@@ -16,39 +15,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from datalog.diagnostics import Diagnostic
-from datalog.model import ANY, ColumnType, Span, TypeName
-from selfmaint.engine.column_types import MAX_PRECISION, fits, settled
+from datalog.model import ANY, ColumnType, TypeName
+from selfmaint.engine.column_types import MAX_PRECISION, settled
 from selfmaint.errors import Code, InputError, input_error
-from selfmaint.spark.column_names import require_names
 from selfmaint.spark.column_types import column_type, spark_type
 from selfmaint.spark.failures import translated
-from selfmaint.spark.formats import CSV_READ_OPTIONS, Format, format_of, has_wildcard, spark_path
+from selfmaint.spark.formats import CSV_READ_OPTIONS, spark_path
 from selfmaint.spark.frames import positional
 from selfmaint.spark.local_parquet import stored_schema
-from selfmaint.spark.text_files import TextReading, local_path, remember
+from selfmaint.store.expected import Expected, require_names, require_types, type_difference
+from selfmaint.store.formats import Format, format_of, has_wildcard
+from selfmaint.store.text_files import TextReading, local_path, remember
 
 _ANY_DECIMAL = st.DecimalType(38, 18)
 """What a number in a text file is read as where a decimal without precision is declared."""
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """The columns that some contents must have.
-
-    Attributes:
-        name: what the contents are of, for messages.
-        columns: column names, in the order wanted.
-        types: their types; with `ANY`, and a decimal without precision, the stored type is taken.
-        place: where the columns are declared, or the rule that names them.
-        naming: how a declaration would name the columns of a view that names none, such as `.decl {}.`.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    types: tuple[ColumnType, ...]
-    place: Span | None = None
-    naming: str | None = None
 
 
 def read_contents(
@@ -116,9 +96,7 @@ def conform(frame: DataFrame, expected: Expected) -> DataFrame:
     found = frame.columns
     require_names(found, expected)
     stored = [frame.schema.fields[found.index(name)].dataType for name in expected.columns]
-    differences = list(_type_differences(stored, expected))
-    if differences:
-        raise InputError(differences)
+    require_types([(column_type(kind), kind.simpleString()) for kind in stored], expected)
     plain = positional(frame)
     wanted = []
     for name, kind, declared in zip(expected.columns, stored, expected.types, strict=True):
@@ -163,7 +141,12 @@ def _read_json(spark: SparkSession, location: str, expected: Expected) -> DataFr
     schema = _text_schema(inferred.names or expected.columns, expected, lambda: inferred)
     declared = dict(zip(expected.columns, expected.types, strict=True))
     differences = [
-        _type_difference(expected, field.name, field.dataType, declared[field.name])
+        type_difference(
+            expected.name,
+            field.name,
+            (column_type(field.dataType), field.dataType.simpleString()),
+            declared[field.name],
+        )
         for field in inferred.fields
         if declared[field.name].family == "string" and not isinstance(field.dataType, st.StringType)
     ]
@@ -214,29 +197,6 @@ def _exact_decimals(frame: DataFrame, expected: Expected) -> DataFrame:
         else:
             columns.append(column)
     return plain.select(*columns).toDF(*frame.columns)
-
-
-def _type_differences(stored: Sequence[st.DataType], expected: Expected) -> Iterator[Diagnostic]:
-    for name, kind, declared in zip(expected.columns, stored, expected.types, strict=True):
-        known = column_type(kind)
-        if known is None or not fits(known, declared):
-            yield _type_difference(expected, name, kind, declared)
-
-
-def _type_difference(expected: Expected, name: str, kind: st.DataType, declared: ColumnType) -> Diagnostic:
-    known = column_type(kind)
-    shown = kind.simpleString() if known is None else str(known)
-    if known is None:
-        hint = "store it as a number, string, boolean, date or timestamp"
-    elif known.family == declared.family:
-        hint = f"declare `{name}` as `{shown}`, which is wider, or store it as `{declared}`"
-    else:
-        hint = f"declare `{name}` as `{shown}`, or store it as `{declared}`"
-    return Diagnostic(
-        code=Code.COLUMNS_DIFFER,
-        message=f"column `{name}` of `{expected.name}` is `{shown}`, not `{declared}`",
-        hint=hint,
-    )
 
 
 @contextlib.contextmanager

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from selfmaint.errors import Code, InputError
-from selfmaint.spark.column_names import different_columns
 from selfmaint.spark.failures import translated
-from selfmaint.spark.formats import CSV_OPTIONS, Format, format_of, spark_path
-from selfmaint.spark.tables import Expected, conform, read_contents
+from selfmaint.spark.formats import CSV_OPTIONS, spark_path
+from selfmaint.spark.tables import conform, read_contents
+from selfmaint.store.expected import Expected, is_by_position
+from selfmaint.store.formats import Format, format_of
 
 
 def read_undeclared(
@@ -39,7 +39,7 @@ def read_undeclared(
             raise
         with translated(location):
             found = _stored_columns(spark, location, format_ or format_of(location))
-        if not found or not _is_by_position(found, expected):
+        if not found or not is_by_position(found, expected):
             raise
         stored = replace(expected, columns=tuple(found))
         return read_contents(spark, location, stored, format_).toDF(*expected.columns)
@@ -51,25 +51,10 @@ def conform_undeclared(frame: DataFrame, expected: Expected) -> DataFrame:
     Raises:
         InputError: SM104 another number of columns, or other types.
     """
-    if _is_by_position(frame.columns, expected):
+    if is_by_position(frame.columns, expected):
         stored = replace(expected, columns=tuple(f"c{i}" for i in range(len(expected.columns))))
         return conform(frame.toDF(*stored.columns), stored).toDF(*expected.columns)
     return conform(frame, expected)
-
-
-def _is_by_position(found: Sequence[str], expected: Expected) -> bool:
-    """Whether none of the names is one of those expected, and there are as many.
-
-    Raises:
-        InputError: SM104 none is, and there are more or fewer.
-    """
-    names = {name.casefold() for name in expected.columns}
-    if any(name.casefold() in names for name in found) or len(set(found)) != len(found):
-        return False
-    if len(found) != len(expected.columns):
-        difference = f"there are {len(found)}, not {len(expected.columns)}"
-        raise InputError([different_columns(found, expected, difference)])
-    return True
 
 
 def _stored_columns(spark: SparkSession, location: str, format_: Format) -> list[str] | None:

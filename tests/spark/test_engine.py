@@ -184,7 +184,7 @@ def test_numbers_get_the_narrowest_exact_type(
 def test_kept_rows_outlive_what_they_were_computed_from(
     engine: SparkEngine, spark: SparkSession, tmp_path: Path
 ) -> None:
-    from selfmaint.spark.journal import remove
+    from selfmaint.store.journal import remove
 
     path = tmp_path / "r"
     spark.range(5).write.parquet(str(path))

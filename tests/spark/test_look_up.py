@@ -126,8 +126,9 @@ def test_the_order_of_files_is_found_and_kept(
     spark: SparkSession, engine: SparkEngine, tmp_path: Path
 ) -> None:
     """`k` is scattered over all files until they are written in its order, and stays so when they are replaced."""
-    from selfmaint.spark.layouts import order_of
-    from selfmaint.spark.write import StagedWrites
+    from selfmaint.spark.formats import writing
+    from selfmaint.store.order import order_of
+    from selfmaint.store.write import StagedWrites
 
     scattered = spark.range(20_000).selectExpr("id AS n", "id * 7919 % 20000 AS k", "id % 3 AS c")
     place = tmp_path / "v"
@@ -139,7 +140,7 @@ def test_the_order_of_files_is_found_and_kept(
     layout = engine.layout(spark.read.parquet(f"file://{place}"))
     assert (layout.rows, layout.ordered_by, dict(layout.spreads)) == (20_000, 1, {0: 20_000, 1: 20_000, 2: 3})
     with StagedWrites([place]) as writes:
-        writes.add(place, spread.where("n % 2 = 0"))
+        writes.add(place, writing(spread.where("n % 2 = 0")))
         writes.switch()
     assert spark.read.parquet(f"file://{place}").count() == 10_000
     assert order_of(place) in ("k", None)  # None where so few rows came into one file

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from selfmaint.spark import SparkEngine
     from selfmaint.spark.parquet_source import SparkSource
     from selfmaint.spark.postgres_source import PostgresSource
-    from selfmaint.spark.tables import Expected
+    from selfmaint.store.expected import Expected
 
 HOSTILE = "'; DROP TABLE item; -- ${a} \\ \" ` %s \n\u00e9"
 COLUMNS = ('k"%s', "name", "price", "day", "at", "moment", "ratio", "flag")
@@ -75,7 +75,7 @@ def engine(spark: SparkSession) -> SparkEngine:
 
 
 def declared(columns: tuple[str, ...] = COLUMNS, types: tuple[ColumnType, ...] = TYPES) -> Expected:
-    from selfmaint.spark.tables import Expected
+    from selfmaint.store.expected import Expected
 
     return Expected("item", columns, types)
 

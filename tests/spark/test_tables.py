@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from selfmaint.spark import SparkEngine
-    from selfmaint.spark.tables import Expected
+    from selfmaint.store.expected import Expected
 
 BIGINT, INT, STRING = (ColumnType(TypeName(name)) for name in ("bigint", "int", "string"))
 NAMES = ("n", "name", "price", "day", "at", "flag", "ratio")
@@ -45,7 +45,7 @@ def engine(spark: SparkSession) -> SparkEngine:
 
 
 def expected(names: tuple[str, ...] = NAMES, types: tuple[ColumnType, ...] = TYPES) -> Expected:
-    from selfmaint.spark.tables import Expected
+    from selfmaint.store.expected import Expected
 
     return Expected("v", names, types)
 
@@ -64,7 +64,8 @@ def refusal(spark: SparkSession, location: Path | str, wanted: Expected) -> Inpu
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_what_is_written_is_what_is_read(suffix: str, engine: SparkEngine, tmp_path: Path) -> None:
-    from selfmaint.spark.formats import format_of, write_files
+    from selfmaint.spark.formats import write_files
+    from selfmaint.store.formats import format_of
 
     # A path is not a pattern. In that of a CSV file Spark would take it for one.
     path = tmp_path / ("v 1.csv" if suffix == "csv" else f"v {{1}}[2]*.{suffix}")

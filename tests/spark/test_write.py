@@ -19,7 +19,7 @@ from selfmaint.errors import Code, SelfmaintError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from selfmaint.spark.write import StagedWrites
+    from selfmaint.store.write import StagedWrites
 
 OLD, NEW = [1, 2], [2, 3]
 RENAMES = 4  # two for each of two views
@@ -55,11 +55,12 @@ def contents(spark: SparkSession, path: Path) -> list[int]:
 
 def staged(spark: SparkSession, views: list[Path]) -> StagedWrites:
     """Entered, everything written, not switched."""
-    from selfmaint.spark.write import StagedWrites
+    from selfmaint.spark.formats import writing
+    from selfmaint.store.write import StagedWrites
 
     writes = StagedWrites(views).__enter__()
     for path in views:
-        writes.add(path, numbers(spark, NEW))
+        writes.add(path, writing(numbers(spark, NEW)))
     return writes
 
 
@@ -82,12 +83,13 @@ def failing_rename(first: int, last: int | None = None) -> Callable[..., None]:
 
 
 def test_all_views_are_switched_together(spark: SparkSession, views: list[Path]) -> None:
-    from selfmaint.spark.write import StagedWrites, recover
+    from selfmaint.spark.formats import writing
+    from selfmaint.store.write import StagedWrites, recover
 
     with StagedWrites(views) as writes:
         for path in views:
             old = spark.read.parquet(f"file://{path}")
-            writes.add(path, old.where("n <> 1").union(numbers(spark, [3])))
+            writes.add(path, writing(old.where("n <> 1").union(numbers(spark, [3]))))
         assert [contents(spark, path) for path in views] == [OLD, OLD]
         writes.switch()
     assert [contents(spark, path) for path in views] == [NEW, NEW]
@@ -114,8 +116,8 @@ def test_a_failing_rename_puts_every_old_contents_back(
 def test_a_crash_before_a_rename_is_undone_at_the_next_start(
     call: int, spark: SparkSession, views: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from selfmaint.spark.journal import Journal, Outcome, State
-    from selfmaint.spark.write import recover
+    from selfmaint.store.journal import Journal, Outcome, State
+    from selfmaint.store.write import recover
 
     record = Journal.record
 
@@ -144,7 +146,7 @@ def test_a_crash_before_a_rename_is_undone_at_the_next_start(
 def test_a_crash_during_recovery_is_recovered_from(
     call: int, spark: SparkSession, views: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from selfmaint.spark.write import recover
+    from selfmaint.store.write import recover
 
     writes = staged(spark, views)
     with monkeypatch.context() as patched:
@@ -167,8 +169,8 @@ def test_a_crash_during_recovery_is_recovered_from(
 def test_a_crash_after_everything_was_switched_is_completed(
     spark: SparkSession, views: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from selfmaint.spark.journal import Journal, Outcome
-    from selfmaint.spark.write import recover
+    from selfmaint.store.journal import Journal, Outcome
+    from selfmaint.store.write import recover
 
     writes = staged(spark, views)
     with monkeypatch.context() as patched:
@@ -184,10 +186,11 @@ def test_a_crash_after_everything_was_switched_is_completed(
 def test_a_crash_while_writing_leaves_nothing_after_the_next_start(
     spark: SparkSession, views: list[Path]
 ) -> None:
-    from selfmaint.spark.write import StagedWrites
+    from selfmaint.spark.formats import writing
+    from selfmaint.store.write import StagedWrites
 
     writes = StagedWrites(views).__enter__()
-    writes.add(views[0], numbers(spark, NEW))
+    writes.add(views[0], writing(numbers(spark, NEW)))
     writes._journal = None  # the process is gone: nobody undoes, and its lock ends
     writes.__exit__(None, None, None)
     assert len(leftovers(views)) == 2
@@ -200,7 +203,7 @@ def test_a_crash_while_writing_leaves_nothing_after_the_next_start(
 def test_recovery_finds_views_that_were_moved_since(
     spark: SparkSession, views: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from selfmaint.spark.write import recover
+    from selfmaint.store.write import recover
 
     writes = staged(spark, views)
     with monkeypatch.context() as patched:
@@ -218,17 +221,18 @@ def test_recovery_finds_views_that_were_moved_since(
 
 
 def test_leaving_without_a_switch_changes_nothing(spark: SparkSession, views: list[Path]) -> None:
-    from selfmaint.spark.write import StagedWrites
+    from selfmaint.spark.formats import writing
+    from selfmaint.store.write import StagedWrites
 
     def fail_midway() -> None:
         with StagedWrites(views) as writes:
-            writes.add(views[0], numbers(spark, NEW))
+            writes.add(views[0], writing(numbers(spark, NEW)))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail_midway()
     with StagedWrites(views) as writes:
-        writes.add(views[0], numbers(spark, NEW))
+        writes.add(views[0], writing(numbers(spark, NEW)))
         with pytest.raises(ValueError, match="nothing was written"):
             writes.switch()
     assert [contents(spark, path) for path in views] == [OLD, OLD]
@@ -241,7 +245,7 @@ def test_first_contents_are_put_in_place_or_not_at_all(
     first = tmp_path / "c" / "new"  # sorted after the others, so that undoing meets it first
     writes = staged(spark, [*views, first])
     with monkeypatch.context() as patched:
-        patched.setattr("selfmaint.spark.write.sync", lambda path: (path / "gone").stat())
+        patched.setattr("selfmaint.store.write.sync", lambda path: (path / "gone").stat())
         with pytest.raises(SelfmaintError):
             writes.switch()
     writes.__exit__(None, None, None)
@@ -255,7 +259,7 @@ def test_first_contents_are_put_in_place_or_not_at_all(
 
 
 def test_one_writer_at_a_time(views: list[Path]) -> None:
-    from selfmaint.spark.write import StagedWrites, recover
+    from selfmaint.store.write import StagedWrites, recover
 
     with StagedWrites(views):
         with pytest.raises(SelfmaintError, match="another process"), StagedWrites(views[:1]):
@@ -266,7 +270,8 @@ def test_one_writer_at_a_time(views: list[Path]) -> None:
 
 
 def test_contents_keep_their_form(spark: SparkSession, tmp_path: Path) -> None:
-    from selfmaint.spark.write import StagedWrites
+    from selfmaint.spark.formats import writing
+    from selfmaint.store.write import StagedWrites
 
     target, link = tmp_path / "elsewhere", tmp_path / "link"
     numbers(spark, OLD).write.json(f"file://{target}")
@@ -274,8 +279,8 @@ def test_contents_keep_their_form(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "v.csv"
     file.write_text("n\n1\n2\n", encoding="utf-8")
     with StagedWrites([file, link]) as writes:
-        writes.add(file, numbers(spark, NEW))
-        writes.add(link, numbers(spark, NEW))
+        writes.add(file, writing(numbers(spark, NEW)))
+        writes.add(link, writing(numbers(spark, NEW)))
         writes.switch()
     assert file.read_text(encoding="utf-8") == "n\n2\n3\n"
     assert link.is_symlink()
@@ -286,8 +291,10 @@ def test_contents_keep_their_form(spark: SparkSession, tmp_path: Path) -> None:
 def test_columns_of_nulls_and_no_rows_at_all_can_be_written(spark: SparkSession, tmp_path: Path) -> None:
     from datalog.model import ANY, ColumnType, TypeName
     from selfmaint.spark import SparkEngine
-    from selfmaint.spark.tables import Expected, read_contents
-    from selfmaint.spark.write import StagedWrites
+    from selfmaint.spark.formats import writing
+    from selfmaint.spark.tables import read_contents
+    from selfmaint.store.expected import Expected
+    from selfmaint.store.write import StagedWrites
 
     engine = SparkEngine(spark)
     expected = Expected("v", ("x", "y"), (ANY, ColumnType(TypeName.INT)))
@@ -298,7 +305,7 @@ def test_columns_of_nulls_and_no_rows_at_all_can_be_written(spark: SparkSession,
     }
     with StagedWrites(rows) as writes:
         for path, found in rows.items():
-            writes.add(path, engine.load(found, expected.columns, expected.types))
+            writes.add(path, writing(engine.load(found, expected.columns, expected.types)))
         writes.switch()
     for path, found in rows.items():
         assert engine.sample(read_contents(spark, str(path), expected), 9) == found, path.name
@@ -307,19 +314,20 @@ def test_columns_of_nulls_and_no_rows_at_all_can_be_written(spark: SparkSession,
 def test_null_in_a_csv_of_one_column_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     from datalog.model import ANY
     from selfmaint.spark import SparkEngine
-    from selfmaint.spark.write import StagedWrites
+    from selfmaint.spark.formats import writing
+    from selfmaint.store.write import StagedWrites
 
     frame = SparkEngine(spark).load([(1,), (None,)], ["x"], [ANY])
     with (
         StagedWrites([tmp_path / "v.csv"]) as writes,
         pytest.raises(SelfmaintError, match="cannot hold null"),
     ):
-        writes.add(tmp_path / "v.csv", frame)
+        writes.add(tmp_path / "v.csv", writing(frame))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_directory_that_cannot_be_written_to_is_reported(tmp_path: Path) -> None:
-    from selfmaint.spark.write import StagedWrites
+    from selfmaint.store.write import StagedWrites
 
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(SelfmaintError) as failed, StagedWrites([tmp_path / "file" / "v"]):

@@ -13,7 +13,8 @@ from selfmaint.feeds.table import FeedTable
 from selfmaint.spark.failures import translated
 from selfmaint.spark.feeds.change_frames import with_place
 from selfmaint.spark.frames import positional, rows
-from selfmaint.spark.tables import Expected, conform, read_contents
+from selfmaint.spark.tables import conform, read_contents
+from selfmaint.store.expected import Expected
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 

@@ -25,7 +25,8 @@ from selfmaint.spark.feeds.column_frames import column_changes, plain_changes
 from selfmaint.spark.feeds.delta_table import delta_feed, is_delta_table
 from selfmaint.spark.feeds.event_frames import event_changes
 from selfmaint.spark.feeds.event_lines import line_changes
-from selfmaint.spark.formats import data_files, spark_path
+from selfmaint.spark.formats import spark_path
+from selfmaint.store.formats import data_files
 
 LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".gz")
 Found: TypeAlias = tuple[dict[str, DataFrame], Tally]

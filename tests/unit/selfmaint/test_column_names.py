@@ -8,8 +8,7 @@ from datalog.model import ANY, Span
 from datalog.syntax import parse_program
 from selfmaint.api.columns import columns_of
 from selfmaint.errors import Code, InputError
-from selfmaint.spark.column_names import require_names
-from selfmaint.spark.tables import Expected
+from selfmaint.store.expected import Expected, require_names
 from selfmaint.warehouse.catalog import catalog
 
 

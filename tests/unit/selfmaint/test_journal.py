@@ -78,7 +78,7 @@ def written(state: str, *moves: Any, **more: Any) -> str:
     ],
 )
 def test_a_journal_that_is_not_ours_is_refused_and_nothing_is_touched(view: Path, text: str) -> None:
-    from selfmaint.spark.write import StagedWrites, recover
+    from selfmaint.store.write import StagedWrites, recover
 
     journal(view, text)
     # A good one beside it is not settled either.
@@ -98,7 +98,7 @@ def test_a_journal_that_is_not_ours_is_refused_and_nothing_is_touched(view: Path
 
 @pytest.mark.parametrize("kind", ["directory", "link", "fifo", "large", "name"])
 def test_a_journal_that_is_no_plain_file_is_refused(view: Path, kind: str) -> None:
-    from selfmaint.spark.write import recover
+    from selfmaint.store.write import recover
 
     place = view.parent / f".selfmaint-journal-{ID}.json"
     text = written("switching", {**OURS, "existed": False})
@@ -133,7 +133,7 @@ def test_the_command_refuses_a_journal_that_is_not_ours(view: Path) -> None:
 
 def test_what_an_undone_write_leaves_is_removed(view: Path) -> None:
     """Files that a kill can leave behind: what waits for its place, and a draft of a journal."""
-    from selfmaint.spark.write import recover
+    from selfmaint.store.write import recover
 
     before = everything(view.parent)
     (view.parent / f"v.new-{ID}.part").write_text("", encoding="utf-8")
@@ -148,7 +148,7 @@ def test_what_an_undone_write_leaves_is_removed(view: Path) -> None:
 
 def test_first_contents_that_were_only_written_are_not_taken_for_switched(view: Path) -> None:
     """The path was made by somebody else since."""
-    from selfmaint.spark.write import recover
+    from selfmaint.store.write import recover
 
     before = everything(view.parent)
     journal(view, written("writing", {**OURS, "existed": False}))
@@ -169,7 +169,7 @@ def not_to_be_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     flagged = subprocess.run([program, "+i", str(file)], capture_output=True, check=False).returncode == 0
     with monkeypatch.context() as patched:
         if not flagged:
-            patched.setattr("selfmaint.spark.journal._removed", lambda path: path != folder)
+            patched.setattr("selfmaint.store.journal._removed", lambda path: path != folder)
         yield
     if flagged:
         subprocess.run([program, "-i", str(file)], check=True)
@@ -179,7 +179,7 @@ def not_to_be_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 def test_what_cannot_be_removed_is_said_and_removed_by_a_later_run(
     view: Path, state: str, beside: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from selfmaint.spark.write import StagedWrites, recover
+    from selfmaint.store.write import StagedWrites, recover
 
     before = everything(view.parent)
     left = view.parent / f"v.{beside}-{ID}"
@@ -202,7 +202,7 @@ def test_what_cannot_be_removed_is_said_and_removed_by_a_later_run(
 
 
 def test_a_full_disk_leaves_no_draft(view: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from selfmaint.spark.write import StagedWrites
+    from selfmaint.store.write import StagedWrites
 
     before = everything(view.parent)
 

@@ -13,8 +13,8 @@ from urllib.parse import unquote, urlsplit
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Span
 from selfmaint.errors import Code
-from selfmaint.spark.bad_values import BadValue, bad_values
-from selfmaint.spark.formats import Format, data_files
+from selfmaint.store.bad_values import BadValue, bad_values
+from selfmaint.store.formats import Format, data_files
 
 REMEMBERED = 1000
 """How many locations are remembered."""

@@ -1,4 +1,4 @@
-"""Are the columns of some contents those that are expected? If not, one error says which, and how to mend it."""
+"""The columns that some contents must have; where they are others, one error says which, and how to mend it."""
 
 from __future__ import annotations
 
@@ -6,38 +6,43 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Predicate, Span
+from datalog.model import ColumnType, Predicate, Span
 from datalog.syntax import show
+from selfmaint.engine.column_types import fits
 from selfmaint.errors import Code, InputError
 
 _NO_NAME = re.compile(r"[+-]?\d")
 """What a value may start with and hardly a name: the first row of a CSV file without a header."""
 
 
-class ExpectedNames(Protocol):
-    """What is expected; see `tables.Expected`."""
-
-    @property
-    def name(self) -> str:
-        """What the contents are of."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names wanted."""
-
-    @property
-    def place(self) -> Span | None:
-        """Where they are declared, or the rule that names them."""
-
-    @property
-    def naming(self) -> str | None:
-        """How a declaration would name them, such as `.decl {}.`, where the head of a view's rule makes them."""
+StoredType: TypeAlias = tuple[ColumnType | None, str]
+"""A stored column's type, None if the language has none, and its name in the engine."""
 
 
-def require_names(found: Sequence[str], expected: ExpectedNames, *, extra_allowed: bool = False) -> None:
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The columns that some contents must have.
+
+    Attributes:
+        name: what the contents are of, for messages.
+        columns: column names, in the order wanted.
+        types: their types; with `ANY`, and a decimal without precision, the stored type is taken.
+        place: where the columns are declared, or the rule that names them.
+        naming: how a declaration would name the columns of a view that names none, such as `.decl {}.`.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[ColumnType, ...]
+    place: Span | None = None
+    naming: str | None = None
+
+
+def require_names(found: Sequence[str], expected: Expected, *, extra_allowed: bool = False) -> None:
     """Refuses contents whose columns are not the expected ones, in whatever order.
 
     Args:
@@ -53,7 +58,7 @@ def require_names(found: Sequence[str], expected: ExpectedNames, *, extra_allowe
         raise InputError([different_columns(found, expected, "; ".join(wrong))])
 
 
-def different_columns(found: Sequence[str], expected: ExpectedNames, difference: str) -> Diagnostic:
+def different_columns(found: Sequence[str], expected: Expected, difference: str) -> Diagnostic:
     """SM104 for contents with other columns than expected.
 
     Args:
@@ -71,6 +76,54 @@ def different_columns(found: Sequence[str], expected: ExpectedNames, difference:
     )
 
 
+def require_types(stored: Sequence[StoredType], expected: Expected) -> None:
+    """Refuses contents whose columns, in the order expected, are of types that do not fit those declared.
+
+    Raises:
+        InputError: SM104 every difference.
+    """
+    columns = zip(expected.columns, stored, expected.types, strict=True)
+    differences = [
+        type_difference(expected.name, name, found, declared)
+        for name, found, declared in columns
+        if found[0] is None or not fits(found[0], declared)
+    ]
+    if differences:
+        raise InputError(differences)
+
+
+def type_difference(contents: str, column: str, stored: StoredType, declared: ColumnType) -> Diagnostic:
+    """SM104 for a column of another type than declared."""
+    known, name = stored
+    shown = name if known is None else str(known)
+    if known is None:
+        hint = "store it as a number, string, boolean, date or timestamp"
+    elif known.family == declared.family:
+        hint = f"declare `{column}` as `{shown}`, which is wider, or store it as `{declared}`"
+    else:
+        hint = f"declare `{column}` as `{shown}`, or store it as `{declared}`"
+    return Diagnostic(
+        code=Code.COLUMNS_DIFFER,
+        message=f"column `{column}` of `{contents}` is `{shown}`, not `{declared}`",
+        hint=hint,
+    )
+
+
+def is_by_position(found: Sequence[str], expected: Expected) -> bool:
+    """Whether none of the names is one of those expected, and there are as many.
+
+    Raises:
+        InputError: SM104 none is, and there are more or fewer.
+    """
+    names = {name.casefold() for name in expected.columns}
+    if any(name.casefold() in names for name in found) or len(set(found)) != len(found):
+        return False
+    if len(found) != len(expected.columns):
+        difference = f"there are {len(found)}, not {len(expected.columns)}"
+        raise InputError([different_columns(found, expected, difference)])
+    return True
+
+
 def _differences(found: Sequence[str], expected: Sequence[str], *, extra_allowed: bool) -> Iterator[str]:
     missing = [name for name in expected if name not in found]
     extra = [] if extra_allowed else [name for name in dict.fromkeys(found) if name not in expected]
@@ -83,7 +136,7 @@ def _differences(found: Sequence[str], expected: Sequence[str], *, extra_allowed
         yield f"{_listed(twice)} there more than once"
 
 
-def _hint(found: Sequence[str], expected: ExpectedNames) -> str:
+def _hint(found: Sequence[str], expected: Expected) -> str:
     renames = _renames(found, expected.columns)
     if not renames and not set(found) & set(expected.columns) and any(map(_NO_NAME.match, found)):
         return f"of a CSV file the first line names the columns: put `{','.join(expected.columns)}` above the rows"

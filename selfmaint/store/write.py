@@ -10,18 +10,15 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import final
-
-from pyspark.sql import DataFrame
+from typing import TypeAlias, final
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import Code, SelfmaintError
-from selfmaint.spark.failures import SPARK_ERRORS, first_line, translated
-from selfmaint.spark.formats import Format, data_files, format_of, write_files
-from selfmaint.spark.journal import (
+from selfmaint.store.formats import Format, data_files, format_of
+from selfmaint.store.journal import (
     Journal,
     Move,
     Recovered,
@@ -33,7 +30,14 @@ from selfmaint.spark.journal import (
     sync,
     sync_tree,
 )
-from selfmaint.spark.layouts import order_of
+from selfmaint.store.order import order_of
+
+Write: TypeAlias = Callable[[Path, Format, str | None], None]
+"""Writes some rows in a format into a new directory, which must not exist yet; Parquet in the order of a column.
+
+Whatever the engine fails with is an `OSError` or an error of this package.
+"""
+_LONGEST_LINE = 300
 
 
 @final
@@ -41,12 +45,12 @@ class StagedWrites:
     """New contents for several paths, switched to together.
 
         with StagedWrites(paths) as writes:
-            for path, frame in new_contents:
-                writes.add(path, frame)
+            for path, write in new_contents:
+                writes.add(path, write)
             writes.switch()
 
     Leaving the block without `switch` leaves the old contents in place and nothing else. After `switch` the
-    files that the frames are computed from are gone: release kept relations before the paths are read again.
+    files that relations are computed from are gone: release kept relations before the paths are read again.
     """
 
     def __init__(self, paths: Iterable[Path], known: Iterable[Path] = ()) -> None:
@@ -92,12 +96,12 @@ class StagedWrites:
         with self._locks:
             self._undo()
 
-    def add(self, path: Path, contents: DataFrame, format_: Format | None = None) -> None:
+    def add(self, path: Path, write: Write, format_: Format | None = None) -> None:
         """Writes new contents for one of the paths, beside the present ones; Parquet in the order that these are in.
 
         Args:
             path: one of the paths of this set, a directory or a single file.
-            contents: all rows of the new contents, or of a delta if that is what the path holds.
+            write: writes all rows of the new contents, or of a delta if that is what the path holds.
             format_: by default that of the present contents, or what the path's name says.
 
         Raises:
@@ -105,9 +109,9 @@ class StagedWrites:
             InputError: SM103 or SM104, stored contents that turn out to be unreadable.
         """
         move = self._moves[_real(path)]
-        with _failures(f"the new contents of `{move.path}` cannot be written"), translated():
+        with _failures(f"the new contents of `{move.path}` cannot be written"):
             order = order_of(move.path) if move.path.is_dir() else None
-            write_files(contents, move.new, format_ or _present_format(move.path), order)
+            write(move.new, format_ or _present_format(move.path), order)
             if move.path.is_file():
                 _become_file(move)
             sync_tree(move.new)
@@ -198,7 +202,7 @@ def _become_file(move: Move) -> None:
 
 @contextlib.contextmanager
 def _failures(what: str) -> Iterator[None]:
-    """What the system or Spark refuses, as an error of this package.
+    """What the system refuses, as an error of this package.
 
     Raises:
         SelfmaintError: SM405.
@@ -209,7 +213,7 @@ def _failures(what: str) -> Iterator[None]:
         raise _write_failed(
             f"{what}: another process is writing to the same directory", hint="wait until it has ended"
         ) from failure
-    except (OSError, *SPARK_ERRORS) as failure:
+    except OSError as failure:
         raise _write_failed(what, failure) from failure
 
 
@@ -219,5 +223,10 @@ def _write_failed(
     note: str | None = "the old contents are in place",
     hint: str | None = None,
 ) -> SelfmaintError:
-    message = what if failure is None else f"{what}: {first_line(failure)}"
+    message = what if failure is None else f"{what}: {_first_line(failure)}"
     return SelfmaintError([Diagnostic(code=Code.WRITE_FAILED, message=message, note=note, hint=hint)])
+
+
+def _first_line(failure: Exception) -> str:
+    line = next(iter(str(failure).strip().splitlines()), "") or type(failure).__name__
+    return line.strip()[:_LONGEST_LINE].rstrip(".")
