@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Program, Version
 from selfmaint.api.fingerprint import require_unchanged
 from selfmaint.api.maintain import Maintained, new_contents
+from selfmaint.api.platform import platform_of
 from selfmaint.api.warehouse import Update, Warehouse
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError
 from selfmaint.store.write import StagedWrites
-
-if TYPE_CHECKING:
-    from selfmaint.spark import DataFrame
 
 _LEAVING, _JOINING = Version.DELETED, Version.INSERTED
 
@@ -30,7 +27,7 @@ class Written:
     path: str
 
 
-def apply(warehouse: Warehouse[DataFrame], maintained: Maintained[DataFrame]) -> tuple[Written, ...]:
+def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, ...]:
     """Writes the new contents of the views that changed, and of the partial copies of the changed relations.
 
     All are written beside the old contents, and switched to only after all are written. A partial copy
@@ -51,10 +48,8 @@ def apply(warehouse: Warehouse[DataFrame], maintained: Maintained[DataFrame]) ->
         SelfmaintError: SM405 writing or switching failed; every old contents is in place.
 
     Semantics:
-        The warehouse's DataFrames are over the old contents: `load` it anew for the next update.
+        The warehouse's relations are over the old contents: `load` it anew for the next update.
     """
-    from selfmaint.spark.formats import writing  # noqa: PLC0415 - Spark only when it is needed
-
     views = _views(warehouse, maintained)
     counted = {view.predicate for view in warehouse.catalog.views if view.is_counted}
     bags = {p: warehouse.engine.bags.expanded(r) if p in counted else r for p, r in views.items()}
@@ -63,21 +58,22 @@ def apply(warehouse: Warehouse[DataFrame], maintained: Maintained[DataFrame]) ->
     places = _paths(warehouse)
     written = [Written(str(predicate), places[predicate]) for predicate in changes]
     if written:
+        platform = platform_of(warehouse.engine)
         known = [Path(path) for path in places.values()]
         with StagedWrites([Path(entry.path) for entry in written], known) as writes:
             require_unchanged(warehouse.fingerprints)
             for predicate, rows in changes.items():
-                writes.add(Path(places[predicate]), writing(rows))
+                writes.add(Path(places[predicate]), platform.writing(rows))
             writes.switch()
     return tuple(written)
 
 
-def _paths(warehouse: Warehouse[DataFrame]) -> dict[Predicate, str]:
+def _paths(warehouse: Warehouse[D]) -> dict[Predicate, str]:
     views = {warehouse.view(name).predicate: path for name, path in warehouse.locations.items()}
     return {**views, **warehouse.copy_locations}
 
 
-def _views(warehouse: Warehouse[DataFrame], maintained: Maintained[DataFrame]) -> dict[Predicate, DataFrame]:
+def _views(warehouse: Warehouse[D], maintained: Maintained[D]) -> dict[Predicate, D]:
     """The new contents of the views with a delta that has rows."""
     deltas = {
         view.predicate.of(version): rows
@@ -97,7 +93,7 @@ def _views(warehouse: Warehouse[DataFrame], maintained: Maintained[DataFrame]) -
     }
 
 
-def _copies(warehouse: Warehouse[DataFrame], update: Update[DataFrame]) -> dict[Predicate, DataFrame]:
+def _copies(warehouse: Warehouse[D], update: Update[D]) -> dict[Predicate, D]:
     """The partial copies after the update, of the relations that it changes."""
     return {
         **dict(_followed(warehouse, Version.PRESENT, warehouse.present, update.deleted, update.inserted)),
@@ -106,12 +102,12 @@ def _copies(warehouse: Warehouse[DataFrame], update: Update[DataFrame]) -> dict[
 
 
 def _followed(
-    warehouse: Warehouse[DataFrame],
+    warehouse: Warehouse[D],
     version: Version,
-    copies: Mapping[str, DataFrame],
-    leaving: Mapping[str, DataFrame],
-    joining: Mapping[str, DataFrame],
-) -> Iterator[tuple[Predicate, DataFrame]]:
+    copies: Mapping[str, D],
+    leaving: Mapping[str, D],
+    joining: Mapping[str, D],
+) -> Iterator[tuple[Predicate, D]]:
     engine = warehouse.engine
     changes = {
         Predicate(n, v): rows
@@ -126,7 +122,7 @@ def _followed(
             yield Predicate(name, version), after
 
 
-def _require_local(changes: Mapping[Predicate, DataFrame], places: Mapping[Predicate, str]) -> None:
+def _require_local(changes: Mapping[Predicate, D], places: Mapping[Predicate, str]) -> None:
     """Refuses to write what is not in local files, before anything is written."""
     refused = [predicate for predicate in changes if predicate not in places]
     if refused:

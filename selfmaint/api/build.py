@@ -9,6 +9,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Program
 from datalog.sql.views import SqlViews
 from selfmaint.api.columns import columns_of
+from selfmaint.api.platform import known_families, platform_of, with_counts
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse, require_known
 from selfmaint.errors import InputError
@@ -52,30 +53,29 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
         InputError: SM102 a name that is no view or base relation; SM103 a view without contents; SM104
             columns that do not fit; SM105 a program that defines no views; SM501 Spark or Java is missing.
     """
-    from selfmaint.api.frames import fit_rows, known_families, with_counts  # noqa: PLC0415 - Spark only when it is needed
-    from selfmaint.spark import SparkEngine, session  # noqa: PLC0415
+    from selfmaint.spark import SparkEngine, session  # noqa: PLC0415 - Spark only when it is needed
 
     schema = with_inexact_sums(catalog_of(program)) if inexact_sums else catalog_of(program)
     columns = columns_of(schema)
     problems: list[Diagnostic] = []
+    platform = platform_of(SparkEngine(spark or session()))
 
     def fitted(given: Mapping[str, DataFrame] | None, names: list[str], kind: str) -> dict[str, DataFrame]:
         found = {}
         for name, frame in (given or {}).items():
             try:
                 require_known([name], names, kind)
-                found[name] = fit_rows(frame, columns[name])
+                found[name] = platform.fit_rows(frame, columns[name])
             except InputError as error:
                 problems.extend(error.diagnostics)
         return found
 
-    engine = SparkEngine(spark or session())
-    contents = with_counts(schema, fitted(views, [view.name for view in schema.views], "view"))
+    contents = with_counts(platform, schema, fitted(views, [view.name for view in schema.views], "view"))
     known = fitted(present, [*schema.relations], "base relation")
     unknown = fitted(absent, [*schema.relations], "base relation")
     if not problems:
-        problems = known_families(schema, contents).problems
+        problems = known_families(platform, schema, contents).problems
     if problems:
         raise InputError(problems)
     readable = {n: s if isinstance(s, Readable) else Readable(s) for n, s in (sources or {}).items()}
-    return Warehouse(schema, engine, contents, known, unknown, readable, effective=effective)
+    return Warehouse(schema, platform.engine, contents, known, unknown, readable, effective=effective)

@@ -74,7 +74,7 @@ def update_from_feed(
 
     Raises:
         InputError: SM101 a path inside a view's; SM102 an unknown relation or table; SM103 no such feed; SM104
-            other columns; SM501 an engine that reads no such feed; SM601 the format; SM602 lines or values that
+            other columns; SM502 an engine that reads no feeds; SM601 the format; SM602 lines or values that
             cannot be read; SM603 no order; SM604 changes that cannot follow each other; SM605 rows of which too
             little is known; SM606 truncations and snapshot reads; SM607 a package is missing. Nothing is applied
             then.
@@ -88,6 +88,9 @@ def update_from_feed(
     _require_mapped(warehouse)
     paths = [str(one) for one in feeds.values() if isinstance(one, str | Path)]
     require_outside(paths, warehouse.locations)
+    if warehouse.engine.name == "duckdb":
+        message = "change feeds are not read with the engine `duckdb`"
+        raise input_error(Code.ENGINE_DIFFERS, message, "use the Spark engine")
     if isinstance(warehouse.engine, MemoryEngine):
         inserted, deleted, report = _in_memory(warehouse, feeds, request)
     else:

@@ -4,21 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Version
 from selfmaint.api.columns import Columns, columns_of
+from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.fingerprint import fingerprints
+from selfmaint.api.open_sources import readable
+from selfmaint.api.platform import Platform, known_families, platform_of, with_counts
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import Location, WarehouseFile, read_warehouse_file
+from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import InputError
+from selfmaint.store.write import recover
 
 if TYPE_CHECKING:
+    from selfmaint.duckdb import Relation
     from selfmaint.spark import DataFrame, SparkSession
 
 
-def load(path: str | Path, spark: SparkSession | None = None) -> Warehouse[DataFrame]:
+@overload
+def load(
+    path: str | Path, spark: SparkSession | None = None, *, engine: Literal["spark"] | None = None
+) -> Warehouse[DataFrame]: ...
+
+
+@overload
+def load(path: str | Path, spark: None = None, *, engine: Literal["duckdb"]) -> Warehouse[Relation]: ...
+
+
+def load(
+    path: str | Path, spark: SparkSession | None = None, *, engine: Literal["spark", "duckdb"] | None = None
+) -> Warehouse[Any]:
     """A warehouse from its file; see `warehouse_file` for the format.
 
     Use it as a context manager, so that connections and kept data are let go of:
@@ -28,7 +46,8 @@ def load(path: str | Path, spark: SparkSession | None = None) -> Warehouse[DataF
 
     Args:
         path: the TOML file.
-        spark: the session to use; by default the active one, else a new local one.
+        spark: the session to use, which makes the engine Spark; by default the active one, else a new local one.
+        engine: which engine to use; by default the one that the file names, else Spark.
 
     Returns:
         The warehouse. Its views and partial copies are read when they are used; a source is connected to when
@@ -38,32 +57,32 @@ def load(path: str | Path, spark: SparkSession | None = None) -> Warehouse[DataF
         ProgramError: the program is not valid.
         InputError: SM101 the file has unknown, missing or wrong entries, SM102 misspelt names, SM103 contents
             that are not there, SM104 columns that do not fit, SM105 a program that defines no views; all of
-            one kind at once. SM501 Spark or Java is missing.
+            one kind at once. SM501 Spark or Java is missing; SM502 contents that the engine does not read.
         SelfmaintError: SM405 another process is writing the views just now, SM407 a journal beside them that
             was not written for them.
     """
-    return open_warehouse(read_warehouse_file(path, spark), spark)
+    file = read_warehouse_file(path, spark)
+    chosen = engine if spark is None else EngineKind.SPARK
+    return open_warehouse(file, spark, None if chosen is None else EngineKind(chosen))
 
 
-def open_warehouse(file: WarehouseFile, spark: SparkSession | None = None) -> Warehouse[DataFrame]:
+def open_warehouse(
+    file: WarehouseFile, spark: SparkSession | None = None, engine: EngineKind | None = None
+) -> Warehouse[Any]:
     """The warehouse that a warehouse file describes; see `load`."""
-    from selfmaint.api.open_sources import readable  # noqa: PLC0415 - Spark only when it is needed
-    from selfmaint.spark import SparkEngine, session  # noqa: PLC0415
-    from selfmaint.store.write import recover  # noqa: PLC0415
-
     local = [*_locations(file).values(), *_copy_locations(file).values()]
     recover([Path(path) for path in local])
-    engine = SparkEngine(spark or session())
+    platform = platform_of(_engine(file, spark, engine or file.engine.kind))
     marks = fingerprints(local)
     columns = columns_of(file.catalog)
-    contents, present, absent = _contents(engine.spark, file, columns)
+    contents, present, absent = _contents(platform, file, columns)
     return Warehouse(
         catalog=file.catalog,
-        engine=engine,
+        engine=platform.engine,
         contents=contents,
         present=present,
         absent=absent,
-        readable=readable(engine.spark, file),
+        readable=readable(platform, file),
         locations=_locations(file),
         copy_locations=_copy_locations(file),
         effective=file.effective,
@@ -73,20 +92,28 @@ def open_warehouse(file: WarehouseFile, spark: SparkSession | None = None) -> Wa
     )
 
 
-def _contents(
-    spark: SparkSession, file: WarehouseFile, columns: Mapping[str, Columns]
-) -> tuple[dict[str, DataFrame], dict[str, DataFrame], dict[str, DataFrame]]:
-    """The rows of the views and of both kinds of partial copies; what is wrong with any is raised at once."""
-    from selfmaint.api.frames import families, known_families, read_rows, with_counts  # noqa: PLC0415 - Spark only now
+def _engine(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -> Engine[Any]:
+    if kind is EngineKind.DUCKDB:
+        from selfmaint.duckdb import DuckEngine  # noqa: PLC0415 - DuckDB only when it is needed
 
+        return DuckEngine(file.engine.options)
+    from selfmaint.spark import SparkEngine, session  # noqa: PLC0415 - Spark only when it is needed
+
+    return SparkEngine(spark or session())
+
+
+def _contents(
+    platform: Platform[D], file: WarehouseFile, columns: Mapping[str, Columns]
+) -> tuple[dict[str, D], dict[str, D], dict[str, D]]:
+    """The rows of the views and of both kinds of partial copies; what is wrong with any is raised at once."""
     problems: list[Diagnostic] = []
 
-    def read(locations: Mapping[str, Location | None]) -> dict[str, DataFrame]:
+    def read(locations: Mapping[str, Location | None]) -> dict[str, D]:
         found = {}
         for name, location in locations.items():
             if location is not None:
                 try:
-                    found[name] = read_rows(spark, location, columns[name])
+                    found[name] = platform.read_rows(location, columns[name])
                 except InputError as error:
                     problems.extend(error.diagnostics)
         return found
@@ -95,14 +122,14 @@ def _contents(
     present = read({name: entry.present for name, entry in file.copies.items()})
     absent = read({name: entry.absent for name, entry in file.copies.items()})
     if not problems:
-        known = known_families(file.catalog, views)
+        known = known_families(platform, file.catalog, views)
         for copies in (present, absent):
             for name, rows in copies.items():
-                known.add_rows(name, families(rows), "the partial copy")
+                known.add_rows(name, platform.families(rows), "the partial copy")
         problems = known.problems
     if problems:
         raise InputError(problems)
-    return with_counts(file.catalog, views), present, absent
+    return with_counts(platform, file.catalog, views), present, absent
 
 
 def _locations(file: WarehouseFile) -> dict[str, str]:

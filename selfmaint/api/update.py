@@ -1,25 +1,20 @@
-"""An update of the base relations from files or DataFrames, with the declared columns."""
+"""An update of the base relations from files or relations of the engine's, with the declared columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Version
 from selfmaint.api.columns import Columns, columns_of
 from selfmaint.api.overlaps import require_outside
+from selfmaint.api.platform import Platform, known_families, platform_of
 from selfmaint.api.warehouse import Update, Warehouse, require_known
 from selfmaint.api.warehouse_file import Location
+from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, input_error
-
-if TYPE_CHECKING:
-    from selfmaint.spark import DataFrame
-
-    Rows: TypeAlias = DataFrame | str | Path
-    """A DataFrame, or the path of a file or a directory of files."""
 
 SUFFIXES = ("parquet", "csv", "jsonl", "ndjson", "json")
 """What the names of an update's files end with."""
@@ -37,8 +32,8 @@ class _Part:
 
 
 def read_update(
-    warehouse: Warehouse[DataFrame], directory: str | Path, *, effective: bool | None = None
-) -> Update[DataFrame]:
+    warehouse: Warehouse[D], directory: str | Path, *, effective: bool | None = None
+) -> Update[D]:
     """The update in a directory: `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX`, files or directories.
 
     Args:
@@ -61,13 +56,13 @@ def read_update(
 
 
 def update_from(
-    warehouse: Warehouse[DataFrame],
-    inserted: Mapping[str, Rows] | None = None,
-    deleted: Mapping[str, Rows] | None = None,
+    warehouse: Warehouse[D],
+    inserted: Mapping[str, D | str | Path] | None = None,
+    deleted: Mapping[str, D | str | Path] | None = None,
     *,
     effective: bool | None = None,
-) -> Update[DataFrame]:
-    """An update from DataFrames or paths.
+) -> Update[D]:
+    """An update from DataFrames (relations of the warehouse's engine) or paths.
 
     Args:
         warehouse: whose base relations change.
@@ -84,15 +79,14 @@ def update_from(
         InputError: SM101 a path inside a view's; SM102 an unknown relation; SM103 nothing at a path; SM104
             columns that do not fit; every problem of one kind at once.
     """
-    from selfmaint.api.frames import families, known_families  # noqa: PLC0415 - Spark only when it is needed
-
     files = _files(inserted, Version.INSERTED) | _files(deleted, Version.DELETED)
     require_outside(files.values(), warehouse.locations)
-    fit = _fitting(warehouse)
+    platform = platform_of(warehouse.engine)
+    fit = _fitting(platform)
     columns = columns_of(warehouse.catalog)
     problems: list[Diagnostic] = []
 
-    def part(given: Mapping[str, Rows] | None) -> dict[str, DataFrame]:
+    def part(given: Mapping[str, D | str | Path] | None) -> dict[str, D]:
         found = {}
         for relation, rows in (given or {}).items():
             try:
@@ -109,17 +103,17 @@ def update_from(
         files=files,
     )
     if not problems:
-        known = known_families(warehouse.catalog, warehouse.contents)
+        known = known_families(platform, warehouse.catalog, warehouse.contents)
         for rows_of in (result.inserted, result.deleted):
             for relation, rows in rows_of.items():
-                known.add_rows(relation, families(rows), "the update")
+                known.add_rows(relation, platform.families(rows), "the update")
         problems = known.problems
     if problems:
         raise InputError(problems)
     return result
 
 
-def _files(given: Mapping[str, Rows] | None, version: Version) -> dict[Predicate, str]:
+def _files(given: Mapping[str, D | str | Path] | None, version: Version) -> dict[Predicate, str]:
     """The parts of an update that are given by path."""
     return {
         Predicate(name, version): str(rows)
@@ -128,26 +122,15 @@ def _files(given: Mapping[str, Rows] | None, version: Version) -> dict[Predicate
     }
 
 
-def _fitting(warehouse: Warehouse[DataFrame]) -> Callable[[Rows, Columns], DataFrame]:
-    """What makes given rows fit columns, for the warehouse's session."""
-    from selfmaint.api.frames import fit_rows, read_rows  # noqa: PLC0415 - Spark only when it is needed
-    from selfmaint.spark import SparkEngine  # noqa: PLC0415
+def _fitting(platform: Platform[D]) -> Callable[[D | str | Path, Columns], D]:
+    """What makes given rows fit columns."""
 
-    engine = warehouse.engine
-    if not isinstance(engine, SparkEngine):
-        raise input_error(
-            Code.NO_ENGINE,
-            f"files and DataFrames cannot be read with the engine `{engine.name}`",
-            hint="make the `Update` from sets of rows",
-        )
-    spark = engine.spark
-
-    def fit(rows: Rows, columns: Columns) -> DataFrame:
+    def fit(rows: D | str | Path, columns: Columns) -> D:
         if isinstance(rows, str | Path):
             text = str(rows)
             here = text if "://" in text else str(Path(text).absolute())
-            return read_rows(spark, Location(here), columns)
-        return fit_rows(rows, columns)
+            return platform.read_rows(Location(here), columns)
+        return platform.fit_rows(rows, columns)
 
     return fit
 
@@ -207,7 +190,7 @@ def _named(folder: Path, problems: list[Diagnostic]) -> Iterator[_Part]:
         )
 
 
-def _placed(rows: Rows, diagnostic: Diagnostic) -> Diagnostic:
+def _placed(rows: object, diagnostic: Diagnostic) -> Diagnostic:
     """The diagnostic with the file that it is about, if it says nothing of it and there is one."""
     if not isinstance(rows, str | Path):
         return diagnostic

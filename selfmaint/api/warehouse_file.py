@@ -21,6 +21,7 @@
     effective = true                  # inserted rows were absent before, deleted ones present
     inexact_sums = true               # optional, at the top: maintain sums of doubles, exact but for their last digits
     budget_s = 60                     # optional, at the top: seconds that a search may take for one view; 10
+    [engine]                          # optional: kind = "duckdb" or "spark", see `engine_settings`
     [feed]                            # optional: how change feeds are to be read, see `feed_settings`
 
 Paths are relative to the file. Every problem is reported at once, each with its place.
@@ -40,6 +41,7 @@ from datalog.model import Predicate
 from datalog.syntax import show
 from selfmaint.api.catalog_views import read_catalog_key
 from selfmaint.api.dbt_manifest import read_dbt_manifest
+from selfmaint.api.engine_settings import EngineSettings, engine_settings
 from selfmaint.api.feed_settings import feed_settings
 from selfmaint.api.overlaps import local_path, report_overlaps
 from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
@@ -53,6 +55,13 @@ from selfmaint.warehouse.near import near_miss
 
 if TYPE_CHECKING:
     from selfmaint.spark import SparkSession
+
+
+_KEYS = (
+    *("program", "program_text", "dbt_manifest", "catalog", "tables"),
+    *("views", "sources", "relations", "copies", "update", "engine", "feed", "inexact_sums", "budget_s"),
+)
+"""What may stand at the top of a warehouse file."""
 
 
 @unique
@@ -121,6 +130,7 @@ class WarehouseFile:
         effective: whether updates are effective unless said otherwise.
         feeds: how change feeds are to be read.
         budget_s: how many seconds a search may take for one view.
+        engine: which engine it is opened with, unless a call says otherwise.
     """
 
     path: Path
@@ -131,6 +141,7 @@ class WarehouseFile:
     effective: bool = False
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
+    engine: EngineSettings = field(default_factory=EngineSettings)
 
 
 def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> WarehouseFile:
@@ -146,23 +157,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
             for a missing file, SM105 for a fact among the rules; with the program's problems.
     """
     file = TomlFile.read(Path(path))
-    root = file.root(
-        (
-            "program",
-            "program_text",
-            "dbt_manifest",
-            "catalog",
-            "tables",
-            "views",
-            "sources",
-            "relations",
-            "copies",
-            "update",
-            "feed",
-            "inexact_sums",
-            "budget_s",
-        )
-    )
+    root = file.root(_KEYS)
     schema, faults = _catalog(root, spark)
     if root.flag("inexact_sums") and schema is not None:
         schema = with_inexact_sums(schema)
@@ -173,6 +168,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     copies = {n: _copy(t) for n, t in root.tables("copies", ("present", "absent")).items()}
     budget_s = root.seconds("budget_s")
     effective = root.table("update", ("effective",)).flag("effective")
+    engine = engine_settings(root)
     feeds = feed_settings(root, None if schema is None else schema.relations)
     if schema is not None:
         _check_names(file, schema)
@@ -190,6 +186,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
         copies=copies,
         effective=bool(effective),
         feeds=feeds,
+        engine=engine,
         budget_s=DEFAULT_S if budget_s is None else budget_s,
     )
 

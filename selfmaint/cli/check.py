@@ -13,6 +13,7 @@ from selfmaint.cli.options import (
     Budget,
     Deletes,
     Effective,
+    EngineOption,
     FeedFormatName,
     Feeds,
     FormatOption,
@@ -51,6 +52,7 @@ def check(
     initial_load: InitialLoad = False,
     full: Full = False,
     budget: Budget = None,
+    engine: EngineOption = None,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Says for each view whether its new state is determined without reading a base relation.
@@ -58,7 +60,7 @@ def check(
     Exit status: 0 all are; 1 some view is not; 2 bad usage or input; 3 none is not, but some are undecided.
     """
     feeds = FeedArguments(tuple(feed or ()), feed_format, tuple(after or ()), tuple(upto or ()), initial_load)
-    arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds)
+    arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds, engine)
     with (
         reporting(format_),
         progressing() as progress,

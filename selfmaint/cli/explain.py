@@ -16,6 +16,7 @@ from selfmaint.cli.options import (
     Budget,
     Deletes,
     Effective,
+    EngineOption,
     FeedFormatName,
     Feeds,
     FormatOption,
@@ -50,6 +51,7 @@ def explain(
     upto: Upto = None,
     initial_load: InitialLoad = False,
     budget: Budget = None,
+    engine: EngineOption = None,
     sql: Annotated[
         bool, typer.Option("--sql", help='Print only the two databases of a "no", as SQL that runs anywhere.')
     ] = False,
@@ -69,7 +71,7 @@ def explain(
             f"{subject!r} is no code; to explain a verdict, give WAREHOUSE.toml and VIEW"
         )
     feeds = FeedArguments(tuple(feed or ()), feed_format, tuple(after or ()), tuple(upto or ()), initial_load)
-    arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds)
+    arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds, engine)
     _explain_view(Path(subject), view, arguments, format_, sql=sql, budget_s=budget)
 
 

@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import typer
 
 from datalog.diagnostics import Diagnostic, Severity
+from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.feed import update_from_feed
 from selfmaint.api.load import open_warehouse
 from selfmaint.api.update import update_files, update_from
@@ -19,10 +20,6 @@ from selfmaint.api.warehouse import Update, Warehouse, require_known
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.cli.output import Format, print_warnings
 from selfmaint.errors import Code, input_error
-
-if TYPE_CHECKING:
-    from selfmaint.spark import DataFrame
-
 
 _EMPTY = Diagnostic(
     Code.WAREHOUSE_FILE,
@@ -51,6 +48,7 @@ class UpdateArguments:
     deletes: tuple[str, ...]
     effective: bool | None
     feed: FeedArguments = FeedArguments()
+    engine: EngineKind | None = None
 
 
 @contextlib.contextmanager
@@ -61,7 +59,7 @@ def opened(
     progress: Callable[[str], None],
     *,
     verify: bool = False,
-) -> Iterator[tuple[Warehouse[DataFrame], Update[DataFrame]]]:
+) -> Iterator[tuple[Warehouse[Any], Update[Any]]]:
     """The warehouse and the update; the warehouse is closed at the end. What can be refused without Spark is.
 
     Raises:
@@ -79,15 +77,21 @@ def opened(
     inserted, deleted = _parts(file, arguments)
     if not inserted and not deleted:
         print_warnings([_EMPTY], format_)
-    progress("starting Spark and opening the views")
-    with open_warehouse(file) as warehouse:
+    progress(_opening(file, arguments))
+    with open_warehouse(file, engine=arguments.engine) as warehouse:
         yield warehouse, update_from(warehouse, inserted, deleted, effective=arguments.effective)
+
+
+def _opening(file: WarehouseFile, arguments: UpdateArguments) -> str:
+    """What is done first."""
+    is_spark = (arguments.engine or file.engine.kind) is EngineKind.SPARK
+    return "starting Spark and opening the views" if is_spark else "opening the views"
 
 
 @contextlib.contextmanager
 def _from_feed(
     file: WarehouseFile, arguments: UpdateArguments, progress: Callable[[str], None]
-) -> Iterator[tuple[Warehouse[DataFrame], Update[DataFrame]]]:
+) -> Iterator[tuple[Warehouse[Any], Update[Any]]]:
     """The warehouse, and the update from change feeds."""
     given = arguments.feed
     if not given.feeds:
@@ -103,8 +107,8 @@ def _from_feed(
             raise input_error(Code.MISSING_CONTENTS, f"there is no change feed `{path}`")
         feeds[relation] = path
     ends = {option: _ends(option, texts) for option, texts in (("after", given.after), ("upto", given.upto))}
-    progress("starting Spark and opening the views")
-    with open_warehouse(file) as warehouse:
+    progress(_opening(file, arguments))
+    with open_warehouse(file, engine=arguments.engine) as warehouse:
         progress("reading the change feed")
         yield (
             warehouse,

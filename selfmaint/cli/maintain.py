@@ -21,6 +21,7 @@ from selfmaint.cli.options import (
     Budget,
     Deletes,
     Effective,
+    EngineOption,
     FeedFormatName,
     Feeds,
     FormatOption,
@@ -83,6 +84,7 @@ def maintain(
     initial_load: InitialLoad = False,
     full: Full = False,
     budget: Budget = None,
+    engine: EngineOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Compute everything, write nothing.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Never read a base relation.")] = False,
     verify: Annotated[
@@ -102,7 +104,7 @@ def maintain(
     a source failed; 3 a view is undecided. Nothing is written unless it is 0.
     """
     feeds = FeedArguments(tuple(feed or ()), feed_format, tuple(after or ()), tuple(upto or ()), initial_load)
-    arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds)
+    arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds, engine)
     with reporting(format_):
         require_not_strict(recompute=recompute, strict=strict)
     with (

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from selfmaint.api.engine_settings import EngineKind
 from selfmaint.cli.output import Format
 
 WarehousePath: TypeAlias = Annotated[
@@ -83,6 +84,14 @@ Budget: TypeAlias = Annotated[
         metavar="SECONDS",
         min=0.001,
         help="How long a search may take for one view; then it is undecided. By default as the warehouse file says.",
+        show_default=False,
+    ),
+]
+EngineOption: TypeAlias = Annotated[
+    EngineKind | None,
+    typer.Option(
+        "--engine",
+        help="Which engine computes; by default the one of the warehouse file.",
         show_default=False,
     ),
 ]

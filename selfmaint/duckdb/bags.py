@@ -21,6 +21,11 @@ class RelationBags:
         parents = [one.stored for one, _ in parts]
         return Relation(self._database.view(query, types, parents), parts[0][0].columns)
 
+    def counted(self, bag: Relation, names: Sequence[str]) -> Relation:
+        """The counted rows of a bag; the last of the names is that of the number of copies."""
+        query, types = sql.counted(bag.stored.name, bag.types)
+        return Relation(self._database.view(query, types, [bag.stored]), tuple(names))
+
     def copies(self, data: Relation) -> int:
         """The sum of the last column."""
         query = sql.copies(data.stored.name, len(data.types))

@@ -7,6 +7,7 @@ is used, and keeps what it reads alive.
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import tempfile
 import uuid
@@ -18,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
-from datalog.sql import EmissionError, read_set, text
 from datalog.sql import duckdb as sql
+from datalog.sql import read_set, text
 from datalog.sql.duckdb import SqlType, UnlikeSparkError
 from selfmaint.engine.arrow_rows import ArrowTable
 from selfmaint.engine.guard import require_allowed
-from selfmaint.errors import Code, input_error
+from selfmaint.errors import Code, InputError, input_error
 
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 _LONGEST_LINE = 300
@@ -84,6 +86,24 @@ class Database:
         self._unused: list[tuple[str, bool]] = []
         self._execute(text(sql.setting("TimeZone", "UTC"), dialect="duckdb"))
 
+    def write_parquet(self, query: sql.Query, file: Path, reads: Collection[str]) -> None:
+        """Writes the rows of a query as a file."""
+        _require_reads(query, reads)
+        with computing():
+            self._connection.sql(text(query, dialect="duckdb")).write_parquet(str(file))
+
+    def write_csv(self, query: sql.Query, file: Path, reads: Collection[str]) -> None:
+        """Writes the texts of a query as a CSV file with a header line: null is nothing, the empty text two quotes."""
+        _require_reads(query, reads)
+        with computing():
+            self._connection.sql(text(query, dialect="duckdb")).write_csv(str(file), header=True, na_rep="")
+
+    def batches(self, query: sql.Query, reads: Collection[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of a query, some at a time."""
+        _require_reads(query, reads)
+        with computing():
+            yield from self._connection.sql(text(query, dialect="duckdb")).to_arrow_reader()
+
     def table(self, query: Any, types: Sequence[SqlType], reads: Collection[str]) -> Stored:
         """A table of the rows of a query, computed now; it may read nothing else than some relations.
 
@@ -127,6 +147,37 @@ class Database:
         finally:
             self._connection.unregister(name)
 
+    def parquet(self, files: Sequence[str]) -> tuple[Stored, list[str]]:
+        """The rows of Parquet files, read when they are used, and the names of their columns' types in DuckDB."""
+        read = self._connection.read_parquet([_escaped(file) for file in files], hive_partitioning=False)
+        return self._named(read), [str(kind) for kind in read.types]
+
+    def csv(self, files: Sequence[str], width: int) -> Stored:
+        """The texts of CSV files with a header line each; null is a field that is empty and not in quotes."""
+        read = self._connection.read_csv(
+            [_escaped(file) for file in files],  # type: ignore[arg-type]
+            header=True,
+            columns={f"c{i}": "VARCHAR" for i in range(width)},
+            auto_detect=False,
+            delimiter=",",
+            quotechar='"',
+            escapechar='"',
+            na_values="",
+            allow_quoted_nulls=False,
+            strict_mode=True,
+            hive_partitioning=False,
+        )
+        return self._named(read)
+
+    def _named(self, read: duckdb.DuckDBPyRelation) -> Stored:
+        """A view of what is read from files."""
+        numbered = [f"c{i}" for i in range(len(read.columns))]
+        name = self._name()
+        pairs = zip(read.columns, numbered, strict=True)
+        read.select(*(duckdb.ColumnExpression(old).alias(new) for old, new in pairs)).create_view(name)
+        types = tuple(sql.sql_type(str(kind)) for kind in read.types)
+        return self._watched(Stored(name, types), held=False)
+
     def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
         while self._unused:
             name, held = self._unused.pop()
@@ -144,6 +195,16 @@ class Database:
 
 def _require_reads(query: Any, reads: Collection[str]) -> None:
     require_allowed(read_set(query), {(name,) for name in reads})
+
+
+def refused(what: str) -> InputError:
+    """The error for what only Spark does."""
+    return input_error(Code.ENGINE_DIFFERS, what, "use the Spark engine")
+
+
+def _escaped(path: str) -> str:
+    """A path as DuckDB takes it for that path alone, and no pattern."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", path)
 
 
 @contextlib.contextmanager
@@ -171,6 +232,4 @@ def writing_sql() -> Iterator[None]:
         yield
     except UnlikeSparkError as unlike:
         message = f"DuckDB does not compute what Spark does here: {unlike}"
-        raise input_error(Code.ENGINE_DIFFERS, message, "use the Spark engine") from unlike
-    except EmissionError:
-        raise
+        raise refused(message) from unlike

@@ -13,7 +13,7 @@ import pyarrow as pa
 from datalog.model import ANY, ColumnType, Row, TypeName
 from datalog.sql.duckdb import SqlType
 from selfmaint.engine.arrow_rows import ArrowTable, python_rows
-from selfmaint.engine.column_types import arrow_type
+from selfmaint.engine.arrow_types import arrow_type
 
 _INEXACT = (TypeName.FLOAT, TypeName.DOUBLE)
 

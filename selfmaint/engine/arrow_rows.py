@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from datalog.model import ANY, ColumnType, Row, TypeName, Value, value_kind
-from selfmaint.engine.column_types import MAX_PRECISION, arrow_type
+from selfmaint.engine.arrow_types import arrow_type
+from selfmaint.engine.column_types import MAX_PRECISION
 from selfmaint.errors import Code, InputError, input_error
 
 ArrowTable: TypeAlias = pa.Table

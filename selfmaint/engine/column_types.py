@@ -1,31 +1,12 @@
-"""Column types here and in Arrow, and which stored type may stand for which declared one."""
+"""Sizes of column types, and which stored type may stand for which declared one."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import pyarrow as pa
-
 from datalog.model import ANY, ColumnType, TypeName
-
-ArrowType: TypeAlias = pa.DataType
 
 MAX_PRECISION = 38
 """The most digits that a decimal can have."""
 
-_ARROW: dict[TypeName, ArrowType] = {
-    TypeName.BOOLEAN: pa.bool_(),
-    TypeName.TINYINT: pa.int8(),
-    TypeName.SMALLINT: pa.int16(),
-    TypeName.INT: pa.int32(),
-    TypeName.BIGINT: pa.int64(),
-    TypeName.FLOAT: pa.float32(),
-    TypeName.DOUBLE: pa.float64(),
-    TypeName.STRING: pa.string(),
-    TypeName.DATE: pa.date32(),
-    TypeName.TIMESTAMP: pa.timestamp("us"),
-    TypeName.ANY: pa.null(),
-}
 _INTEGER_DIGITS = {TypeName.TINYINT: 3, TypeName.SMALLINT: 5, TypeName.INT: 10, TypeName.BIGINT: 19}
 _DEFAULT_DECIMAL = (10, 0)
 
@@ -35,13 +16,6 @@ def decimal_size(declared: ColumnType) -> tuple[int, int]:
     if declared.precision is None:
         return _DEFAULT_DECIMAL
     return declared.precision, declared.scale or 0
-
-
-def arrow_type(declared: ColumnType) -> ArrowType:
-    """Arrow's type for a declared one: a timestamp is a wall-clock time, `ANY` the type of nulls."""
-    if declared.name is TypeName.DECIMAL:
-        return pa.decimal128(*decimal_size(declared))
-    return _ARROW[declared.name]
 
 
 def fits(stored: ColumnType, declared: ColumnType) -> bool:

@@ -10,7 +10,8 @@ from psycopg import Connection, sql
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, TypeName
-from selfmaint.engine.column_types import MAX_PRECISION, ArrowType, arrow_type, fits, settled
+from selfmaint.engine.arrow_types import ArrowType, arrow_type
+from selfmaint.engine.column_types import MAX_PRECISION, fits, settled
 from selfmaint.errors import Code, InputError
 from selfmaint.spark.failures import first_line
 from selfmaint.store.expected import Expected, require_names

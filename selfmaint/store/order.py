@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from selfmaint.store.formats import data_files
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 MOST_FILES = 1000
 """Of more files the statistics are not read."""
@@ -21,6 +21,9 @@ MOST_OVERLAPS = 0.25
 
 def order_of(path: Path) -> str | None:
     """The column in whose order the Parquet files under a local directory are, if there is one."""
+    import pyarrow as pa  # noqa: PLC0415 - not where nothing is written
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     try:
         footers = [pq.ParquetFile(file).metadata for file in data_files(path)[:MOST_FILES]]
     except (OSError, pa.ArrowException):

@@ -1,13 +1,16 @@
 """Rules and view definitions as SQL for DuckDB, column types told: what it would do otherwise than Spark is refused."""
 
+from datalog.sql.duckdb.files import named, nulls, texts_of
 from datalog.sql.duckdb.relations import (
     Query,
     cast_rows,
     copies,
+    counted,
     create,
     drop,
     expanded,
     first,
+    letters,
     minus_all,
     number,
     recounted,
@@ -16,28 +19,38 @@ from datalog.sql.duckdb.relations import (
     values_of,
 )
 from datalog.sql.duckdb.rules import Derived, derived
+from datalog.sql.duckdb.texts import INFERRED, looks, settled_type, typed_texts
 from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, sql_type, type_name
 from datalog.sql.duckdb.views import view
 
 __all__ = [
+    "INFERRED",
     "Derived",
     "Query",
     "SqlType",
     "UnlikeSparkError",
     "cast_rows",
     "copies",
+    "counted",
     "create",
     "derived",
     "drop",
     "expanded",
     "first",
+    "letters",
+    "looks",
     "minus_all",
+    "named",
+    "nulls",
     "number",
     "recounted",
     "rows",
     "setting",
+    "settled_type",
     "sql_type",
+    "texts_of",
     "type_name",
+    "typed_texts",
     "values_of",
     "view",
 ]

@@ -64,17 +64,36 @@ def number(name: str) -> exp.Select:
     return exp.select(exp.Count(this=exp.Star())).from_(_table(name), copy=False)
 
 
-def cast_rows(name: str, types: Sequence[SqlType], to: Sequence[SqlType]) -> exp.Select:
+def cast_rows(
+    name: str, types: Sequence[SqlType], to: Sequence[SqlType], places: Sequence[int] | None = None
+) -> exp.Select:
     """The rows with other types, an error where a value does not fit.
+
+    Args:
+        name: the relation.
+        types: the types of the columns taken.
+        to: those wanted.
+        places: which columns are taken; by default all, in order.
 
     Raises:
         UnlikeSparkError: a cast that DuckDB does otherwise.
     """
     items: list[exp.Expr] = [
-        exp.alias_(as_type(_column(i), kind, wanted), f"c{i}", quoted=True)
+        exp.alias_(as_type(_column(i if places is None else places[i]), kind, wanted), f"c{i}", quoted=True)
         for i, (kind, wanted) in enumerate(zip(types, to, strict=True))
     ]
     return exp.select(*(items or _columns(0))).from_(_table(name), copy=False)
+
+
+def letters(name: str, columns: Sequence[int]) -> exp.Select:
+    """How many bytes the texts of some columns have together."""
+    zero = exp.Literal.number(0)
+    each: exp.Expr = zero
+    for column in columns:
+        length = exp.Anonymous(this="strlen", expressions=[_column(column)])
+        each = exp.Add(this=each, expression=exp.Coalesce(this=length, expressions=[zero.copy()]))
+    total = exp.Coalesce(this=exp.Sum(this=each), expressions=[zero.copy()])
+    return exp.select(cast(total, _BIGINT)).from_(_table(name), copy=False)
 
 
 def minus_all(
@@ -84,6 +103,16 @@ def minus_all(
     united = tuple(common(kinds) for kinds in zip(left[1], right[1], strict=True))
     one, other = (cast_rows(name, kinds, united) for name, kinds in (left, right))
     return exp.Except(this=one, expression=other, distinct=False), united
+
+
+def counted(name: str, types: Sequence[SqlType]) -> tuple[exp.Select, tuple[SqlType, ...]]:
+    """The rows of a bag, each once, with its number of copies last, and their types."""
+    width = len(types)
+    number_of = exp.alias_(exp.Count(this=exp.Star()), f"c{width}", quoted=True)
+    query = exp.select(*_columns(width)[:width], number_of).from_(_table(name), copy=False)
+    if width:
+        query.set("group", exp.Group(expressions=[_column(i) for i in range(width)]))
+    return query, (*types, _BIGINT)
 
 
 def copies(name: str, width: int) -> exp.Select:

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from selfmaint.engine.arrow_rows import arrow_column
-from selfmaint.engine.column_types import arrow_type
+from selfmaint.engine.arrow_types import arrow_type
 from selfmaint.feeds.changes import Change, split
 from selfmaint.feeds.events import RowEvent
 from selfmaint.feeds.positions import Scale, shown

@@ -390,7 +390,7 @@ def test_what_is_read_lies_outside_what_is_written(tmp_path: Path, more: str, pl
 
 def test_a_path_without_a_place(tmp_path: Path) -> None:
     """No path can hold NUL; links that lead round in a circle are found missing later."""
-    from selfmaint.spark.write import recover
+    from selfmaint.store.write import recover
 
     (found,) = two(tmp_path, "a", "b\\u0000c")
     assert found.code is Code.WAREHOUSE_FILE

@@ -1,0 +1,77 @@
+"""What DuckDB reads and writes: files on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from datalog.model import ANY, ColumnType, TypeName
+from selfmaint.api.columns import Columns
+from selfmaint.api.platform import expected_columns
+from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry, SourceKind
+from selfmaint.duckdb import DuckEngine, Relation
+from selfmaint.duckdb.database import refused
+from selfmaint.duckdb.file_source import DuckSource, StoredFiles
+from selfmaint.duckdb.files import conform, read_as_stored, read_contents
+from selfmaint.duckdb.writing import writing
+from selfmaint.errors import Code, SourceError, input_error
+from selfmaint.sources.protocol import Source
+from selfmaint.store.formats import Format, format_of
+from selfmaint.store.write import Write
+
+
+@dataclass(frozen=True)
+class DuckPlatform:
+    """A `Platform` over one DuckDB database."""
+
+    engine: DuckEngine
+
+    def read_rows(self, location: Location, columns: Columns) -> Relation:
+        """See `Platform`."""
+        if location.is_table:
+            raise refused(f"`{columns.name}` is the table `{location.text}` of Spark's catalog")
+        if columns.open:
+            return read_as_stored(self.engine.database, location.text, columns.name)
+        expected = expected_columns(columns)
+        if columns.as_text and format_of(location.text) is Format.CSV:
+            text = ColumnType(TypeName.STRING)
+            expected = replace(expected, types=tuple(text if t == ANY else t for t in expected.types))
+        return read_contents(self.engine.database, location.text, expected, declared=columns.declared)
+
+    def fit_rows(self, rows: Relation, columns: Columns) -> Relation:
+        """See `Platform`."""
+        given: object = rows  # callers may not be type-checked
+        if not isinstance(given, Relation):
+            raise input_error(
+                Code.COLUMNS_DIFFER,
+                f"the rows of `{columns.name}` are given as a `{type(given).__name__}`, not as a relation of DuckDB's",
+                hint=f"`warehouse.engine.load(rows, {list(columns.names)!r}, types)` makes one of a list of tuples",
+            )
+        if columns.open:
+            return rows
+        return conform(self.engine.database, rows, expected_columns(columns), declared=columns.declared)
+
+    def families(self, rows: Relation) -> tuple[str, ...]:
+        """See `Platform`."""
+        return tuple("any" if isinstance(kind, str) else kind.family for kind in rows.types)
+
+    def counted(self, rows: Relation, names: Sequence[str]) -> Relation:
+        """See `Platform`."""
+        return self.engine.bags.counted(rows, names)
+
+    def source(
+        self, entry: SourceEntry, relations: Mapping[str, RelationEntry], columns: Mapping[str, Columns]
+    ) -> Source[Relation]:
+        """See `Platform`."""
+        if entry.kind is not SourceKind.FILES:
+            what = "in PostgreSQL" if entry.kind is SourceKind.POSTGRES else "in Spark's catalog"
+            raise SourceError(refused(f"the source `{entry.name}` is {what}").diagnostics)
+        stored = {
+            name: StoredFiles(relation.location.text, expected_columns(columns[name]), columns[name].declared)
+            for name, relation in relations.items()
+        }
+        return DuckSource(entry.name, self.engine, stored)
+
+    def writing(self, rows: Relation) -> Write:
+        """See `Platform`."""
+        return writing(self.engine.database, rows)

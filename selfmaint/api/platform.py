@@ -1,0 +1,114 @@
+"""What is read and written with an engine: stored rows, given rows, sources. One implementation an engine.
+
+Contents and updates are checked in the same way, with the same errors, whatever engine reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from selfmaint.api.columns import Columns
+from selfmaint.api.families import Families, of_views
+from selfmaint.errors import Code, input_error
+from selfmaint.store.expected import Expected
+from selfmaint.warehouse.catalog import Catalog
+
+if TYPE_CHECKING:
+    from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry
+    from selfmaint.engine.protocol import Engine
+    from selfmaint.sources.protocol import Source
+    from selfmaint.store.write import Write
+
+D = TypeVar("D")
+
+
+class Platform(Protocol[D]):
+    """An engine, with what it reads from and writes to."""
+
+    @property
+    def engine(self) -> Engine[D]:
+        """The engine."""
+        ...
+
+    def read_rows(self, location: Location, columns: Columns) -> D:
+        """Stored rows, columns matched by name where they are declared, else by name or position.
+
+        Raises:
+            InputError: SM103 nothing is stored there; SM104 other columns or types; SM502 what another engine reads.
+        """
+        ...
+
+    def fit_rows(self, rows: D, columns: Columns) -> D:
+        """Given rows, columns matched by name where they are declared, else by name or position.
+
+        Raises:
+            InputError: SM104 other columns or types, or no relation of the engine's.
+        """
+        ...
+
+    def families(self, rows: D) -> tuple[str, ...]:
+        """The family of each column's values; `any` where the language has no such type."""
+        ...
+
+    def counted(self, rows: D, names: Sequence[str]) -> D:
+        """The rows of a bag as counted rows, under new names."""
+        ...
+
+    def source(
+        self, entry: SourceEntry, relations: Mapping[str, RelationEntry], columns: Mapping[str, Columns]
+    ) -> Source[D]:
+        """A source, ready to be read.
+
+        Raises:
+            SourceError: SM401 it does not answer, or its URL is not in the environment; SM502 another kind.
+        """
+        ...
+
+    def writing(self, rows: D) -> Write:
+        """What writes rows into files."""
+        ...
+
+
+def platform_of(engine: Engine[D]) -> Platform[D]:
+    """What is read and written with an engine.
+
+    Raises:
+        InputError: SM501 an engine for rows at hand.
+    """
+    found: Any = engine
+    if engine.name == "spark":
+        from selfmaint.api.spark_platform import SparkPlatform  # noqa: PLC0415 - Spark only when it is needed
+
+        found = SparkPlatform(found)
+    elif engine.name == "duckdb":
+        from selfmaint.api.duck_platform import DuckPlatform  # noqa: PLC0415 - DuckDB only when it is needed
+
+        found = DuckPlatform(found)
+    else:
+        raise input_error(
+            Code.NO_ENGINE,
+            f"files and DataFrames cannot be read with the engine `{engine.name}`",
+            hint="make the `Update` from sets of rows",
+        )
+    made: Platform[D] = found
+    return made
+
+
+def known_families(platform: Platform[D], catalog: Catalog, views: Mapping[str, D]) -> Families:
+    """What the stored views tell about the base columns' families."""
+    return of_views(catalog, {name: platform.families(rows) for name, rows in views.items()})
+
+
+def with_counts(platform: Platform[D], catalog: Catalog, views: Mapping[str, D]) -> dict[str, D]:
+    """The stored rows of views, those of a view that keeps duplicates as counted rows."""
+    known = {name: catalog.view(name) for name in views}
+    return {
+        n: platform.counted(rows, known[n].columns) if known[n].is_counted else rows
+        for n, rows in views.items()
+    }
+
+
+def expected_columns(columns: Columns) -> Expected:
+    """The columns that stored rows must have, as reading them takes it."""
+    return Expected(columns.name, columns.names, columns.types, columns.place, columns.naming)

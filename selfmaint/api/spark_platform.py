@@ -1,0 +1,91 @@
+"""What Spark reads and writes: files, tables of its catalog, DataFrames, PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from datalog.model import ANY, ColumnType, TypeName
+from selfmaint.api.columns import Columns
+from selfmaint.api.open_sources import url_of
+from selfmaint.api.platform import expected_columns
+from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry, SourceKind
+from selfmaint.errors import Code, input_error
+from selfmaint.sources.protocol import Source
+from selfmaint.spark import DataFrame, SparkEngine
+from selfmaint.spark.bags import counted
+from selfmaint.spark.column_types import column_type
+from selfmaint.spark.formats import writing
+from selfmaint.spark.parquet_source import SparkSource, StoredRelation
+from selfmaint.spark.postgres_connection import TIMEOUT_S
+from selfmaint.spark.postgres_source import PostgresSource
+from selfmaint.spark.tables import conform, read_as_stored, read_contents
+from selfmaint.spark.undeclared import conform_undeclared, read_undeclared
+from selfmaint.store.formats import Format, format_of
+from selfmaint.store.write import Write
+
+
+@dataclass(frozen=True)
+class SparkPlatform:
+    """A `Platform` over one Spark session."""
+
+    engine: SparkEngine
+
+    def read_rows(self, location: Location, columns: Columns) -> DataFrame:
+        """See `Platform`."""
+        spark, format_ = self.engine.spark, Format.TABLE if location.is_table else None
+        if columns.open:
+            return read_as_stored(spark, location.text, columns.name, format_)
+        read = read_contents if columns.declared else read_undeclared
+        expected = expected_columns(columns)
+        if columns.as_text and not location.is_table and format_of(location.text) is Format.CSV:
+            text = ColumnType(TypeName.STRING)
+            expected = replace(expected, types=tuple(text if t == ANY else t for t in expected.types))
+        return read(spark, location.text, expected, format_)
+
+    def fit_rows(self, rows: DataFrame, columns: Columns) -> DataFrame:
+        """See `Platform`."""
+        given: object = rows  # callers may not be type-checked
+        if not isinstance(given, DataFrame):
+            raise input_error(
+                Code.COLUMNS_DIFFER,
+                f"the rows of `{columns.name}` are given as a `{type(given).__name__}`, not as a DataFrame",
+                hint=f"`spark.createDataFrame(rows, {list(columns.names)!r})` makes one of a list of tuples",
+            )
+        if columns.open:
+            return rows
+        return (conform if columns.declared else conform_undeclared)(rows, expected_columns(columns))
+
+    def families(self, rows: DataFrame) -> tuple[str, ...]:
+        """See `Platform`."""
+        types = (column_type(stored.dataType) for stored in rows.schema.fields)
+        return tuple("any" if found is None else found.family for found in types)
+
+    def counted(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
+        """See `Platform`."""
+        return counted(rows, names)
+
+    def source(
+        self, entry: SourceEntry, relations: Mapping[str, RelationEntry], columns: Mapping[str, Columns]
+    ) -> Source[DataFrame]:
+        """See `Platform`."""
+        spark = self.engine.spark
+        expected = {name: expected_columns(columns[name]) for name in relations}
+        if entry.kind is SourceKind.POSTGRES:
+            tables = {name: relation.location.text for name, relation in relations.items()}
+            timeout_s = TIMEOUT_S if entry.timeout_s is None else entry.timeout_s
+            return PostgresSource(entry.name, url_of(entry), spark, tables, expected, timeout_s)
+        stored = {
+            name: StoredRelation(
+                location=relation.location.text,
+                expected=expected[name],
+                format=Format.TABLE if relation.location.is_table else None,
+                declared=columns[name].declared,
+            )
+            for name, relation in relations.items()
+        }
+        return SparkSource(entry.name, spark, stored)
+
+    def writing(self, rows: DataFrame) -> Write:
+        """See `Platform`."""
+        return writing(rows)

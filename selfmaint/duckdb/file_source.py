@@ -1,0 +1,138 @@
+"""Base relations in files on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import Atom, Predicate, Program, Rule, TypeName, Variable
+from datalog.sql import duckdb as sql
+from datalog.sql.duckdb import SqlType
+from selfmaint.duckdb.database import Relation
+from selfmaint.duckdb.engine import DuckEngine
+from selfmaint.duckdb.files import parquet_rows, read_contents
+from selfmaint.engine.protocol import Facts
+from selfmaint.errors import Code, InputError, SourceError
+from selfmaint.sources.protocol import Read
+from selfmaint.store.expected import Expected
+
+_KEYS, _ROWS, _FOUND = Predicate("keys"), Predicate("rows"), Predicate("found")
+_BITS = {
+    TypeName.BOOLEAN: 1,
+    TypeName.TINYINT: 8,
+    TypeName.SMALLINT: 16,
+    TypeName.INT: 32,
+    TypeName.FLOAT: 32,
+    TypeName.DATE: 32,
+    TypeName.STRING: 32,
+    TypeName.DECIMAL: 128,
+}
+"""What a value takes in Arrow's layout, the letters of a text apart; 64 bits where nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFiles:
+    """Where a base relation is stored, and what it holds.
+
+    Attributes:
+        location: a file, or a folder of files.
+        expected: names and types of its columns.
+        declared: whether the names of the columns are declared; if not, columns may match by position.
+    """
+
+    location: str
+    expected: Expected
+    declared: bool = True
+
+
+class DuckSource:
+    """Base relations that DuckDB reads: Parquet, CSV and JSON lines."""
+
+    def __init__(self, name: str, engine: DuckEngine, relations: Mapping[str, StoredFiles]) -> None:
+        self._name = name
+        self._engine = engine
+        self._relations = relations
+
+    @property
+    def name(self) -> str:
+        """The name that the source was given."""
+        return self._name
+
+    def row_count(self, relation: str) -> int:
+        """The relation's size: of Parquet files from their footers, else counted.
+
+        Raises:
+            SourceError: SM102 unknown, SM103 not there, SM104 other columns.
+        """
+        stored = self._stored(relation)
+        with self._as_source_error(relation):
+            rows = parquet_rows(stored.location)
+            return self._engine.count(self._opened(stored)) if rows is None else rows
+
+    def read(self, relation: str, key_columns: Sequence[str], keys: Relation | None) -> tuple[Relation, Read]:
+        """The relation's rows whose `key_columns` equal one of `keys` (nulls equal), or all of them.
+
+        Raises:
+            SourceError: SM102 unknown, SM103 not there, SM104 other columns.
+        """
+        stored = self._stored(relation)
+        with self._as_source_error(relation):
+            rows = self._opened(stored)
+            found = self._engine.keep(rows if keys is None else self._of_keys(rows, key_columns, keys))
+            count = self._engine.count(found)
+            size = self._size(found, count)
+            asked = 0 if keys is None else self._engine.count(keys)
+        columns = () if keys is None else tuple(key_columns)
+        return found, Read(relation, columns, asked, count, size, self._name)
+
+    def version(self) -> str | None:
+        """None: files do not say."""
+        return None
+
+    def _of_keys(self, rows: Relation, key_columns: Sequence[str], keys: Relation) -> Relation:
+        terms = tuple(Variable(f"X{i}") for i in range(len(rows.columns)))
+        asked = Atom(_KEYS, tuple(terms[rows.columns.index(column)] for column in key_columns))
+        program = Program((Rule(Atom(_FOUND, terms), (asked, Atom(_ROWS, terms))),))
+        facts = Facts({_KEYS: keys, _ROWS: rows}, {}, frozenset({_KEYS}))
+        return self._engine.like(self._engine.evaluate(program, _FOUND, facts, rows.columns), rows)
+
+    def _size(self, rows: Relation, count: int) -> int:
+        """The bytes that rows take in Arrow's layout, validity bitmaps left out."""
+        texts = [
+            i
+            for i, kind in enumerate(rows.types)
+            if not isinstance(kind, str) and kind.name is TypeName.STRING
+        ]
+        letters = self._engine.database.rows(sql.letters(rows.stored.name, texts), [rows.stored.name])
+        (number,) = letters.column(0).to_pylist()
+        return int(number) + count * sum(map(_width_bits, rows.types)) // 8
+
+    def _opened(self, stored: StoredFiles) -> Relation:
+        return read_contents(
+            self._engine.database, stored.location, stored.expected, declared=stored.declared
+        )
+
+    def _stored(self, relation: str) -> StoredFiles:
+        if relation not in self._relations:
+            message = f"the source `{self._name}` has no base relation `{relation}`"
+            raise SourceError([Diagnostic(code=Code.UNKNOWN_RELATION, message=message)])
+        return self._relations[relation]
+
+    @contextlib.contextmanager
+    def _as_source_error(self, relation: str) -> Iterator[None]:
+        try:
+            yield
+        except InputError as error:
+            raise SourceError(error.diagnostics) from error
+        except duckdb.Error as failure:
+            line = next(iter(str(failure).splitlines()), "")
+            message = f"the source `{self._name}` cannot read `{relation}`: {line}"
+            raise SourceError([Diagnostic(code=Code.SOURCE_UNREACHABLE, message=message)]) from failure
+
+
+def _width_bits(kind: SqlType) -> int:
+    return 64 if isinstance(kind, str) else _BITS.get(kind.name, 64)

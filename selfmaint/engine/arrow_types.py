@@ -1,0 +1,33 @@
+"""Column types in Arrow."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from datalog.model import ColumnType, TypeName
+from selfmaint.engine.column_types import decimal_size
+
+ArrowType: TypeAlias = pa.DataType
+
+_ARROW: dict[TypeName, ArrowType] = {
+    TypeName.BOOLEAN: pa.bool_(),
+    TypeName.TINYINT: pa.int8(),
+    TypeName.SMALLINT: pa.int16(),
+    TypeName.INT: pa.int32(),
+    TypeName.BIGINT: pa.int64(),
+    TypeName.FLOAT: pa.float32(),
+    TypeName.DOUBLE: pa.float64(),
+    TypeName.STRING: pa.string(),
+    TypeName.DATE: pa.date32(),
+    TypeName.TIMESTAMP: pa.timestamp("us"),
+    TypeName.ANY: pa.null(),
+}
+
+
+def arrow_type(declared: ColumnType) -> ArrowType:
+    """Arrow's type for a declared one: a timestamp is a wall-clock time, `ANY` the type of nulls."""
+    if declared.name is TypeName.DECIMAL:
+        return pa.decimal128(*decimal_size(declared))
+    return _ARROW[declared.name]

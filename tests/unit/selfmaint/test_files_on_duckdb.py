@@ -1,0 +1,440 @@
+"""Warehouses in files with the DuckDB engine: read, checked, maintained and written as with Spark."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datalog.model import ANY, ColumnType, Row, TypeName
+from selfmaint import SelfMaintainable, SelfmaintError, apply, check, load, maintain, read_update, update_from
+from selfmaint.duckdb import DuckEngine, Relation
+from selfmaint.duckdb.files import read_contents
+from selfmaint.duckdb.writing import writing
+from selfmaint.errors import Code, InputError
+from selfmaint.store.expected import Expected
+from selfmaint.store.formats import Format, format_of
+from tests.command_line import run
+
+BIGINT, INT, STRING = (ColumnType(TypeName(name)) for name in ("bigint", "int", "string"))
+NAMES = ("n", "name", "price", "day", "at", "flag", "ratio", "part")
+TYPES = (
+    BIGINT,
+    STRING,
+    ColumnType(TypeName.DECIMAL, 38, 10),
+    *(ColumnType(TypeName(name)) for name in ("date", "timestamp", "boolean", "double", "float")),
+)
+AT = dt.datetime(2024, 1, 2, 3, 4, 5, 123456)
+ROWS: list[Row] = [
+    (
+        1,
+        "plain",
+        Decimal("1234567890123456789012345678.0000000001"),
+        dt.date(2024, 2, 29),
+        AT,
+        True,
+        0.1,
+        0.5,
+    ),
+    (2, "", None, None, None, None, None, None),
+    (None, None, Decimal("0E-10"), dt.date(1, 1, 1), dt.datetime(1970, 1, 1), False, -1e300, float("inf")),
+    (3, ' "quoted", \\ and\nbroken\r\nlines ', None, None, None, None, float("-inf"), None),
+    (
+        4,
+        "'; DROP TABLE x; -- ${a} `",
+        Decimal("-0.5000000000"),
+        dt.date(9999, 12, 31),
+        None,
+        None,
+        5e-324,
+        None,
+    ),
+    (5, "\0", None, None, None, None, None, None),
+    (6, "\u00e9\U0001f600", None, None, None, None, 1e22, None),
+]
+
+
+@pytest.fixture
+def engine() -> DuckEngine:
+    return DuckEngine()
+
+
+def expected(names: tuple[str, ...] = NAMES, types: tuple[ColumnType, ...] = TYPES) -> Expected:
+    return Expected("v", names, types)
+
+
+def written(engine: DuckEngine, rows: list[Row], path: Path, order: str | None = None) -> None:
+    writing(engine.database, engine.load(rows, NAMES, TYPES))(path, format_of(str(path)), order)
+
+
+def read(engine: DuckEngine, path: Path, wanted: Expected, *, declared: bool = True) -> list[Row]:
+    return engine.sample(read_contents(engine.database, str(path), wanted, declared=declared), 99)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_what_is_written_is_what_is_read(suffix: str, engine: DuckEngine, tmp_path: Path) -> None:
+    path = tmp_path / f"v {{1}}[2]*?.{suffix}"
+    written(engine, ROWS, path)
+    order = [3, 0, 7, 6, 1, 5, 2, 4]
+    wanted = expected(tuple(NAMES[i] for i in order), tuple(TYPES[i] for i in order))
+    found = read(engine, path, wanted)
+    assert sorted(found, key=repr) == sorted((tuple(row[i] for i in order) for row in ROWS), key=repr)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_spark_reads_what_is_written_and_is_read_in_turn(
+    suffix: str, engine: DuckEngine, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """On Spark."""
+    from selfmaint.spark import SparkEngine
+    from selfmaint.spark.formats import write_files
+    from selfmaint.spark.tables import read_contents as read_by_spark
+
+    spark = SparkEngine(request.getfixturevalue("spark"))
+    rows = [row for row in ROWS if row[0] != 5]
+    names, types = NAMES[:-1], TYPES[:-1]
+    wanted = Expected("v", names, types)
+    cut = [row[:-1] for row in rows]
+    writing(engine.database, engine.load(cut, names, types))(tmp_path / f"one.{suffix}", Format(suffix), None)
+    by_spark = spark.sample(read_by_spark(spark.spark, str(tmp_path / f"one.{suffix}"), wanted), 99)
+    assert sorted(map(repr, by_spark)) == sorted(map(repr, cut))
+    write_files(spark.load(cut, names, types), tmp_path / f"other.{suffix}", Format(suffix))
+    assert sorted(map(repr, read(engine, tmp_path / f"other.{suffix}", wanted))) == sorted(map(repr, cut))
+
+
+def test_parquet_is_written_in_the_order_that_it_had(engine: DuckEngine, tmp_path: Path) -> None:
+    rows: list[Row] = [(i, str(i), None, None, None, None, None, None) for i in (3, 1, 2)]
+    written(engine, rows, tmp_path / "v.parquet", "n")
+    (file,) = (tmp_path / "v.parquet").iterdir()
+    table = pq.read_table(file)
+    assert table.column("n").to_pylist() == [1, 2, 3]
+    assert str(table.schema.field("at").type) == "timestamp[us, tz=UTC]"
+
+
+def test_hand_written_files_are_read_by_name_or_position(engine: DuckEngine, tmp_path: Path) -> None:
+    csv, lines = tmp_path / "a.csv", tmp_path / "b.jsonl"
+    csv.write_text('\ufeffname,n\n"a, ""b""",1\n\n,2\n"",+3', encoding="utf-8")
+    lines.write_text('{"n": 1, "name": "a, \\"b\\""}\n\n{"n": 2}\n{"name": "", "n": 3}\n', encoding="utf-8")
+    for path in (csv, lines):
+        found = read(engine, path, expected(("n", "name"), (INT, STRING)))
+        assert sorted(found) == [(1, 'a, "b"'), (2, None), (3, "")], path.name
+    found = read(engine, csv, expected(("x", "y"), (STRING, INT)), declared=False)
+    assert sorted(found, key=repr) == sorted([('a, "b"', 1), (None, 2), ("", 3)], key=repr)
+
+
+@pytest.mark.parametrize("name", ["v.parquet", "v.csv", "v.jsonl"])
+def test_missing_and_extra_columns_are_all_told_with_near_misses(
+    name: str, engine: DuckEngine, tmp_path: Path
+) -> None:
+    data = engine.load([(1, 2, 3)], ["Qty", "item", "more"], [ANY] * 3)
+    writing(engine.database, data)(tmp_path / name, format_of(name), None)
+    with pytest.raises(InputError) as refused:
+        read(engine, tmp_path / name, expected(("item", "qty", "price"), (INT, INT, INT)))
+    (found,) = refused.value.diagnostics
+    assert (
+        found.message == "the columns of `v` do not fit: `qty`, `price` missing; `Qty`, `more` not expected"
+    )
+    assert found.hint == "rename the stored `Qty` to `qty`"
+
+
+@pytest.mark.parametrize(
+    ("stored", "declared", "fits"),
+    [
+        (pa.int32(), "bigint", True),
+        (pa.int64(), "int", False),
+        (pa.uint8(), "smallint", True),
+        (pa.uint64(), "bigint", False),
+        (pa.string(), "bigint", False),
+        (pa.float32(), "double", True),
+        (pa.decimal128(8, 2), "decimal(10,2)", True),
+        (pa.decimal128(8, 2), "decimal(8,3)", False),
+        (pa.date32(), "timestamp", False),
+        (pa.timestamp("us", "Europe/Berlin"), "timestamp", True),
+        (pa.timestamp("ms"), "timestamp", True),
+        (pa.null(), "string", True),
+        (pa.binary(), "string", False),
+    ],
+)
+def test_a_stored_type_may_be_narrower_never_wider(
+    stored: pa.DataType, declared: str, fits: bool, engine: DuckEngine, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"x": pa.nulls(2, stored)}), tmp_path / "v.parquet")
+    name, _, sizes = declared.partition("(")
+    kind = ColumnType(TypeName(name), *(int(n) for n in sizes.rstrip(")").split(",") if sizes))
+    if fits:
+        assert read(engine, tmp_path / "v.parquet", expected(("x",), (kind,))) == [(None,), (None,)]
+        return
+    with pytest.raises(InputError) as refused:
+        read(engine, tmp_path / "v.parquet", expected(("x",), (kind,)))
+    assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind", "place"),
+    [
+        ("v.csv", "x\n1\ntwo\n", "int", (3, 1)),
+        ("v.csv", "x\n1.0\n", "int", (2, 1)),
+        ("v.csv", "x\n3000000000\n", "int", (2, 1)),
+        ("v.csv", "x\n1.239\n", "decimal(5,2)", (2, 1)),
+        ("v.csv", "x\n2024-02-30\n", "date", (2, 1)),
+        ("v.csv", "x,y\n1\n", "int", (2, 1)),
+        ("v.jsonl", '{"x": 1}\n{"x": "1"}\n', "int", (2, 8)),
+        ("v.jsonl", '{"x": 1.25}\n', "decimal(5,1)", (1, 7)),
+        ("v.jsonl", '{"x": 1\n', "int", (1, 8)),
+        ("v.jsonl", "[1]\n", "int", (1, 1)),
+    ],
+)
+def test_text_that_is_not_what_is_declared_stops_the_reading(
+    name: str, text: str, kind: str, place: tuple[int, int], engine: DuckEngine, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    word, _, sizes = kind.partition("(")
+    declared = ColumnType(TypeName(word), *(int(n) for n in sizes.rstrip(")").split(",") if sizes))
+    names = ("x", "y") if "y" in text else ("x",)
+    with pytest.raises(InputError) as refused:
+        read(engine, tmp_path / name, expected(names, (declared, STRING)[: len(names)]))
+    found = refused.value.diagnostics[0]
+    assert found.code is Code.COLUMNS_DIFFER
+    assert found.span is not None
+    assert (found.span.line, found.span.column) == place
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (["1", "-2", ""], "int"),
+        (["1", "5000000000"], "bigint"),
+        (["1", "2.5"], "double"),
+        (["1e3", "NaN"], "double"),
+        (["2024-02-29"], "date"),
+        (["2024-02-29", "2024-02-29 10:00:00"], "timestamp"),
+        (["true", "FALSE"], "boolean"),
+        (["1", "a"], "string"),
+        (["2024-02-29", "1"], None),
+        (["99999999999999999999"], "double"),
+        (["1 "], None),
+        ([""], "string"),
+    ],
+)
+def test_types_of_undeclared_texts_are_told_from_them(
+    texts: list[str], kind: str | None, engine: DuckEngine, tmp_path: Path
+) -> None:
+    (tmp_path / "v.csv").write_text("x,y\n" + "".join(f"{text},1\n" for text in texts), encoding="utf-8")
+    wanted = expected(("x", "y"), (ANY, INT))
+    if kind is None:
+        with pytest.raises(InputError) as refused:
+            read(engine, tmp_path / "v.csv", wanted)
+        assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS
+        return
+    found = read_contents(engine.database, str(tmp_path / "v.csv"), wanted, declared=True)
+    assert found.types[0] == ColumnType(TypeName(kind))
+
+
+def test_what_only_spark_reads_is_refused(engine: DuckEngine, tmp_path: Path) -> None:
+    part = tmp_path / "parts" / "k=1"
+    part.mkdir(parents=True)
+    pq.write_table(pa.table({"x": [1]}), part / "a.parquet")
+    for place in ("s3://bucket/v", str(tmp_path / "parts")):
+        with pytest.raises(InputError) as refused:
+            read_contents(engine.database, place, expected(("x",), (INT,)), declared=True)
+        assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS, place
+
+
+# ------------------------------------------------------------------------------------------------ warehouses
+
+PROGRAM = """\
+.decl r(a: int, b: int) key(a).
+.decl s(b: int, name: string) key(b).
+v(B, A) :- r(A, B).
+.decl w(a: int, b: int, name: string).
+w(A, B, N) :- r(A, B), s(B, N).
+.view totals(b, n, t) bag.
+totals(B, count(*), sum(A)) :- r(A, B).
+.view names(b) bag.
+names(B) :- r(A, B).
+"""
+FILE = """\
+program = "views.dl"
+[engine]
+kind = "duckdb"
+threads = 1
+memory_limit = "500MB"
+[views.v]
+path = "v"
+[views.w]
+path = "w.csv"
+[views.totals]
+path = "totals.jsonl"
+[views.names]
+path = "names.csv"
+[sources.files]
+kind = "files"
+[relations.r]
+source = "files"
+path = "after/r.parquet"
+[relations.s]
+source = "files"
+path = "after/s.csv"
+[copies.s]
+present = "s_present.csv"
+[update]
+effective = true
+"""
+
+
+def ints(**columns: list[int]) -> pa.Table:
+    return pa.table({name: pa.array(values, pa.int32()) for name, values in columns.items()})
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A warehouse over r = {(1, 7), (2, 8), (3, 7)} and s = {(7, a), (8, null)}; one row moves, one goes, one comes."""
+    (tmp_path / "views.dl").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "w.toml").write_text(FILE, encoding="utf-8")
+    (tmp_path / "v").mkdir()
+    for number, (b, a) in enumerate((([7, 8], [1, 2]), ([7], [3]))):
+        pq.write_table(ints(b=b, a=a), tmp_path / "v" / f"{number}.parquet")
+    (tmp_path / "w.csv").write_text("a,b,name\n1,7,a\n2,8,\n3,7,a\n", encoding="utf-8")
+    lines = [{"b": 7, "n": 2, "t": 4}, {"b": 8, "n": 1, "t": 2}]
+    (tmp_path / "totals.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
+    (tmp_path / "names.csv").write_text("b\n7\n8\n7\n", encoding="utf-8")
+    (tmp_path / "s_present.csv").write_text("b,name\n7,a\n", encoding="utf-8")
+    update = tmp_path / "update"
+    update.mkdir()
+    (update / "r.delete.csv").write_text("a,b\n2,8\n3,7\n", encoding="utf-8")
+    (update / "r.insert.jsonl").write_text('{"a": 3, "b": 9}\n', encoding="utf-8")
+    (update / "s.insert.csv").write_text("b,name\n9,new\n", encoding="utf-8")
+    after = tmp_path / "after"
+    after.mkdir()
+    pq.write_table(ints(a=[1, 3], b=[7, 9]), after / "r.parquet")
+    (after / "s.csv").write_text("b,name\n7,a\n8,\n9,new\n", encoding="utf-8")
+    return tmp_path
+
+
+def rows(warehouse: Any, relation: Relation) -> set[Row]:
+    return set(warehouse.engine.sample(relation, 99))
+
+
+def test_a_warehouse_is_checked_maintained_verified_and_written(shop: Path) -> None:
+    with load(shop / "w.toml") as warehouse:
+        assert warehouse.engine.name == "duckdb"
+        update = read_update(warehouse, shop / "update")
+        verdicts = check(warehouse, update)
+        assert all(isinstance(verdict, SelfMaintainable) for verdict in verdicts.values())
+        found = maintain(warehouse, update, verify=True)
+        assert found.differences == ()
+        written_ = [entry.name for entry in apply(warehouse, found)]
+        assert written_ == ["v", "w", "totals", "names", "s@present"]
+    with load(shop / "w.toml") as warehouse:
+        contents = {name: rows(warehouse, relation) for name, relation in warehouse.contents.items()}
+        assert contents == {
+            "v": {(7, 1), (9, 3)},
+            "w": {(1, 7, "a"), (3, 9, "new")},
+            "totals": {(7, 1, 1), (9, 1, 3)},
+            "names": {(7, 1), (9, 1)},
+        }
+        assert rows(warehouse, warehouse.present["s"]) == {(7, "a"), (9, "new")}
+
+
+def test_no_java_is_started_and_no_spark_imported(shop: Path) -> None:
+    code = f"""
+import sys
+from selfmaint.cli import main
+sys.argv = ["selfmaint", "maintain", {str(shop / "w.toml")!r}, "--update", {str(shop / "update")!r}, "--verify"]
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+assert not any(name.split(".")[0] in ("pyspark", "py4j") for name in sys.modules)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "verified: recomputing every view from its sources gives the same rows" in ended.stdout
+
+
+def test_both_engines_say_and_write_the_same_on_spark(shop: Path, request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue("spark")
+    found = {}
+    for engine in ("duckdb", "spark"):
+        with load(shop / "w.toml", engine=engine) as warehouse:  # type: ignore[call-overload]
+            update = read_update(warehouse, shop / "update")
+            deltas = maintain(warehouse, update).deltas
+            found[engine] = {
+                name: [
+                    sorted(warehouse.engine.sample(part, 99), key=repr) for part in (delta.gained, delta.lost)
+                ]
+                for name, delta in deltas.items()
+            }
+    assert found["duckdb"] == found["spark"]
+
+
+def test_an_undetermined_view_reads_its_source_by_key(shop: Path) -> None:
+    (shop / "s_present.csv").write_text("b,name\n", encoding="utf-8")
+    (shop / "update" / "s.insert.csv").unlink()
+    with load(shop / "w.toml") as warehouse:
+        found = maintain(warehouse, read_update(warehouse, shop / "update"), verify=True)
+    assert [(read.relation, read.key_columns, read.keys_asked, read.rows_read) for read in found.reads] == [
+        ("s", ("b",), 1, 1)
+    ]
+    assert found.differences == ()
+
+
+def test_the_command_line_names_the_engine(shop: Path) -> None:
+    start, rest = FILE.split("[engine]\n")
+    (shop / "w.toml").write_text(f"{start}[views.v]{rest.split('[views.v]')[1]}", encoding="utf-8")
+    ran = run("check", str(shop / "w.toml"), "--update", str(shop / "update"), "--engine", "duckdb")
+    assert (ran.status, ran.stderr) == (0, "")
+    assert "w.toml" not in ran.stdout
+
+
+def test_rows_are_given_as_relations_of_the_engine(shop: Path) -> None:
+    with load(shop / "w.toml") as warehouse:
+        given = warehouse.engine.load([(4, 7)], ["a", "b"], [INT, INT])
+        update = update_from(warehouse, {"r": given})
+        assert set(warehouse.engine.sample(update.inserted["r"], 9)) == {(4, 7)}
+        with pytest.raises(InputError, match="not as a relation of DuckDB's"):
+            update_from(warehouse, {"r": [(4, 7)]})
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ('kind = "duck"', "`duck` is no kind of engine"),
+        ('kind = "spark"\nthreads = 2', "`threads` is a setting of the engine `duckdb`"),
+        ('kind = "duckdb"\nthreads = 0', "at least 1"),
+        ('kind = "duckdb"\nmemory = "1GB"', "unknown key `memory`"),
+    ],
+)
+def test_a_wrong_entry_about_the_engine_is_told(shop: Path, entry: str, message: str) -> None:
+    start, rest = FILE.split("[engine]\n")
+    (shop / "w.toml").write_text(
+        f"{start}[engine]\n{entry}\n[views.v]{rest.split('[views.v]')[1]}", encoding="utf-8"
+    )
+    with pytest.raises(SelfmaintError, match=message) as refused:
+        load(shop / "w.toml")
+    assert refused.value.diagnostics[0].code is Code.WAREHOUSE_FILE
+
+
+def test_change_feeds_and_tables_are_sparks(shop: Path) -> None:
+    from selfmaint import update_from_feed
+
+    with load(shop / "w.toml") as warehouse, pytest.raises(InputError) as refused:
+        update_from_feed(warehouse, {"r": shop / "update" / "r.delete.csv"})
+    assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS
+    file = shop / "w.toml"
+    file.write_text(
+        file.read_text(encoding="utf-8").replace('path = "v"', 'table = "db.v"'), encoding="utf-8"
+    )
+    with pytest.raises(InputError) as refused:
+        load(file)
+    assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS
