@@ -81,8 +81,8 @@ def demand(
             by, and shared by more demands, but may bring rows that are not met.
 
     Returns:
-        Rules for the goals, and for the demands, demanded rows and steps that they use. A relation that nothing
-        restricts, and no literal but itself can, is read whole.
+        Rules for the goals, and for the demands, demanded rows and steps that they use. A large relation that nothing
+        bound restricts is read whole; what a body joins with it after that is not demanded, but joined as it stands.
     """
     wanted = tuple(dict.fromkeys(goals))
     needed = drop_unreachable(program, wanted)
@@ -173,17 +173,36 @@ class _Transformation:
             later = frozenset({*wanted, *variables_of(order.waiting)})
             if all(map(self.is_small, predicates_of(literals))):
                 current = replace(current, body=(*current.body, *literals))
+            elif not current.bound.intersection(variables_of(literals)):
+                return self._whole(current, [*literals, *order.waiting])
             elif isinstance(literals[0], Atom):
                 current = self._met(current, literals[0], later)
             else:
                 current = self._without(current, literals, later)
         return current
 
+    def _whole(self, current: _Bindings, waiting: Iterable[Literal]) -> _Bindings:
+        """The bindings joined with some literals as they stand; what rules define is computed whole."""
+        made = current.round
+        literals: list[Literal] = []
+        for literal in waiting:
+            match literal:
+                case Atom(predicate) if predicate in self._by_head and not self.is_small(predicate):
+                    entry = self._entry(literal, (), (), 0)
+                    literals.append(Atom(entry.rows, literal.terms))
+                    made = max(made, entry.round)
+                case Negation(body):
+                    inner = self._whole(_Bindings((), 0), body)
+                    literals.append(replace(literal, body=inner.body))
+                    made = max(made, inner.round)
+                case _:
+                    literals.append(literal)
+        return _Bindings((*current.body, *literals), made)
+
     def _met(self, current: _Bindings, atom: Atom, later: frozenset[Variable]) -> _Bindings:
         """The bindings joined with an atom's demanded rows."""
-        columns = _first_places(atom, current.bound)
-        step = self._step(current, later | {*variables_of([atom])}) if columns else current
-        rows, made = self._asked(step, atom, columns)
+        step = self._step(current, later | {*variables_of([atom])})
+        rows, made = self._asked(step, atom)
         return _Bindings((*step.body, rows), max(step.round, made))
 
     def _without(
@@ -204,23 +223,21 @@ class _Transformation:
         shared = frozenset(variables_of([negation])) & step.bound
         match negation.body:
             case (Atom() as atom,) if shared:
-                return self._asked(step, atom, _first_places(atom, step.bound))
+                return self._asked(step, atom)
         start = self._step(step, shared) if shared else _Bindings((), step.round)
         found = self._step(self.solved(negation.body, start, shared), shared, always=True)
         held = found.body[0]
         assert isinstance(held, Atom)
         return held, found.round
 
-    def _asked(self, step: _Bindings, atom: Atom, columns: tuple[int, ...]) -> tuple[Atom, int]:
+    def _asked(self, step: _Bindings, atom: Atom) -> tuple[Atom, int]:
         """An atom's demanded rows; adds the bindings' values to the demand."""
+        columns = tuple(i for i, t in enumerate(atom.terms) if t in step.bound and atom.terms.index(t) == i)
         if atom.predicate not in self._by_head:
-            if not columns:
-                return atom, 0
             columns = self.choose(atom.predicate, columns)
         kinds = tuple(self._kind(atom.terms[c], step.body) for c in columns)
-        entry = self._entry(atom, columns, kinds, step.round + 1 if columns else 0)
-        if columns:
-            self.add(Atom(entry.keys, tuple(atom.terms[c] for c in columns)), step.body)
+        entry = self._entry(atom, columns, kinds, step.round + 1)
+        self.add(Atom(entry.keys, tuple(atom.terms[c] for c in columns)), step.body)
         return Atom(entry.rows, atom.terms), entry.round
 
     def _entry(self, atom: Atom, columns: tuple[int, ...], kinds: tuple[Hashable, ...], at: int) -> _Demanded:
@@ -286,8 +303,3 @@ class _Transformation:
             heads = [[self._kind(t, r.body) for t in r.head.terms] for r in self._by_head.get(predicate, ())]
             self.kinds[predicate] = [frozenset(c) for c in zip(*heads, strict=True)] or [None] * arity
         return self.kinds[predicate]
-
-
-def _first_places(atom: Atom, bound: frozenset[Variable]) -> tuple[int, ...]:
-    """The columns where a bound variable stands first."""
-    return tuple(i for i, t in enumerate(atom.terms) if t in bound and atom.terms.index(t) == i)

@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import Atom, Predicate, Program, Rule
-from datalog.rewrite import drop_unreachable
+from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule, TypeName
+from datalog.rewrite import demand, drop_unreachable, drop_unused_columns
 from datalog.rewrite.reachable import predicates_of
 from datalog.sql import Table
 from datalog.sql import duckdb as sql
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts
+
+_WHOLE = tuple(
+    ColumnType(name) for name in (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
+)
 
 MOST_HELD = 500
 """Of so many predicates the rows are kept for the next program that has the same rules over the same tables."""
@@ -52,7 +56,7 @@ class Programs:
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
             InputError: SM502 DuckDB compares otherwise than Spark; SM104 a value that does not fit its type.
         """
-        needed = prepared(program, [goal])
+        needed = prepared(program, [goal], facts)
         return self._derived(needed, facts, ())[goal].stored
 
     def nonempty(
@@ -60,7 +64,7 @@ class Programs:
     ) -> frozenset[Predicate]:
         """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row."""
         distinct = list(dict.fromkeys(goals))
-        needed = prepared(program, distinct)
+        needed = prepared(program, distinct, facts)
         rules = by_head(needed)
         used = {p for rule in needed.rules for p in predicates_of(rule.body)}
         known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])
@@ -95,7 +99,6 @@ class Programs:
         self, program: Program, facts: Facts[Relation], without: Sequence[Predicate]
     ) -> dict[Predicate, Extension]:
         """The rows of everything that a program reads or defines, but for some that nothing else uses."""
-        require_given(program, facts.relations)
         known = {
             predicate: Extension(relation.stored, facts.not_null.get(predicate, frozenset()))
             for predicate, relation in facts.relations.items()
@@ -111,14 +114,15 @@ class Programs:
     def _table(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
         """The rows of one predicate: those kept, if its rules have been evaluated over the same tables."""
         read = self._read(rules, known)
-        inputs = tuple((p, one.stored.name, one.not_null) for p, one in read.items())
-        key = (tuple(rules), inputs)
+        key = tuple(_over_tables(rule, read) for rule in rules)
         if key in self._held:
             self._held.move_to_end(key)
             return self._held[key]
         made = self._written(rules, read)
+        if not any(_may_derive(rule, read) for rule in rules):
+            made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
-        stored = self._database.table(made.query(), made.types, names)
+        stored = self._database.table(made.query(), made.types, names if made.queries else ())
         self._held[key] = Extension(stored, made.not_null)
         if len(self._held) > MOST_HELD:
             self._held.popitem(last=False)
@@ -135,9 +139,37 @@ class Programs:
             return sql.derived(rules, tables, {p: one.stored.types for p, one in read.items()})
 
 
-def prepared(program: Program, goals: Sequence[Predicate]) -> Program:
-    """What is evaluated for some goals: whatever they do not need is left out."""
-    return drop_unreachable(program, goals)
+def prepared(program: Program, goals: Sequence[Predicate], facts: Facts[Relation]) -> Program:
+    """What is evaluated for some goals: everything is reached from the update, by keys."""
+    require_given(drop_unreachable(program, goals), facts.relations)
+    kinds = {p: [str(kind) for kind in relation.types] for p, relation in facts.relations.items()}
+
+    def by_keys(predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """The columns of whole numbers, if there are any: keys mostly are, and they are cheap to meet."""
+        types = facts.relations[predicate].types
+        return tuple(c for c in columns if types[c] in _WHOLE) or columns
+
+    return drop_unused_columns(demand(program, goals, facts.small, kinds, by_keys), goals)
+
+
+def _over_tables(rule: Rule, read: Mapping[Predicate, Extension]) -> tuple[object, ...]:
+    """What a rule computes, whatever the predicates are called: equal for rules over the same tables."""
+    return rule.head.terms, tuple(_named(literal, read) for literal in rule.body)
+
+
+def _named(literal: Literal, read: Mapping[Predicate, Extension]) -> object:
+    match literal:
+        case Atom(predicate, terms):
+            return read[predicate].stored.name, read[predicate].not_null, terms
+        case Negation(body):
+            return tuple(_named(inner, read) for inner in body)
+        case _:
+            return literal
+
+
+def _may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:
+    """Whether no subgoal of a rule is known to be empty."""
+    return all(read[atom.predicate].stored.rows != 0 for atom in rule.atoms)
 
 
 def by_head(program: Program) -> dict[Predicate, list[Rule]]:
