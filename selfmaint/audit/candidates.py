@@ -170,6 +170,7 @@ class Candidates:
         waiting = [] if start is None else [start]
         while waiting and self._goes_on():
             instance = waiting.pop()
+            self.are_all &= not instance.is_crowded
             more = self._open(instance)
             if more is None:
                 yield from self._ground(instance)
@@ -188,6 +189,7 @@ class Candidates:
         catalog = self.decision.catalog
         values = grounded(catalog, instance, self._constants)
         if values is None:
+            self.are_all &= not instance.alone
             return
 
         def rows(atoms: tuple[Atom, ...]) -> Relations:

@@ -111,16 +111,17 @@ class Choices:
     def _ordered(
         self, instance: Instance, places: dict[Variable, set[Place]]
     ) -> Iterator[Instance | None] | None:
-        """Conditions 3 and 4."""
+        """Conditions 3 and 4; what may make values equal comes before what takes them to be different."""
         types = variable_types(instance.atoms, self.catalog.relations)
         together: dict[Related, list[Variable]] = {}
         for variable, at in places.items():
             for its in dict.fromkeys(self.compared[place] for place in at if place in self.compared):
                 together.setdefault(its, []).append(variable)
-        for its, variables in together.items():
-            ways = its.ways(instance, variables, types)
-            if ways is not None:
-                return ways
+        for choose in (Related.orders, Related.places, Related.spread):
+            for its, variables in together.items():
+                ways = choose(its, instance, variables, types)
+                if ways is not None:
+                    return ways
         return None
 
 

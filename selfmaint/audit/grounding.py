@@ -20,7 +20,7 @@ from datalog.model import (
     Variable,
     variables_of,
 )
-from datalog.order import assign
+from datalog.order import assign, satisfiable
 from selfmaint.audit.instance import Instance
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog
@@ -45,6 +45,8 @@ def grounded(
         constants: those that the views mention, to keep away from.
     """
     types = variable_types(instance.atoms, catalog.relations)
+    if not satisfiable(instance.comparisons, types):
+        return None  # what is left of comparisons in a circle may say nothing
     ordered = [v for v in variables_of(instance.comparisons) if v not in instance.apart]
     values: dict[Variable, Value] | None = None
     comparisons = _neighbours(instance.comparisons)

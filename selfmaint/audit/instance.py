@@ -44,8 +44,10 @@ class Instance:
         comparisons: what holds for the variables.
         settled: variables that are not null, or for which that does not matter.
         placed: variables whose place among the constants that they are compared with is chosen.
+        alone: of these those that no other variable there may equal.
         apart: variables, of no declared type, whose values are of another family than the constants they meet.
         number: how many new variables were made.
+        is_crowded: whether these have too few values: the instance does not stand for all that it should.
         asked: terms to keep track of.
     """
 
@@ -57,8 +59,10 @@ class Instance:
     comparisons: tuple[Comparison, ...] = ()
     settled: frozenset[Variable] = field(default_factory=frozenset)
     placed: frozenset[Variable] = field(default_factory=frozenset)
+    alone: frozenset[Variable] = field(default_factory=frozenset)
     apart: frozenset[Variable] = field(default_factory=frozenset)
     number: int = 0
+    is_crowded: bool = False
     asked: tuple[Term, ...] = ()
 
     @property
@@ -112,6 +116,7 @@ class Instance:
             comparisons=tuple(apply_comparison(substitution, one) for one in self.comparisons),
             settled=_variables(settled),
             placed=_variables(apply_term(substitution, variable) for variable in self.placed),
+            alone=_variables(apply_term(substitution, variable) for variable in self.alone),
             apart=_variables(apply_term(substitution, variable) for variable in self.apart),
             asked=tuple(apply_term(substitution, term) for term in self.asked),
         )

@@ -6,6 +6,9 @@ Conditions of exactness:
 2. If all comparisons are with constants, each of them that holds of a value can only make views hold more rows, and so
    prove more. A variable is tried where no fewer of them hold, in one of the places where the same ones do: but only
    a place with values for all variables does for others. So the variables can be pairwise different.
+   Variables that come later may need more values than a place has: if it was taken to do for others, or one was to
+   have a value of its own there, the instance is marked as crowded: what was made is not all. Nor is it if a variable
+   with such a place gets another value, so that there are no values in the end (`candidates.py`).
 3. A variable of no declared type may also be of another family than the constants.
 """
 
@@ -83,7 +86,7 @@ class Related:
 
     truths: Truths
     is_among: bool
-    _kept: dict[object, tuple[Position, ...]] = field(default_factory=dict)
+    _kept: dict[object, tuple[tuple[Position, bool], ...]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -126,45 +129,82 @@ class Related:
     def _truths_at(self, value: Constant) -> Truths:
         return frozenset((o, c) for o, c in self.truths if constants_compare(o, value, c))
 
-    def ways(
+    def orders(
         self, instance: Instance, variables: Sequence[Variable], types: Types
     ) -> Iterator[Instance | None] | None:
-        """The instances for a choice that is still open among variables of these columns; None if there is none."""
-        if self.positions is None:
-            return self._every_order(instance, variables, _about(instance.comparisons, variables), types)
+        """The instances for an order that is still open (condition 1); None if there is none."""
+        if self.positions is not None:
+            return None
+        return self._every_order(instance, variables, _about(instance.comparisons, variables), types)
+
+    def places(
+        self, instance: Instance, variables: Sequence[Variable], types: Types
+    ) -> Iterator[Instance | None] | None:
+        """The instances for a place that is still open (condition 2); None if there is none."""
         start = instance
-        for variable in variables:
+        for variable in variables if self.positions is not None else ():
             if variable not in instance.placed | instance.apart:
                 ways = tuple(self._placed(instance, variable, len(variables), types))
                 if len(ways) != 1 or ways[0] is None or variable not in ways[0].placed:
                     return iter(ways)
                 instance = ways[0]  # there is nothing to choose: the next one, too
+        return None if instance is start else iter([instance])
+
+    def spread(
+        self, instance: Instance, variables: Sequence[Variable], types: Types
+    ) -> Iterator[Instance | None] | None:
+        """The instances in which variables that are placed are different (condition 2); None if they are."""
+        if self.positions is None:
+            return None
         comparisons = _about(instance.comparisons, variables)
         chain = _chain(comparisons, [v for v in variables if v not in instance.apart])
-        if not set(chain) <= set(comparisons):
-            if not satisfiable((*comparisons, *chain), types):
-                return self._every_order(instance, variables, comparisons, types)
-            more = tuple(dict.fromkeys((*instance.comparisons, *chain)))
-            instance = replace(instance, comparisons=more)
-        return None if instance is start else iter([instance])
+        if set(chain) <= set(comparisons):
+            return None
+        if not satisfiable((*comparisons, *chain), types):
+            if not instance.is_crowded and self._is_crowded(instance, chain, comparisons, types):
+                return iter([replace(instance, is_crowded=True)])
+            return self._every_order(instance, variables, comparisons, types)
+        more = tuple(dict.fromkeys((*instance.comparisons, *chain)))
+        within = [v for c in chain if self._is_in_one_place(c, comparisons) for v in variables_of([c])]
+        return iter([replace(instance, comparisons=more, alone=instance.alone.union(within))])
+
+    def _is_crowded(
+        self, instance: Instance, chain: Sequence[Comparison], comparisons: Sequence[Comparison], types: Types
+    ) -> bool:
+        """Whether a place has too few values for its variables, of which one was to have a value of its own."""
+        within = {v: self._place(v, comparisons) for v in variables_of(chain)}
+        places = {place for variable, place in within.items() if variable in instance.alone}
+        crowd = _chain(comparisons, [v for v, place in within.items() if place in places])
+        return not satisfiable((*comparisons, *crowd), types)
+
+    def _is_in_one_place(self, test: Comparison, comparisons: Sequence[Comparison]) -> bool:
+        """Whether both of two variables are in one place."""
+        return len({self._place(variable, comparisons) for variable in variables_of([test])}) == 1
+
+    def _place(self, variable: Variable, comparisons: Sequence[Comparison]) -> Position:
+        """Where a variable is placed: of the positions of which all is said of it, the one of which most is."""
+        said = set(comparisons)
+        tests = {p: p.of(variable) for p in self.positions or () if p.value is None}
+        return max((p for p, its in tests.items() if said.issuperset(its)), key=lambda p: len(tests[p]))
 
     def _placed(
         self, instance: Instance, variable: Variable, number: int, types: Types
     ) -> Iterator[Instance | None]:
         """Condition 2."""
         own = _about((apply_comparison({variable: _V}, c) for c in instance.comparisons), [_V])
-        for position in self._chosen(tuple(own), number, types.get(variable, ANY)):
+        for position, is_for_others in self._chosen(tuple(own), number, types.get(variable, ANY)):
             if position.value is not None:
                 yield instance.under({variable: position.value})
             else:
                 more = (*instance.comparisons, *position.of(variable))
-                yield replace(instance, comparisons=more, placed=instance.placed | {variable})
+                alone = instance.alone | {variable} if is_for_others else instance.alone
+                yield replace(instance, comparisons=more, placed=instance.placed | {variable}, alone=alone)
         yield from _of_another_family(instance, variable, types)
 
     def _chosen(
         self, comparisons: tuple[Comparison, ...], number: int, its: ColumnType
-    ) -> tuple[Position, ...]:
-        """The positions to be tried of a variable `V` of some type, by what is known of it."""
+    ) -> tuple[tuple[Position, bool], ...]:
+        """The positions to be tried of a variable `V` of some type, and whether they are tried for others, too."""
         key = (comparisons, number, its)
         if key not in self._kept:
             types = {_V: its}
@@ -176,7 +216,8 @@ class Related:
                 is_less = any(p.truths < position.truths or p in chosen for p in others)
                 if not is_less and (position in roomy or not others):
                     chosen.append(position)
-            self._kept[key] = tuple(chosen)
+            left_out = [p for p in open_ if p not in chosen]
+            self._kept[key] = tuple((p, any(p.truths <= q.truths for q in left_out)) for p in chosen)
         return self._kept[key]
 
     def _every_order(
@@ -239,7 +280,8 @@ def _orders(
         test = Comparison("<", less, more)
         if satisfiable((*comparisons, test), types):
             yield replace(instance, comparisons=(*instance.comparisons, test))
-    if satisfiable((*comparisons, Comparison("=", left, right)), types):
+    is_open = left not in instance.alone or right not in instance.alone
+    if is_open and satisfiable((*comparisons, Comparison("=", left, right)), types):
         yield instance.under({left: right})
     if isinstance(right, Constant):
         yield from _of_another_family(instance, left, types)

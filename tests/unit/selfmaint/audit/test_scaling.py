@@ -8,6 +8,7 @@ import pytest
 
 from datalog.model import Atom, Predicate, Variable, Version
 from datalog.syntax import parse_program
+from selfmaint.audit import orders
 from selfmaint.audit.advice import advised
 from selfmaint.audit.candidates import Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind
@@ -141,3 +142,49 @@ def test_what_an_example_refutes_is_not_settled(name: str) -> None:
                 assert not isinstance(again, Always)
                 refuted += 1
     assert refuted
+
+
+KEYED = """
+.decl r(y: int not null, k: int not null) key(k).
+.decl s(y: int not null, i: int not null).
+v(Y, K) :- r(Y, K), K != 5.
+w(Y, K) :- r(Y, K), Y > 3.
+x(Y, I) :- s(Y, I).
+"""
+
+
+def test_rows_that_become_one_by_their_key_make_no_other_values_equal() -> None:
+    """Of three rows two may be the one of 5: the third has another `y`, and may have 5 or not."""
+    its = Search(catalog(parse_program(KEYED)), EFFECTIVE)
+    change = Change(Kind.INSERT, "r")
+    candidates = Candidates(its.decision, change, change.situation(its.catalog, EFFECTIVE))
+    body = [
+        Atom(Predicate(name, Version.BEFORE), (Variable(f"Y{i}"), Variable(f"{name}{i}")))
+        for i in range(3)
+        for name in ("r", "s")
+    ]
+    found = [made.database["r"] for made in candidates.holding(body)]
+    assert candidates.are_all
+    assert sorted(map(len, found)) == [1, *[2] * 3, *[3] * 4]
+    assert all(len({y for y, _ in rows}) == len(rows) for rows in found)
+
+
+NARROW_ROOM = """
+.decl r(y: int not null, i: int not null).
+low(Y, I) :- r(Y, I), Y <= 40.
+high(Y, I) :- r(Y, I), Y >= 43.
+"""
+
+
+def test_a_place_that_is_too_narrow_in_the_end_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """41 and 42 are in no view: with one row they do for all other values, with three they do not."""
+    monkeypatch.setattr(orders, "SPARE", -100)  # a place for one counts as a place for all
+    its = Search(catalog(parse_program(NARROW_ROOM)), EFFECTIVE)
+    change = Change(Kind.INSERT, "r")
+    before = Predicate("r", Version.BEFORE)
+    for number in (1, 2, 3):
+        candidates = Candidates(its.decision, change, change.situation(its.catalog, EFFECTIVE))
+        body = [Atom(before, (Variable(f"Y{row}"), Variable(f"I{row}"))) for row in range(number)]
+        values = {row[0] for made in candidates.holding(body) for row in made.database["r"]}
+        assert values <= {41, 42}
+        assert candidates.are_all == (number < 3)
