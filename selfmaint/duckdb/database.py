@@ -13,7 +13,7 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from datalog.sql import read_set, text
 from datalog.sql.duckdb import SqlType, UnlikeSparkError
 from selfmaint.engine.arrow_rows import ArrowTable
 from selfmaint.engine.guard import require_allowed
+from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, input_error
 
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
@@ -41,12 +42,19 @@ class Stored:
         types: the types of its columns, which are named `c0`, `c1`, ...
         rows: the number of its rows, if it is a table.
         parents: what a view reads.
+        layout: what is known of a view's rows without computing them.
     """
 
     name: str
     types: tuple[SqlType, ...]
     rows: int | None = None
     parents: tuple[Stored, ...] = ()
+    layout: Layout = field(default_factory=Layout)
+
+    @property
+    def known_rows(self) -> int | None:
+        """The number of rows, if it is known without computing them."""
+        return self.layout.rows if self.rows is None else self.rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +126,18 @@ class Database:
         assert made is not None
         return self._watched(Stored(name, tuple(types), int(made[0])), held=True)
 
-    def view(self, query: Any, types: Sequence[SqlType], parents: Sequence[Stored]) -> Stored:
-        """The rows of a query, computed when they are used."""
+    def view(
+        self,
+        query: Any,
+        types: Sequence[SqlType],
+        parents: Sequence[Stored],
+        layout: Layout | None = None,
+    ) -> Stored:
+        """The rows of a query, computed when they are used; `layout` says what is known of them."""
         _require_reads(query, [parent.name for parent in parents])
         name = self._name()
         self._execute(text(sql.create(name, query, held=False), dialect="duckdb"))
-        return self._watched(Stored(name, tuple(types), None, tuple(parents)), held=False)
+        return self._watched(Stored(name, tuple(types), None, tuple(parents), layout or Layout()), held=False)
 
     def rows(self, query: Any, reads: Collection[str]) -> ArrowTable:
         """The rows of a query, here.

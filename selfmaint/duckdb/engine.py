@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from datalog.model import (
     ANY,
@@ -143,16 +144,16 @@ class DuckEngine:
         return found_rows(self.database.rows(query, [data.stored.name]), width)
 
     def layout(self, data: Relation) -> Layout:
-        """The number of rows, where they are held."""
-        return Layout(data.stored.rows)
+        """What is known of the rows without computing them."""
+        return replace(data.stored.layout, rows=data.stored.known_rows)
 
     def fetch(self, data: Relation, limit: int) -> Collection[Row] | None:
         """All rows, if there are at most `limit`; distinct."""
-        rows = data.stored.rows
+        rows = data.stored.known_rows
         if not are_exact(data.types) or (rows is not None and rows > limit):
             return None
         width = len(data.columns)
-        query = sql.rows(data.stored.name, width, limit=limit + 1, distinct=rows is None)
+        query = sql.rows(data.stored.name, width, limit=limit + 1, distinct=data.stored.rows is None)
         found = found_rows(self.database.rows(query, [data.stored.name]), width)
         return frozenset(found) if len(found) <= limit else None
 
@@ -191,8 +192,9 @@ class DuckEngine:
 
     def count(self, data: Relation) -> int:
         """The number of rows."""
-        if data.stored.rows is not None:
-            return data.stored.rows
+        known = data.stored.known_rows
+        if known is not None:
+            return known
         (found,) = self.database.rows(sql.number(data.stored.name), [data.stored.name]).column(0).to_pylist()
         return int(found)
 

@@ -19,8 +19,10 @@ from datalog.model import ANY, ColumnType, TypeName
 from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import Database, Relation, refused, writing_sql
+from selfmaint.duckdb.layouts import layout_of
 from selfmaint.duckdb.text_rows import csv_rows, json_rows
 from selfmaint.engine.column_types import settled
+from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.expected import Expected, is_by_position, require_names, require_types
 from selfmaint.store.formats import Format, data_files, format_of
@@ -109,7 +111,15 @@ def conform(database: Database, data: Relation, expected: Expected, *, declared:
         return data
     with writing_sql():
         query = sql.cast_rows(data.stored.name, stored, wanted, places)
-    return Relation(database.view(query, wanted, [data.stored]), expected.columns)
+    made = database.view(query, wanted, [data.stored], _taken(data.stored.layout, places))
+    return Relation(made, expected.columns)
+
+
+def _taken(layout: Layout, places: Sequence[int]) -> Layout:
+    """What is known of some columns of a relation."""
+    spreads = {i: layout.spreads[place] for i, place in enumerate(places) if place in layout.spreads}
+    never_null = frozenset(i for i, place in enumerate(places) if place in layout.never_null)
+    return Layout(layout.rows, None, spreads, never_null)
 
 
 def _known(kind: SqlType) -> tuple[ColumnType | None, str]:
@@ -145,7 +155,8 @@ def _parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         ANY if pa.types.is_null(field.type) else _READ_AS.get(kind, sql.sql_type(kind))
         for field, kind in zip(schema, types, strict=True)
     ]
-    found = database.view(sql.values_of(raw.name, _numbered(len(types)), read_as), read_as, [raw])
+    query = sql.values_of(raw.name, _numbered(len(types)), read_as)
+    found = database.view(query, read_as, [raw], layout_of(files))
     return Relation(found, tuple(schema.names))
 
 

@@ -13,6 +13,7 @@ from datalog.rewrite.reachable import predicates_of
 from datalog.sql import Table
 from datalog.sql import duckdb as sql
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
+from selfmaint.duckdb.layouts import finding
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts
 
@@ -100,7 +101,10 @@ class Programs:
     ) -> dict[Predicate, Extension]:
         """The rows of everything that a program reads or defines, but for some that nothing else uses."""
         known = {
-            predicate: Extension(relation.stored, facts.not_null.get(predicate, frozenset()))
+            predicate: Extension(
+                relation.stored,
+                facts.not_null.get(predicate, frozenset()) | relation.stored.layout.never_null,
+            )
             for predicate, relation in facts.relations.items()
         }
         rules = by_head(program)
@@ -145,9 +149,12 @@ def prepared(program: Program, goals: Sequence[Predicate], facts: Facts[Relation
     kinds = {p: [str(kind) for kind in relation.types] for p, relation in facts.relations.items()}
 
     def by_keys(predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:
-        """The columns of whole numbers, if there are any: keys mostly are, and they are cheap to meet."""
-        types = facts.relations[predicate].types
-        return tuple(c for c in columns if types[c] in _WHOLE) or columns
+        """A column that finds few rows, if one is known to; else those of whole numbers: keys mostly are."""
+        stored = facts.relations[predicate].stored
+        best = finding(stored.layout, columns)
+        return (
+            (best,) if best is not None else tuple(c for c in columns if stored.types[c] in _WHOLE) or columns
+        )
 
     return drop_unused_columns(demand(program, goals, facts.small, kinds, by_keys), goals)
 

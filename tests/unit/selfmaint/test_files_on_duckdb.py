@@ -18,6 +18,7 @@ from datalog.model import ANY, ColumnType, Row, TypeName
 from selfmaint import SelfMaintainable, SelfmaintError, apply, check, load, maintain, read_update, update_from
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.files import read_contents
+from selfmaint.duckdb.layouts import finding
 from selfmaint.duckdb.writing import writing
 from selfmaint.errors import Code, InputError
 from selfmaint.store.expected import Expected
@@ -438,3 +439,16 @@ def test_change_feeds_and_tables_are_sparks(shop: Path) -> None:
     with pytest.raises(InputError) as refused:
         load(file)
     assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS
+
+
+def test_footers_tell_sizes_nulls_and_which_column_finds_few_rows(engine: DuckEngine, tmp_path: Path) -> None:
+    many = 4000
+    table = pa.table({"k": range(many), "g": [i % 3 for i in range(many)], "t": ["x", None] * (many // 2)})
+    pq.write_table(table, tmp_path / "v.parquet", row_group_size=1000)
+    wanted = expected(("t", "g", "k"), (STRING, BIGINT, BIGINT))
+    data = read_contents(engine.database, str(tmp_path / "v.parquet"), wanted, declared=True)
+    layout = engine.layout(data)
+    assert (layout.rows, layout.never_null, dict(layout.spreads)) == (many, {1, 2}, {1: 3, 2: many})
+    assert (engine.count(data), engine.fetch(data, many - 1)) == (many, None)
+    assert [finding(layout, columns) for columns in ((0, 1, 2), (0, 1), (0,))] == [2, None, None]
+    assert sorted(engine.look_up(data, (1, 2), [(1, 1), (1, 2)], (2, 0), 9) or ()) == [(1, None)]

@@ -1,0 +1,45 @@
+"""What the footers of Parquet files tell of their rows, and which columns find few of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from selfmaint.engine.protocol import Layout
+
+FOOTERS_READ = 200
+"""Of more files nothing is told."""
+
+FEW_ROWS = 50
+"""A column by whose values at most so many rows are found, on the average, is as good as any others."""
+
+
+def layout_of(files: Sequence[Path]) -> Layout:
+    """The number of rows, the columns without null, and how many whole numbers lie in a column's range."""
+    if len(files) > FOOTERS_READ:
+        return Layout()
+    footers = [pq.read_metadata(file) for file in files]
+    groups = [footer.row_group(i) for footer in footers for i in range(footer.num_row_groups)]
+    width = footers[0].num_columns if footers else 0
+    if any(group.num_columns != width for group in groups) or any(
+        "." in footers[0].schema.column(i).path for i in range(width)
+    ):
+        return Layout(sum(footer.num_rows for footer in footers))
+    never_null, spreads = set(), {}
+    for column in range(width):
+        told = [group.column(column).statistics for group in groups]
+        if all(one is not None and one.has_null_count and one.null_count == 0 for one in told):
+            never_null.add(column)
+        if told and all(one is not None and one.has_min_max and type(one.min) is int for one in told):
+            spreads[column] = max(one.max for one in told) - min(one.min for one in told) + 1
+    return Layout(sum(footer.num_rows for footer in footers), None, spreads, frozenset(never_null))
+
+
+def finding(layout: Layout, columns: Sequence[int]) -> int | None:
+    """The one of some columns that finds few rows for a value, if that is known of any."""
+    best = max((c for c in columns if c in layout.spreads), key=lambda c: layout.spreads[c], default=None)
+    if best is None or layout.rows is None or layout.rows > FEW_ROWS * layout.spreads[best]:
+        return None
+    return best
