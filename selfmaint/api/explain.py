@@ -25,6 +25,7 @@ from datalog.syntax import show
 from datalog.syntax.anonymous import fresh_names
 from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Update, Warehouse
+from selfmaint.decide.at_hand import tests_at_hand
 from selfmaint.decide.counterexample import NotConfirmedError, counterexample
 from selfmaint.decide.inconsistency import Contradiction
 from selfmaint.decide.informed import informed
@@ -32,6 +33,7 @@ from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import Counterexample
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.selftest import compact_program
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import options
@@ -183,14 +185,14 @@ def explain(
     if not isinstance(verdict, SelfMaintainable) and verdict.witnesses:
         if isinstance(verdict, NotSelfMaintainable):
             proof = _proof(decision, engine, facts, situation, verdict.witnesses)
-        settled = _settled_by(warehouse, situation, chosen, verdict.witnesses[0].new_facts)
+        settled = _settled_by(warehouse, facts, situation, chosen, verdict.witnesses[0].new_facts)
     is_cut = isinstance(verdict, Undecided) and verdict.is_cut
     return Explanation(
         view=chosen,
         situation=situation,
         verdict=verdict,
         ruled_out=() if is_cut else _ruled_out(warehouse, chosen),
-        tested=() if is_cut else _tested(warehouse, situation, chosen, verdict),
+        tested=() if is_cut else _tested(warehouse, facts, situation, chosen, verdict),
         counterexample=proof,
         settled_by=settled,
         supplies=_supplies(warehouse, facts, situation, chosen)
@@ -248,14 +250,16 @@ def _anonymous(atom: Atom, named: frozenset[Variable]) -> Atom:
 
 
 def _tested(
-    warehouse: Warehouse[D], situation: Situation, view: View, verdict: Verdict
+    warehouse: Warehouse[D], facts: Facts[D], situation: Situation, view: View, verdict: Verdict
 ) -> tuple[Tested, ...]:
     failing = (
         set() if isinstance(verdict, SelfMaintainable) else {w.new_facts.number for w in verdict.witnesses}
     )
-    program = warehouse.decision.test(view, situation)
+    decision = warehouse.decision
+    tests = tests_at_hand(decision, warehouse.engine, facts, situation, view).rules
+    program = compact_program(decision.support(situation), tests)
     found: dict[tuple[Atom, ...], Tested] = {}
-    for rules in warehouse.decision.depends(view, situation):
+    for rules in tests:
         own = Program(program.rules_for(rules.goal))
         if own.rules:
             subgoals = tuple(rules.new_facts.instance.body[j] for j in rules.new_facts.subgoals)
@@ -279,11 +283,10 @@ def _free(catalog: Catalog, subgoals: Sequence[Atom], fresh: frozenset[Variable]
 
 
 def _settled_by(
-    warehouse: Warehouse[D], situation: Situation, view: View, new_facts: NewFacts
+    warehouse: Warehouse[D], facts: Facts[D], situation: Situation, view: View, new_facts: NewFacts
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    rules = next(
-        r for r in warehouse.decision.depends(view, situation) if r.new_facts.number == new_facts.number
-    )
+    tests = tests_at_hand(warehouse.decision, warehouse.engine, facts, situation, view)
+    rules = next(r for r in tests.rules if r.new_facts.number == new_facts.number)
     return tuple(
         (probe.relation, tuple(warehouse.catalog.relations[probe.relation].columns[i] for i in probe.columns))
         for probe in options(warehouse.catalog, rules)

@@ -50,6 +50,7 @@ class Decision:
     _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
     _lookups: tuple[Engine[Any], Lookups[Any]] | None = None
     _spent: dict[str, float] = field(default_factory=dict)
+    _kept: tuple[Facts[Any], dict[object, Any]] | None = None
 
     @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -92,8 +93,13 @@ class Decision:
             self._instances[view.name] = plain_instance(self.catalog, view)
         return self._instances[view.name]
 
-    def depends(self, view: View, situation: Situation) -> tuple[DependsRules, ...]:
+    def depends(self, view: View, situation: Situation, part: float = 1) -> tuple[DependsRules, ...]:
         """The rules of TEST, one entry for each J that matters in the situation.
+
+        Args:
+            view: the view.
+            situation: what changes, and what is known.
+            part: how much of the budget may be spent on it.
 
         Raises:
             BudgetSpentError: finding them takes longer than it may.
@@ -102,7 +108,7 @@ class Decision:
         if key not in self._rules and not _is_touched(view, situation):
             self._rules[key] = ()
         if key not in self._rules:
-            with self._budget(view):
+            with self._budget(view, part):
                 rules = depends_rules(self.catalog, situation, self.surviving(view))
                 if view.core is not None:
                     rules += losing_rules(self.catalog, situation, self.surviving(view))
@@ -118,17 +124,17 @@ class Decision:
         return True
 
     @contextmanager
-    def _budget(self, view: View) -> Iterator[None]:
+    def _budget(self, view: View, part: float = 1) -> Iterator[None]:
         """Bounds the search for a view's rules; one that was given up before is not begun again with as much."""
-        what = f"finding what `{view.name}` depends on"
-        if self._spent.get(view.name, 0) >= self.budget_s:
-            raise BudgetSpentError(what, self.budget_s)
+        what, seconds = f"finding what `{view.name}` depends on", part * self.budget_s
+        if self._spent.get(view.name, 0) >= seconds:
+            raise BudgetSpentError(what, seconds)
         try:
-            with limit(self.budget_s, what):
+            with limit(seconds, what):
                 yield
         except BudgetSpentError as spent:
             if spent.what == what:
-                self._spent[view.name] = self.budget_s
+                self._spent[view.name] = spent.seconds
             raise
 
     def test(self, view: View, situation: Situation) -> Program:
@@ -145,9 +151,15 @@ class Decision:
         made: Stages[D] = self._stages  # type: ignore[assignment]  # put there above
         return made
 
+    def kept(self, facts: Facts[D]) -> dict[object, Any]:
+        """What was found with some facts at hand; kept until it is asked for others."""
+        if self._kept is None or self._kept[0] is not facts:
+            self._kept = (facts, {})
+        return self._kept[1]
+
     def forget(self) -> None:
-        """Lets go of what was looked up, and of the steps that an engine holds."""
-        self._lookups = self._stages = None
+        """Lets go of what was looked up and found with data, and of the steps that an engine holds."""
+        self._lookups = self._stages = self._kept = None
 
     def near(self, engine: Engine[D], facts: Facts[D]) -> Near[D]:
         """Some facts, to be looked up in; what is looked up is kept for the next ones."""

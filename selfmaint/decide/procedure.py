@@ -18,6 +18,7 @@ from datalog.budget import BudgetSpentError, limit
 from datalog.model import ANY, Atom, Predicate, Program, Row
 from datalog.rewrite import drop_null_tests
 from selfmaint.canonical.stages import Bindings, Stages
+from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.explaining import is_evaluated
 from selfmaint.decide.group_verdict import group_verdict
@@ -90,11 +91,13 @@ def check(
     tests = _tested(decision, engine, facts, situation, wanted)
     result: dict[str, Verdict] = {}
     for view in wanted:
-        failing = tests[view.name]
-        if isinstance(failing, BudgetSpentError):
-            verdict: Verdict = Undecided(view.name, (str(failing),), is_cut=True)
-        else:
+        failing, spent = tests[view.name]
+        verdict: Verdict | None = None
+        if failing or spent is None:
             verdict = _of_test(decision, engine, facts, situation, view, failing, sample)
+        if spent is not None and not isinstance(verdict, NotSelfMaintainable):
+            verdict = Undecided(view.name, (str(spent),), is_cut=True)
+        assert verdict is not None
         result[view.name] = replace(verdict, semantics=view.semantics)
     return result
 
@@ -104,18 +107,19 @@ _Failing: TypeAlias = list[tuple[DependsRules, D]]
 
 def _tested(
     decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: Sequence[View]
-) -> dict[str, _Failing[D] | BudgetSpentError]:
-    """For each view the J's whose tests have rows, or which budget was spent before they were known.
+) -> dict[str, tuple[_Failing[D], BudgetSpentError | None]]:
+    """For each view the J's whose tests have rows, and which budget was spent before all of them were known.
 
     All tests are one program, which derives what they share once. Where that takes too long, each view has a try of
-    its own.
+    its own. Of a part of the tests one that fails proves as much as ever; none that does proves nothing.
     """
-    found: dict[str, _Failing[D] | BudgetSpentError] = {}
+    found: dict[str, tuple[_Failing[D], BudgetSpentError | None]] = {}
+    tests: dict[str, Tests] = {}
     for view in views:
         try:
-            decision.depends(view, situation)
+            tests[view.name] = tests_at_hand(decision, engine, facts, situation, view)
         except BudgetSpentError as spent:
-            found[view.name] = spent
+            found[view.name] = [], spent
     waiting = [view for view in views if view.name not in found]
     for part in (waiting, *([view] for view in waiting)):
         left = [view for view in part if view.name not in found]
@@ -123,13 +127,15 @@ def _tested(
             continue
         try:
             with limit(decision.budget_s, f"evaluating the test of {_named(left)}"):
-                failing = failing_rules(decision, engine, facts, situation, left)
+                rules = [r for view in left for r in tests[view.name].rules]
+                failing = _failing_of(decision, engine, facts, situation, rules)
         except BudgetSpentError as spent:
             if len(left) == 1:
-                found[left[0].name] = spent
+                found[left[0].name] = [], spent
             continue
         for view in left:
-            found[view.name] = [one for one in failing if one[0].new_facts.view.name == view.name]
+            its = [one for one in failing if one[0].new_facts.view.name == view.name]
+            found[view.name] = its, tests[view.name].spent
     return found
 
 
@@ -213,8 +219,22 @@ def failing_rules(
     """The J's of some views whose tests have rows, with these rows, all views in one go.
 
     The rows of a test on small data are computed when they are used; else they are held by the engine.
+
+    Raises:
+        BudgetSpentError: finding the tests takes longer than it may.
     """
-    rules = [r for view in views for r in decision.depends(view, situation)]
+    rules = [r for view in views for r in all_tests(decision, engine, facts, situation, view)]
+    return _failing_of(decision, engine, facts, situation, rules)
+
+
+def _failing_of(
+    decision: Decision,
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    rules: Sequence[DependsRules],
+) -> _Failing[D]:
+    """Those of some J's whose tests have rows, with these rows."""
     if not engine.is_large(facts):
         program = compact_program(decision.support(situation), rules)
         defined = frozenset(program.heads)

@@ -151,6 +151,26 @@ def _rules(
     return tuple(result)
 
 
+def known_parts(
+    catalog: Catalog, situation: Situation, candidate: NewFacts
+) -> tuple[tuple[Literal, ...], ...]:
+    """What known facts and a row of the update must match for any new facts that come of a candidate, every way.
+
+    Groups and positions only add to it: where none of these conjunctions has a row, no test of the candidate has one.
+    """
+    if any(atom.predicate.name in situation.readable | situation.wholly_known for atom in candidate.atoms):
+        return ()
+    body = candidate.instance.body
+    bound = frozenset(variables_of([body[j] for j in candidate.outside]))
+    compared = tuple(c for c in candidate.instance.comparisons if bound.issuperset(variables_of([c])))
+    return tuple(
+        (*_positive(candidate, anchor, links, Version.INSERTED), *compared)
+        for anchor in candidate.outside
+        if body[anchor].predicate.name in situation.inserted
+        for links in _links(catalog, candidate, situation, anchor)
+    )
+
+
 def told_subgoals(catalog: Catalog, situation: Situation, view: View) -> frozenset[int]:
     """The subgoals of a view's core for which a finer view stands where other ones change (`maintain/rolled_rows.py`).
 

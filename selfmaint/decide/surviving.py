@@ -22,8 +22,9 @@ Conditions of soundness and completeness:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import count, groupby
 
 from datalog.budget import check
 from datalog.model import Comparison, Constant, Literal, NullTest, variables_of
@@ -41,11 +42,14 @@ def surviving(catalog: Catalog, view: View) -> tuple[NewFacts, ...]:
 
     None for a view whose rows are always the same: no new facts give it a row.
     """
+    return tuple(placed(catalog, candidates(catalog, view)))
+
+
+def candidates(catalog: Catalog, view: View) -> Iterator[NewFacts]:
+    """Every J of every instance, with each way of satisfying its foreign keys: not yet in groups or in an order."""
     if view.unchanging:
-        return ()
-    result: list[NewFacts] = []
+        return
     for instance in instances(catalog, view):
-        found = demands(catalog, instance)
         for facts in sorted(_alive(instance), key=lambda m: (m.bit_count(), m)):
             if instance.needed & ~facts == 0:
                 for way in supports(instance, facts):
@@ -53,19 +57,32 @@ def surviving(catalog: Catalog, view: View) -> tuple[NewFacts, ...]:
                         catalog, NewFacts(instance, way.facts, way.links, way.conditions, is_cut=way.is_cut)
                     )
                     if made is not None:
-                        for grouped in with_groups(catalog, made, found):
-                            result.extend(_alive_arrangements(catalog, grouped, len(result)))
-    return tuple(result)
+                        yield made
 
 
-def _alive_arrangements(catalog: Catalog, candidate: NewFacts, number: int) -> Iterator[NewFacts]:
+def placed(catalog: Catalog, found: Iterable[NewFacts]) -> Iterator[NewFacts]:
+    """The candidates with each choice of the groups that they are in, and each arrangement, numbered.
+
+    Args:
+        catalog: the warehouse's schema.
+        found: candidates, those of one instance together.
+    """
+    numbers = count()
+    for _, together in groupby(found, key=lambda candidate: id(candidate.instance)):
+        asked = None
+        for candidate in together:
+            asked = demands(catalog, candidate.instance) if asked is None else asked
+            for grouped in with_groups(catalog, candidate, asked):
+                yield from _alive_arrangements(catalog, grouped, numbers)
+
+
+def _alive_arrangements(catalog: Catalog, candidate: NewFacts, numbers: Iterator[int]) -> Iterator[NewFacts]:
     for found in arranged(catalog, candidate):
         check()
         arrangement = _with_given(found)
         if arrangement is not None and () not in arrangement.contradictions:
             vague = arrangement.is_cut or _has_twins(catalog, arrangement)
-            yield replace(arrangement, number=number, is_cut=vague)
-            number += 1
+            yield replace(arrangement, number=next(numbers), is_cut=vague)
 
 
 def _alive(instance: Instance) -> Iterator[int]:

@@ -14,8 +14,10 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -135,6 +137,20 @@ def test_so_are_those_of_cases_in_which_several_subgoals_may_be_one_fact(
     answers = answers_of(case)
     assert answers is not None
     assert [o for o in run_case(recorded(case, answers), engine()) if o.disagreement] == []
+
+
+@pytest.mark.parametrize("wanted", [*WANTED, "crowded"])
+@given(seed=seeds)
+@patient
+def test_so_are_those_of_tests_found_with_the_data_at_hand(wanted: str, seed: int) -> None:
+    case = crowded_situation(Random(seed)).case if wanted == "crowded" else drawn(wanted, seed)
+    answers = answers_of(case)
+    assert answers is not None
+    with (
+        patch("selfmaint.decide.at_hand.FIRST_SHARE", 0),
+        patch("selfmaint.conformance.run.Decision", partial(Decision, budget_s=10**6)),
+    ):
+        assert [o for o in run_case(recorded(case, answers), MemoryEngine()) if o.disagreement] == []
 
 
 @pytest.mark.parametrize("wanted", WANTED)

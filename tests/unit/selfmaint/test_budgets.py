@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import count
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from itertools import count, islice
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from datalog.budget import BudgetSpentError
 from datalog.evaluate import Evaluator
 from datalog.model import Row
 from selfmaint.api.check import check
@@ -16,11 +18,14 @@ from selfmaint.api.explain import explain
 from selfmaint.api.maintain import maintain
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.warehouse import Update, Warehouse, build
+from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.surviving import placed
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import Code, InputError
 from selfmaint.fallback.settle import Readable
 from selfmaint.sources.memory import RowsSource
+from selfmaint.warehouse.catalog import Catalog
 
 Rows = frozenset[Row]
 HUYN = "v1(X, Y, Z) :- r(X, Y), s(Y, Z), t(Z). v2(Y, Z) :- s(Y, Z)."
@@ -28,6 +33,11 @@ YES = {"v1": {("a1", "b1", "c1")}, "v2": {("b1", "c1"), ("b", "c1")}}
 NO = {"v1": {("a1", "b1", "c1")}, "v2": {("b1", "c1"), ("b", "c2")}}
 CHOICES = """.decl m(id: int not null, boss: int, pay: int not null) key(id) foreign key (boss) references m(id).
 pairs(A, B, C, D, P, Q) :- m(A, B, P), m(C, D, Q), P < Q.
+"""
+MANY_WAYS = """.decl m(id: int not null, boss: int, pay: decimal(6,2) not null) key(id)
+    foreign key (boss) references m(id).
+.decl d(id: int not null, m: int not null, lim: decimal(6,2)) key(id) foreign key (m) references m(id).
+v(A, B, C, D, E, F, P, Q, R) :- d(A, A, P), m(A, B, P), d(C, D, Q), m(E, F, R), R != Q.
 """
 SALES = """.decl sale(id: int not null, cust: string not null, amount: int not null) key(id)
     foreign key (cust) references cust(id).
@@ -149,6 +159,39 @@ def test_a_view_that_was_cut_is_not_maintained_unless_it_is_recomputed() -> None
     found = maintain(made, update, budget_s=1e-9, recompute=True)
     assert found.recomputed["v1"] == {("a1", "b1", "c1"), ("a", "b", "c1")}
     assert maintain(made, update).deltas["v1"].gained == {("a", "b", "c1")}
+
+
+def test_what_can_be_arranged_in_too_many_ways_is_arranged_for_the_data_at_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Finding all tests of the view takes more than the whole budget."""
+    monkeypatch.setattr("selfmaint.decide.at_hand.FIRST_SHARE", 0.02)
+    update = inserted(m={(4, 2, Decimal("6.00"))})
+    tried = warehouse(MANY_WAYS, {"v": set()})
+    found = check(tried, update)["v"]
+    assert isinstance(found, NotSelfMaintainable)
+    again = explain(tried, update, "v")
+    assert isinstance(again.verdict, NotSelfMaintainable)
+    assert any(test.fails for test in again.tested)
+
+
+def test_of_a_part_of_the_tests_one_that_fails_is_a_no_and_none_is_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cut(catalog: Catalog, candidates: Iterable[NewFacts]) -> Iterator[NewFacts]:
+        yield from islice(placed(catalog, candidates), number)
+        raise BudgetSpentError("a search", 1)
+
+    monkeypatch.setattr("selfmaint.decide.at_hand.FIRST_SHARE", 0)
+    monkeypatch.setattr("selfmaint.decide.at_hand.placed", cut)
+    update = inserted(effective=False, r={("a", "b")})
+    for number, contents, kind in ((0, NO, Undecided), (9, NO, NotSelfMaintainable), (9, YES, Undecided)):
+        tried = warehouse(HUYN, contents)
+        assert type(check(tried, update)["v1"]) is kind, (number, contents)
+        with pytest.raises(NotMaintainedError) as refused:
+            maintain(tried, update)
+        cause = "budget of 10 s spent on finding what `v1` depends on"
+        assert cause in str(refused.value.diagnostics[0].note), (number, contents)
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])

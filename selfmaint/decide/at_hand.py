@@ -1,0 +1,126 @@
+"""The tests of a view with the data at hand, where finding all of them takes too long.
+
+What there are many of is not the sets J, but the ways of arranging what is compared, for each of the ways of satisfying
+foreign keys. Most of these need known facts that are not there. So on small data the known facts are looked at first,
+and only the candidates whose known part has a row, anchored at a row of the update, are arranged.
+
+Conditions of soundness:
+
+1. A test of a candidate has a row only where its known part has one (`selftest.known_parts`).
+2. Where the time is over before every candidate was arranged, the tests found so far are *a part*: one that fails
+   proves as much as it ever does; that none fails proves nothing.
+3. What is found holds for these facts only. Where views group, tests are told by their numbers later on, which must
+   then be those of all tests: there nothing is found this way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datalog.budget import BudgetSpentError, limit, share
+from datalog.model import Atom, Literal, Predicate, Version
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.selftest import DependsRules, depends_rules, known_parts
+from selfmaint.decide.surviving import candidates, placed
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.situation import Situation
+
+FIRST_SHARE = 0.2
+"""What part of the budget may be spent on finding all tests, where they may be found with the data at hand."""
+
+ARRANGING_SHARE = 0.7
+"""What part of what is left may be spent on arranging; the rest is for making rules of what was found."""
+
+
+@dataclass(frozen=True)
+class Tests:
+    """The tests of a view that can have a row in some facts.
+
+    Attributes:
+        rules: one entry for each J.
+        spent: the budget that was spent before all were found (condition 2).
+    """
+
+    rules: tuple[DependsRules, ...]
+    spent: BudgetSpentError | None = None
+
+
+def tests_at_hand(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
+) -> Tests:
+    """The tests of a view: all that there are, or those that can have a row in the facts.
+
+    Args:
+        decision: the symbolic side.
+        engine: evaluates.
+        facts: what is known.
+        situation: the kinds of it.
+        view: the view.
+
+    Raises:
+        BudgetSpentError: finding them takes longer than it may, and there is too much data to look at first.
+    """
+    if engine.is_large(facts) or decision.catalog.grouped_views or view.limitation is not None:
+        return Tests(decision.depends(view, situation))
+    try:
+        return Tests(decision.depends(view, situation, FIRST_SHARE))
+    except BudgetSpentError:
+        kept = decision.kept(facts)
+    key = (view.name, situation, decision.budget_s)
+    if key not in kept:
+        with limit(decision.budget_s, _named(view)):
+            kept[key] = _found(decision, engine, facts, situation, view)
+    found: Tests = kept[key]
+    return found
+
+
+def all_tests(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
+) -> tuple[DependsRules, ...]:
+    """The same where a part of them will not do.
+
+    Raises:
+        BudgetSpentError: finding them takes longer than it may.
+    """
+    found = tests_at_hand(decision, engine, facts, situation, view)
+    if found.spent is not None:
+        raise found.spent
+    return found.rules
+
+
+def _found(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View) -> Tests:
+    possible = _with_known_part(decision, engine, facts, situation, view)
+    arranged: list[NewFacts] = []
+    spent: BudgetSpentError | None = None
+    try:
+        with share(ARRANGING_SHARE, _named(view)):
+            arranged.extend(placed(decision.catalog, possible))
+    except BudgetSpentError:
+        spent = BudgetSpentError(_named(view), decision.budget_s)
+    return Tests(depends_rules(decision.catalog, situation, arranged), spent)
+
+
+def _named(view: View) -> str:
+    return f"finding what `{view.name}` depends on"
+
+
+def _with_known_part(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
+) -> list[NewFacts]:
+    """Condition 1: the candidates whose known part has a row; equal parts are asked for once."""
+    support = decision.support(situation)
+    goals: dict[tuple[Literal, ...], Predicate] = {}
+    asked: list[tuple[NewFacts, list[Predicate]]] = []
+    for candidate in candidates(decision.catalog, view):
+        parts = known_parts(decision.catalog, situation, candidate)
+        for part in parts:
+            goals.setdefault(part, Predicate(view.name, Version.DEPENDS, (len(goals),)))
+        asked.append((candidate, [goals[part] for part in parts]))
+    rules = [support.rule(Atom(goal, ()), part, ()) for part, goal in goals.items()]
+    made = [rule for rule in rules if rule is not None]
+    program = support.program(made, [rule.head.predicate for rule in made])
+    waiting = [rule.head.predicate for rule in made]
+    found = engine.nonempty(program, waiting, facts) if waiting else frozenset()
+    return [candidate for candidate, its in asked if not found.isdisjoint(its)]
