@@ -4,17 +4,19 @@ Null is a value like another for atoms (shared variables match it); comparisons 
 A boolean is not a number: `true` and `1` never match.
 
 Bindings hold what is used later and nothing else: rows of an atom that agree in all that is used later count once.
+Parts of a body that share no variable are solved one by one before they are combined, and only for the head.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeAlias, assert_never
 
 from datalog.budget import check
 from datalog.evaluate.comparing import compares
-from datalog.evaluate.order import binding_order
+from datalog.evaluate.order import binding_order, independent_parts
 from datalog.model import (
     Atom,
     Comparison,
@@ -73,7 +75,7 @@ class Evaluator:
         self._indexes: dict[
             tuple[Predicate, int, tuple[int, ...], tuple[int, ...]], dict[Row, dict[Row, Row]]
         ] = {}
-        self._plans: dict[tuple[int, frozenset[Variable]], Plan] = {}
+        self._inner: dict[tuple[int, frozenset[Variable]], tuple[Plan, ...]] = {}
 
     def extension(self, predicate: Predicate) -> frozenset[Row]:
         """All rows of a predicate."""
@@ -94,8 +96,12 @@ class Evaluator:
     def _derive(self, rule: Rule) -> Iterator[Row]:
         if not _is_safe(rule):
             raise ValueError("unsafe rule: a variable of the head is never bound")
-        plan = _plan(rule.body, frozenset(), variables_of([rule.head]))
-        for binding in self._solve(plan, 0, {}):
+        head = variables_of([rule.head])
+        plans = _plans(rule.body, frozenset(), head)
+        needed = [plan for plan in plans if not set(head).isdisjoint(variables_of([li for li, _ in plan]))]
+        if not len(plans) == len(needed) == 1 and not self._have_rows(plans, {}):
+            return
+        for binding in self._solve(tuple(chain.from_iterable(needed)), 0, {}):
             yield tuple(_value(term, binding) for term in rule.head.terms)
 
     def _solve(self, plan: Plan, at: int, binding: Binding) -> Iterator[Binding]:
@@ -119,16 +125,20 @@ class Evaluator:
                 if (_value(literal.term, binding) is None) != literal.negated:
                     yield from self._solve(plan, at + 1, binding)
             case Negation():
-                if next(self._solve(self._inner_plan(literal, binding), 0, binding), None) is None:
+                if not self._have_rows(self._inner_plans(literal, binding), binding):
                     yield from self._solve(plan, at + 1, binding)
             case _:
                 assert_never(literal)
 
-    def _inner_plan(self, negation: Negation, binding: Binding) -> Plan:
+    def _have_rows(self, plans: Iterable[Plan], binding: Binding) -> bool:
+        """Whether each of some parts of a body holds for some values: each is asked by itself."""
+        return all(next(self._solve(plan, 0, binding), None) is not None for plan in plans)
+
+    def _inner_plans(self, negation: Negation, binding: Binding) -> tuple[Plan, ...]:
         key = (id(negation), frozenset(binding))
-        if key not in self._plans:
-            self._plans[key] = _plan(negation.body, frozenset(binding), ())
-        return self._plans[key]
+        if key not in self._inner:
+            self._inner[key] = _plans(negation.body, frozenset(binding), ())
+        return self._inner[key]
 
     def _matches(self, atom: Atom, binding: Binding, later: frozenset[Variable]) -> Iterator[Binding]:
         fixed = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in binding)
@@ -167,8 +177,14 @@ def _is_safe(rule: Rule) -> bool:
     return set(variables_of([rule.head])) <= set(bound)
 
 
-def _plan(body: tuple[Literal, ...], bound: frozenset[Variable], wanted: tuple[Variable, ...]) -> Plan:
-    return tuple(zip(binding_order(body, bound), _later(body, bound, wanted), strict=True))
+def _plans(
+    body: tuple[Literal, ...], bound: frozenset[Variable], wanted: tuple[Variable, ...]
+) -> tuple[Plan, ...]:
+    """A plan for each part of a body that shares no variable with others."""
+    return tuple(
+        tuple(zip(binding_order(part, bound), _later(part, bound, wanted), strict=True))
+        for part in independent_parts(body, bound)
+    )
 
 
 @lru_cache(maxsize=10_000)

@@ -21,6 +21,27 @@ def binding_order(body: Sequence[Literal], bound: frozenset[Variable]) -> tuple[
     return tuple(body[place] for place in _places(tuple(body), bound))
 
 
+def independent_parts(body: Sequence[Literal], bound: frozenset[Variable]) -> tuple[tuple[Literal, ...], ...]:
+    """The body's literals in parts that have no variables in common but those that are bound before.
+
+    What is no part's own variable stands inside one negation alone.
+    """
+    return tuple(tuple(body[place] for place in part) for part in _parts(tuple(body), bound))
+
+
+@lru_cache(maxsize=10_000)
+def _parts(body: tuple[Literal, ...], bound: frozenset[Variable]) -> tuple[tuple[int, ...], ...]:
+    shared = _shared_variables(body) - bound
+    parts: list[tuple[frozenset[Variable], tuple[int, ...]]] = []
+    for place, literal in enumerate(body):
+        variables = shared.intersection(variables_of([literal]))
+        joined = [part for part in parts if not variables.isdisjoint(part[0])]
+        parts = [part for part in parts if part not in joined]
+        places = sorted((place, *(other for _, others in joined for other in others)))
+        parts.append((variables.union(*(its for its, _ in joined)), tuple(places)))
+    return tuple(sorted(places for _, places in parts))
+
+
 @lru_cache(maxsize=10_000)
 def _places(body: tuple[Literal, ...], bound: frozenset[Variable]) -> tuple[int, ...]:
     """The order as places in the body: rules are evaluated again and again, on other facts."""

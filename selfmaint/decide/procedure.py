@@ -158,22 +158,16 @@ def _of_test(
     sets = [rules.new_facts for rules, _ in failing]
     verdict = _verdict(decision, view, situation, sets, found)
     exact = view.core is None and all(is_evaluated(v) for v in decision.catalog.views)
-    half_known = decision.half_known
     try:
-        with limit(decision.budget_s, f"looking for two databases in which `{view.name}` differs"):
-            if exact and sets and (isinstance(verdict, Undecided) or half_known.forced):
+        if exact and sets and (isinstance(verdict, Undecided) or decision.half_known.forced):
+            with limit(decision.budget_s, f"looking for two databases in which `{view.name}` differs"):
                 witnesses = found or _witnesses(engine, doubtful_last, TRIED)
                 shown = confirmed(decision, engine, facts, situation, witnesses)
                 if shown:
                     verdict = NotSelfMaintainable(view.name, found)
-                elif isinstance(verdict, NotSelfMaintainable) and shown is False:
-                    verdict = Undecided(view.name, (NO_TWO_DATABASES,), found)
-                elif isinstance(verdict, NotSelfMaintainable) and all(
-                    half_known.may_rule_out(one)
-                    for one in sets
-                    if not decision.doubts(view, situation, [one])
-                ):
-                    verdict = Undecided(view.name, (TOO_LARGE,), found)
+                elif isinstance(verdict, NotSelfMaintainable):
+                    reason = _not_shown(decision, situation, view, sets, is_large=shown is None)
+                    verdict = verdict if reason is None else Undecided(view.name, (reason,), found)
         if view.core is not None and not sets:
             with limit(decision.budget_s, f"finding the groups of `{view.name}` that stay open"):
                 verdict = group_verdict(decision.stages(engine, facts, situation), decision.catalog, view)
@@ -181,6 +175,16 @@ def _of_test(
         doubts = verdict.reasons if isinstance(verdict, Undecided) else ()
         verdict = Undecided(view.name, (*doubts, str(spent)), found)
     return verdict
+
+
+def _not_shown(
+    decision: Decision, situation: Situation, view: View, sets: Sequence[NewFacts], *, is_large: bool
+) -> str | None:
+    """Why failing tests are not believed where no two databases were shown; None if they are."""
+    if not is_large:
+        return NO_TWO_DATABASES
+    sure = (one for one in sets if not decision.doubts(view, situation, [one]))
+    return TOO_LARGE if all(decision.half_known.may_rule_out(one) for one in sure) else None
 
 
 def _witnesses(engine: Engine[D], failing: _Failing[D], number: int) -> tuple[Witness, ...]:

@@ -9,7 +9,7 @@ import pytest
 
 from datalog.budget import limit
 from datalog.evaluate import Evaluator, evaluate
-from datalog.evaluate.order import binding_order
+from datalog.evaluate.order import binding_order, independent_parts
 from datalog.model import Atom, Constant, Predicate, Program, Row, Rule, Value, Variable, Version
 from datalog.syntax import parse_program, parse_rule
 
@@ -277,3 +277,31 @@ def test_equal_values_within_an_atom_count_though_nothing_uses_them() -> None:
     rows = {Predicate("r"): frozenset({(1, 2, 2), (2, 2, 3)}), Predicate("s"): frozenset({(5, 5)})}
     assert evaluate(program, Predicate("p"), rows) == {(1,)}
     assert evaluate(program, Predicate("p"), {**rows, Predicate("s"): frozenset({(5, 6)})}) == frozenset()
+
+
+def test_parts_share_no_variable_but_those_that_are_bound_before() -> None:
+    rule = parse_rule("v(X) :- r(X, Y), s(Z), t(W), u(1), not (t(Z), t(L)), not (t(L)), Y < V, V = W.")
+    shown = [[str(literal) for literal in part] for part in independent_parts(rule.body, frozenset())]
+    assert [len(part) for part in shown] == [4, 2, 1, 1], shown
+    apart = independent_parts(rule.body, frozenset({Variable("V"), Variable("Z")}))
+    assert [len(part) for part in apart] == [2, 1, 2, 1, 1, 1]
+    assert [literal for part in apart for literal in part if literal not in rule.body] == []
+
+
+def test_what_shares_no_variable_is_not_combined_where_a_part_has_no_rows() -> None:
+    """A hundred rows to the fourth in the body, and in the negation, of which one part has no row."""
+    program = parse_program(
+        "p(X, Y, Z) :- r(X), r(Y), r(Z), r(W), not (r(W)). q(X) :- r(X), not (r(A), r(B), r(C), r(D), s(D))."
+    )
+    rows = {Predicate("r"): frozenset((i,) for i in range(100)), Predicate("s"): frozenset({(-1,)})}
+    with limit(2, "four parts"):
+        assert evaluate(program, Predicate("p"), rows) == frozenset()
+        assert evaluate(program, Predicate("q"), rows) == rows[Predicate("r")]
+
+
+def test_what_is_combined_is_what_the_head_names() -> None:
+    program = parse_program("p(X, Y) :- r(X), s(Y, Z), t(W), Z > 1. q(1) :- r(X), t(Y).")
+    given = facts(r={(1,), (None,)}, s={("a", 2), ("b", 1), ("c", 3)}, t={(5,), (6,)})
+    assert evaluate(program, Predicate("p"), given) == {(x, y) for x in (1, None) for y in ("a", "c")}
+    assert evaluate(program, Predicate("q"), given) == {(1,)}
+    assert evaluate(program, Predicate("q"), {**given, Predicate("t"): frozenset()}) == frozenset()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from datalog.budget import BudgetSpentError
+from datalog.budget import BudgetSpentError, observed
 from datalog.evaluate import Evaluator
 from datalog.model import Row
 from selfmaint.api.check import check
@@ -203,6 +203,22 @@ def test_a_budget_is_positive(seconds: float) -> None:
 def test_a_view_that_the_update_does_not_touch_needs_no_search() -> None:
     verdicts = check(warehouse(HUYN, YES), inserted(r={("a", "b")}), budget_s=1e-9)
     assert isinstance(verdicts["v2"], SelfMaintainable)
+
+
+def test_a_search_is_named_only_if_it_is_made() -> None:
+    told: list[str] = []
+    with observed(told.append):
+        check(warehouse(*CASES["yes"][:2]), CASES["yes"][2])
+        check(warehouse(*CASES["no"][:2]), CASES["no"][2])
+    assert told
+    assert not any(message.startswith("looking for two databases") for message in told)
+    half_known = """.decl o(id: int, c: int) key(id) foreign key (c) references c(id).
+        .decl c(id: int, lim: int) key(id).
+        v(I, C, L) :- o(I, C), c(C, L), L < 5.
+    """
+    with observed(told.append):
+        check(warehouse(half_known, {"v": set()}), inserted(o={(1, 2)}))
+    assert "looking for two databases in which `v` differs" in told
 
 
 def test_what_failing_tests_share_is_derived_once(monkeypatch: pytest.MonkeyPatch) -> None:
