@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import assert_never
 
 from datalog.model.schema import ANY, ColumnType, TypeName
-from datalog.model.terms import Value
+from datalog.model.terms import Value, WallClock
 
 _MOST_DIGITS = 38
 _BOOLEAN = ColumnType(TypeName.BOOLEAN)
@@ -17,6 +17,7 @@ _DOUBLE = ColumnType(TypeName.DOUBLE)
 _STRING = ColumnType(TypeName.STRING)
 _DATE = ColumnType(TypeName.DATE)
 _TIMESTAMP = ColumnType(TypeName.TIMESTAMP)
+_TIMESTAMP_NTZ = ColumnType(TypeName.TIMESTAMP_NTZ)
 
 _WHOLE_DIGITS = {TypeName.TINYINT: 3, TypeName.SMALLINT: 5, TypeName.INT: 10, TypeName.BIGINT: 20}
 """Whole-number types, narrow to wide, and the digits of a decimal that holds them (as Spark has them)."""
@@ -41,6 +42,8 @@ def constant_type(value: Value) -> ColumnType | None:
             return _decimal_type(value)
         case str():
             return _STRING
+        case WallClock():
+            return _TIMESTAMP_NTZ
         case dt.datetime():
             return _TIMESTAMP
         case dt.date():

@@ -17,7 +17,11 @@ from datalog.model.spans import Span
 from datalog.model.terms import Constant, Term, Variable, value_kind
 
 _FAMILIES_NOTE = "values of different families are never equal and have no order"
-_HOW_TO_WRITE = {"date": "`date '2026-01-31'`", "timestamp": "`timestamp '2026-01-31 23:59:00'`"}
+_HOW_TO_WRITE = {
+    "date": "`date '2026-01-31'`",
+    "timestamp": "`timestamp '2026-01-31 23:59:00'`",
+    "timestamp_ntz": "`timestamp_ntz '2026-01-31 23:59:00'`",
+}
 
 
 def check_types(program: Program) -> list[Diagnostic]:

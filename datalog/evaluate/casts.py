@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from datalog.evaluate.errors import EvaluationError
-from datalog.model import ColumnType, TypeName, Value
+from datalog.model import ColumnType, TypeName, Value, WallClock
 
+_EXACT = Context(prec=200)
+"""Python's own context keeps 28 digits."""
 _SPARK_DECIMAL = (10, 0)
 _WHOLE = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
 
@@ -45,6 +47,8 @@ def _cast(value: Value, to: ColumnType, scale: int | None) -> Value:
             return _date(value)
         case TypeName.TIMESTAMP:
             return _timestamp(value)
+        case TypeName.TIMESTAMP_NTZ:
+            return WallClock.of(_timestamp(value))
         case TypeName.BOOLEAN:
             return _boolean(value)
         case TypeName.FLOAT | TypeName.DOUBLE:
@@ -84,7 +88,7 @@ def _decimal(value: Decimal, to: ColumnType) -> Decimal:
 
 def rounded_to(value: Decimal, scale: int) -> Decimal:
     """The decimal with so many digits behind the point, halves rounded away from zero."""
-    return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+    return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
 
 
 def _text(value: Value, scale: int | None) -> str:
@@ -121,7 +125,7 @@ def _date(value: Value) -> dt.date:
 def _timestamp(value: Value) -> dt.datetime:
     match value:
         case dt.datetime():
-            return value
+            return dt.datetime.combine(value.date(), value.time())
         case dt.date():
             return dt.datetime.combine(value, dt.time())
         case str():

@@ -103,7 +103,7 @@ _OF_NULLS: Mapping[str, Callable[[Sequence[Value]], Value]] = {
     "nullif": _nullif,
 }
 _STRICT: Mapping[str, Callable[..., Value]] = {
-    "abs": abs,
+    "abs": lambda number: number.copy_abs() if isinstance(number, Decimal) else abs(number),
     "concat": _concat,
     "day": lambda day: day.day,
     "length": len,

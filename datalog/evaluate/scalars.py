@@ -67,7 +67,9 @@ class Scalars:
                 raise EvaluationError(f"`{expression}` has no value here")
             case Minus(operand):
                 inner: Any = self.value(operand)
-                return None if inner is None else -inner
+                return (
+                    inner.copy_negate() if isinstance(inner, Decimal) else None if inner is None else -inner
+                )
             case Arithmetic():
                 return self._arithmetic(expression)
             case Cast(operand, to):

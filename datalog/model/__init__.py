@@ -29,7 +29,7 @@ from datalog.model.expressions import (
 from datalog.model.literals import MIRRORED, OPPOSITE, Atom, Comparison, Literal, Negation, NullTest, Operator
 from datalog.model.predicates import Predicate, Version
 from datalog.model.rules import Program, Rule
-from datalog.model.schema import ANY, Column, ColumnType, Declaration, ForeignKey, TypeName
+from datalog.model.schema import ANY, Column, ColumnType, Declaration, ForeignKey, TypeName, Unmodelled
 from datalog.model.spans import Span
 from datalog.model.substitution import (
     Substitution,
@@ -41,7 +41,7 @@ from datalog.model.substitution import (
     terms_of,
     variables_of,
 )
-from datalog.model.terms import Constant, Row, Term, Value, Variable, value_kind
+from datalog.model.terms import Constant, Row, Term, Value, Variable, WallClock, value_kind
 from datalog.model.views import (
     Block,
     NotToRun,
@@ -99,10 +99,12 @@ __all__ = [
     "TextQuery",
     "TextRead",
     "TypeName",
+    "Unmodelled",
     "Value",
     "Variable",
     "Version",
     "ViewDefinition",
+    "WallClock",
     "aggregates_of",
     "apply_atom",
     "apply_comparison",

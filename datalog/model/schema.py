@@ -26,6 +26,9 @@ class TypeName(Enum):
     STRING = "string"
     DATE = "date"
     TIMESTAMP = "timestamp"
+    """An instant; as a plain value what the session's clock shows."""
+    TIMESTAMP_NTZ = "timestamp_ntz"
+    """What a clock shows, in no zone: the hour that a change of clocks leaves out is one of them."""
     ANY = "any"
     """Not declared: every value of every family, and as many of them as needed."""
 
@@ -35,6 +38,7 @@ _FAMILY = {
     TypeName.STRING: "string",
     TypeName.DATE: "date",
     TypeName.TIMESTAMP: "timestamp",
+    TypeName.TIMESTAMP_NTZ: "timestamp_ntz",
     TypeName.ANY: "any",
 }
 
@@ -49,7 +53,7 @@ class ColumnType:
 
     @property
     def family(self) -> str:
-        """`number`, `string`, `boolean`, `date`, `timestamp` or `any`: what it compares with."""
+        """`number`, `string`, `boolean`, `date`, `timestamp`, `timestamp_ntz` or `any`: what it compares with."""
         return _FAMILY.get(self.name, "number")
 
     @property
@@ -71,13 +75,35 @@ ANY = ColumnType(TypeName.ANY)
 
 
 @dataclass(frozen=True, slots=True)
+class Unmodelled:
+    """A type of a table that no type here stands for: its equal values may differ, or it has no equality.
+
+    Attributes:
+        text: the type as it is written.
+        hint: what to do.
+    """
+
+    text: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a declared relation. Columns of a key are not null whatever `not_null` says."""
+    """A column of a declared relation. Columns of a key are not null whatever `not_null` says.
+
+    Attributes:
+        name: its name.
+        type: its type.
+        not_null: whether it is declared so.
+        span: where it stands.
+        unmodelled: the type that its table gives it, if no type here stands for that.
+    """
 
     name: str
     type: ColumnType = ANY
     not_null: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
+    unmodelled: Unmodelled | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,20 @@ from typing import TypeAlias
 
 from datalog.model.spans import Span
 
+
+class WallClock(dt.datetime):
+    """A date and a time of day that no zone makes an instant: a value of the type `timestamp_ntz`."""
+
+    @classmethod
+    def of(cls, value: dt.datetime) -> WallClock:
+        """What a clock shows, without its zone.
+
+        >>> WallClock.of(dt.datetime(2026, 3, 29, 2, 30))
+        WallClock(2026, 3, 29, 2, 30)
+        """
+        return cls.combine(value.date(), value.time())
+
+
 Value: TypeAlias = bool | int | Decimal | float | str | dt.date | dt.datetime | None
 Row: TypeAlias = tuple[Value, ...]
 
@@ -32,6 +46,8 @@ def value_kind(value: Value) -> str:
             return "number"
         case str():
             return "string"
+        case WallClock():
+            return "timestamp_ntz"
         case dt.datetime():
             return "timestamp"
         case dt.date():

@@ -103,7 +103,7 @@ def domain_of(column_type: ColumnType, family: str) -> Domain:
             return Grid(0, 1)
         case "date":
             return Grid(1, LAST_DAY)
-        case "timestamp":
+        case "timestamp" | "timestamp_ntz":
             return Grid(0, LAST_MICROSECOND)
         case "string":
             return Strings()

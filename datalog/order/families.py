@@ -19,7 +19,7 @@ Types: TypeAlias = Mapping[Variable, ColumnType]
 
 Pair: TypeAlias = tuple[Term, Term]
 
-FAMILIES = ("number", "string", "date", "timestamp", "boolean")
+FAMILIES = ("number", "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
 
 def family_of(term: Term, types: Types) -> str | None:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
-from datalog.model import ColumnType, TypeName, Value
+from datalog.model import ColumnType, TypeName, Value, WallClock
 
 Number: TypeAlias = int | Fraction | float
 Point: TypeAlias = Number | str
@@ -69,7 +69,7 @@ def value_of(point: Point, family: str, column_type: ColumnType) -> Value:
 
     Args:
         point: a point of the family.
-        family: `number`, `string`, `boolean`, `date` or `timestamp`.
+        family: `number`, `string`, `boolean`, `date`, `timestamp` or `timestamp_ntz`.
         column_type: for numbers: whole types give an int, `decimal` a Decimal with its scale, `float` and `double`
             a float, `any` an int or a Decimal.
 
@@ -85,6 +85,8 @@ def value_of(point: Point, family: str, column_type: ColumnType) -> Value:
             return dt.date.fromordinal(int(point))
         case "timestamp":
             return _EPOCH + int(point) * _MICROSECOND
+        case "timestamp_ntz":
+            return WallClock.of(_EPOCH + int(point) * _MICROSECOND)
         case _:
             return _number(point, column_type)
 

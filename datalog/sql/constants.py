@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from datalog.model import Value
+from datalog.model import Value, WallClock
 from datalog.sql.errors import EmissionError
 
 
@@ -35,6 +35,8 @@ def constant(value: Value) -> exp.Expr:
             return _double(value)
         case str():
             return _string(value)
+        case WallClock():
+            return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), exp.DType.TIMESTAMPNTZ)
         case dt.datetime():
             return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), exp.DType.TIMESTAMP)
         case dt.date():

@@ -38,6 +38,7 @@ def select(
     *,
     columns: Sequence[str] | None = None,
     hints: bool = False,
+    distinct: bool = True,
 ) -> exp.Query:
     """The query whose rows are a predicate's extension.
 
@@ -49,6 +50,7 @@ def select(
             its only column is TRUE). By default those of the goal's declaration, else of the columns that
             the first rule takes them from.
         hints: whether to hint at broadcasts of the tables marked so.
+        distinct: whether each row is to come once; else equal rows may come several times.
 
     Returns:
         A query with one column for each term, in order.
@@ -80,7 +82,7 @@ def select(
     rules = definitions.pop(goal) or (_nothing(goal, arity),)
     known, expressions = _expressions(program, definitions, tables, hints=hints)
     names = columns or _declared(program, goal, arity)
-    result = Union.of(rules, Writer(known, hints), names).query(distinct=True)
+    result = Union.of(rules, Writer(known, hints), names).query(distinct=distinct)
     for name, query in expressions.items():
         result = result.with_(exp.to_identifier(name, quoted=True), as_=query, copy=False)
     return result

@@ -35,6 +35,7 @@ _VERSION = re.compile(r"@([a-z_]+?)((?:_[0-9]+)*)")
 _CONSTANT_HINTS = {
     "date": "a date is written `date '2026-01-31'`",
     "timestamp": "a timestamp is written `timestamp '2026-01-31 23:59:00'`",
+    "timestamp_ntz": "a timestamp without a zone is written `timestamp_ntz '2026-01-31 23:59:00'`",
     "decimal": "a decimal is written `decimal '12.50'`, or just `12.50`",
     "double": "a double is written `double '1.5'`, or just `1.5e0`",
 }

@@ -24,9 +24,19 @@ _TYPES = {
     "numeric": TypeName.DECIMAL,
     "str": TypeName.STRING,
     "text": TypeName.STRING,
-    "char": TypeName.STRING,
     "varchar": TypeName.STRING,
     "datetime": TypeName.TIMESTAMP,
+}
+_PADDED = ("its values are padded with blanks, and compared without them", "store the column as `string`")
+_NO_ORDER = (
+    "types are " + ", ".join(f"`{t.value}`" for t in TypeName),
+    "store what views need of it in columns of these types",
+)
+_UNMODELLED = {
+    **dict.fromkeys(("char", "character", "nchar", "bpchar"), _PADDED),
+    **dict.fromkeys(
+        ("binary", "varbinary", "bytea", "interval", "time", "variant", "json", "array"), _NO_ORDER
+    ),
 }
 _MOST_DIGITS = 38
 _ENOUGH_DIGITS = 5
@@ -75,6 +85,11 @@ def build_type(node: Node, places: Places) -> ColumnType:
     word = cast(Token, node.children[0])
     sizes = [_size(cast(Token, size)) for part in node.children[1:] for size in cast(Node, part).children]
     type_name = _TYPES.get(word.lower())
+    if word.lower() in _UNMODELLED:
+        note, hint = _UNMODELLED[word.lower()]
+        what = f"column type `{word}` cannot be analysed"
+        places.report(Code.UNKNOWN_TYPE, what, places.span(word), "no such type here", note=note, hint=hint)
+        return ANY
     if type_name is None:
         near = get_close_matches(word.lower(), _TYPES, 1)
         places.report(

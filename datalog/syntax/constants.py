@@ -7,7 +7,7 @@ import math
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar, assert_never
 
-from datalog.model.terms import Value
+from datalog.model.terms import Value, WallClock
 from datalog.syntax.limits import MOST_DIGITS
 from datalog.syntax.quoting import quote, unquote
 
@@ -62,6 +62,8 @@ def _typed(type_name: str, text: str) -> Value:
             return dt.date.fromisoformat(text)
         case "timestamp":
             return dt.datetime.fromisoformat(text)
+        case "timestamp_ntz":
+            return WallClock.of(_without_zone(dt.datetime.fromisoformat(text), text))
         case "double":
             _require_few_digits(text)
             return _number(float(text), text)
@@ -79,6 +81,12 @@ def _decimal(text: str) -> Decimal:
         raise ValueError(f"{text!r} is no decimal number") from None
     if value.is_finite() and abs(value.adjusted()) > MOST_DIGITS:
         raise ValueError(f"more than {MOST_DIGITS} digits")
+    return value
+
+
+def _without_zone(value: dt.datetime, text: str) -> dt.datetime:
+    if value.tzinfo is not None:
+        raise ValueError(f"{text!r} has a zone, and a timestamp_ntz has none")
     return value
 
 
@@ -111,6 +119,8 @@ def show_constant(value: Value) -> str:
             return _show_decimal(value)
         case str():
             return quote(value, "'")
+        case WallClock():
+            return f"timestamp_ntz '{value.isoformat(sep=' ')}'"
         case dt.datetime():
             return f"timestamp '{value.isoformat(sep=' ')}'"
         case dt.date():

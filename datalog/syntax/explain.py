@@ -186,7 +186,7 @@ def _lower_case_term(case: _Case) -> Diagnostic | None:
         return None
     variable = word.text[0].upper() + word.text[1:]
     hint = f"write `{variable}` for a variable, `'{word.text}'` for a string"
-    if word.text in ("date", "timestamp"):
+    if word.text in ("date", "timestamp", "timestamp_ntz"):
         hint = f"a constant is written `{word.text} '2026-01-31'`"
     elif word is found and case.around.following.text == "(":
         hint = "terms cannot be nested, and there are no functions"

@@ -25,6 +25,7 @@ _OF_KIND = {
     "string": ColumnType(TypeName.STRING),
     "date": ColumnType(TypeName.DATE),
     "timestamp": ColumnType(TypeName.TIMESTAMP),
+    "timestamp_ntz": ColumnType(TypeName.TIMESTAMP_NTZ),
 }
 
 

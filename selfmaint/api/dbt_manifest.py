@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import ANY, Column, Declaration, ForeignKey
-from datalog.sql.views import SqlText, SqlViews, read_sql, type_of_text
+from datalog.model import Declaration, ForeignKey
+from datalog.sql.views import SqlText, SqlViews, column_of_text, read_sql
 from selfmaint.api.manifest_shape import wrong_parts
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
@@ -158,8 +158,7 @@ class _Project:
     def _declaration(self, identifier: str) -> Declaration:
         columns = self.nodes[identifier].get("columns") or {}
         made = tuple(
-            Column(str(c.get("name", key)), type_of_text(c.get("data_type")) or ANY)
-            for key, c in columns.items()
+            column_of_text(str(c.get("name", key)), c.get("data_type")) for key, c in columns.items()
         )
         return Declaration(self.names[identifier], made)
 

@@ -18,6 +18,7 @@ from datalog.model import (
     TypeName,
     Value,
     Variable,
+    WallClock,
     variables_of,
 )
 from datalog.order import assign, satisfiable
@@ -137,6 +138,8 @@ def candidates_of(its: ColumnType, name: str) -> Iterator[Value]:
                 yield _FIRST_DAY + dt.timedelta(days=number - 1)
             case TypeName.TIMESTAMP:
                 yield dt.datetime(2026, 1, 1) + dt.timedelta(hours=number - 1)
+            case TypeName.TIMESTAMP_NTZ:
+                yield WallClock(2026, 1, 1) + dt.timedelta(hours=number - 1)
             case TypeName.FLOAT | TypeName.DOUBLE:
                 yield float(number)
             case TypeName.DECIMAL:

@@ -338,7 +338,7 @@ def _value(its: ColumnType, number: int) -> Value:
             return found if its.accepts(found) else None
         case TypeName.FLOAT | TypeName.DOUBLE:
             return float(number)
-        case TypeName.BOOLEAN | TypeName.TIMESTAMP:
+        case TypeName.BOOLEAN | TypeName.TIMESTAMP | TypeName.TIMESTAMP_NTZ:
             return None
         case _:
             return number

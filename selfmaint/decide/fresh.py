@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Mapping
 from decimal import Decimal
 
-from datalog.model import ColumnType, TypeName, Value, Variable
+from datalog.model import ColumnType, TypeName, Value, Variable, WallClock
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog
@@ -77,6 +77,8 @@ def _value(type_: ColumnType, number: int) -> Value:
             return _LAST_DAY - dt.timedelta(days=number)
         case TypeName.TIMESTAMP:
             return dt.datetime(9999, 12, 31) - dt.timedelta(days=number)
+        case TypeName.TIMESTAMP_NTZ:
+            return WallClock(9999, 12, 31) - dt.timedelta(days=number)
         case TypeName.FLOAT | TypeName.DOUBLE:
             return -1e6 - number
         case TypeName.DECIMAL:

@@ -23,16 +23,13 @@ from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.bags import RelationBags
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
-from selfmaint.duckdb.exact_rows import are_exact, arrow_rows, found_rows, language_types, stored_type
+from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, found_rows, language_types, stored_type
 from selfmaint.duckdb.programs import Extension, Programs
 from selfmaint.engine.arrow_rows import arrow_table
 from selfmaint.engine.exact_values import fitting
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts, Layout
 from selfmaint.errors import Code, input_error
-
-ZONE = "UTC"
-"""Timestamps are wall-clock times of this zone."""
 
 _LEFT, _RIGHT, _FOUND = Predicate("left"), Predicate("right"), Predicate("found")
 

@@ -1,6 +1,6 @@
 """A bounded number of rows in this process with exactly the values that DuckDB holds.
 
-A timestamp is a wall-clock time in UTC. Floating-point numbers are not exact: a double is equal to a decimal that is
+A timestamp is what a clock in UTC shows. Floating-point numbers are not exact: a double is equal to a decimal that is
 only near.
 """
 
@@ -15,6 +15,8 @@ from datalog.sql.duckdb import SqlType
 from selfmaint.engine.arrow_rows import ArrowTable, python_rows
 from selfmaint.engine.arrow_types import arrow_type
 
+ZONE = "UTC"
+"""The time zone on whose clock instants are shown."""
 _INEXACT = (TypeName.FLOAT, TypeName.DOUBLE)
 
 
@@ -30,7 +32,7 @@ def language_types(types: Sequence[SqlType]) -> list[ColumnType | None]:
 
 def found_rows(table: ArrowTable, width: int) -> list[Row]:
     """The rows of a result; of one without columns there is one, always true, that is left out."""
-    return python_rows(table) if width else [()] * table.num_rows
+    return python_rows(table, ZONE) if width else [()] * table.num_rows
 
 
 def arrow_rows(rows: Collection[Row], types: Sequence[SqlType]) -> ArrowTable:

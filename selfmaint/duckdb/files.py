@@ -15,16 +15,17 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datalog.model import ANY, ColumnType, TypeName
+from datalog.model import ANY, ColumnType, TypeName, Unmodelled
 from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
+from datalog.sql.views import OTHER_HINT
 from selfmaint.duckdb.database import Database, Relation, refused, writing_sql
 from selfmaint.duckdb.layouts import layout_of
 from selfmaint.duckdb.text_rows import csv_rows, json_rows
 from selfmaint.engine.column_types import settled
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, input_error
-from selfmaint.store.expected import Expected, is_by_position, require_names, require_types
+from selfmaint.store.expected import Expected, StoredType, is_by_position, require_names, require_types
 from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.text_files import TextReading, placed, remember
 
@@ -33,9 +34,8 @@ _READ_AS: dict[str, SqlType] = {
     "USMALLINT": ColumnType(TypeName.INT),
     "UINTEGER": ColumnType(TypeName.BIGINT),
     "UBIGINT": ColumnType(TypeName.DECIMAL, 20, 0),
-    "TIMESTAMP WITH TIME ZONE": ColumnType(TypeName.TIMESTAMP),
-    "TIMESTAMP_S": ColumnType(TypeName.TIMESTAMP),
-    "TIMESTAMP_MS": ColumnType(TypeName.TIMESTAMP),
+    "TIMESTAMP_S": ColumnType(TypeName.TIMESTAMP_NTZ),
+    "TIMESTAMP_MS": ColumnType(TypeName.TIMESTAMP_NTZ),
 }
 """Types of Parquet files that are read as others, which hold their values."""
 
@@ -122,8 +122,8 @@ def _taken(layout: Layout, places: Sequence[int]) -> Layout:
     return Layout(layout.rows, None, spreads, never_null)
 
 
-def _known(kind: SqlType) -> tuple[ColumnType | None, str]:
-    return (None, kind.lower()) if isinstance(kind, str) else (kind, str(kind))
+def _known(kind: SqlType) -> StoredType:
+    return Unmodelled(kind.lower(), OTHER_HINT) if isinstance(kind, str) else kind
 
 
 def _files(location: str, name: str) -> tuple[list[Path], Format]:

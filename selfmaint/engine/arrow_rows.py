@@ -1,20 +1,22 @@
 """Rows of plain Python values as an Arrow table with exact types, and back.
 
-A timestamp is a wall-clock time of the session's time zone, as a literal `TIMESTAMP '...'` is in SQL.
+A `timestamp` is an instant in Arrow, and as a plain value what the session's clock shows then, as in a literal
+`TIMESTAMP '...'` of SQL. Of the hour that a change of clocks repeats the second one has `fold` set.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from datalog.model import ANY, ColumnType, Row, TypeName, Value, value_kind
+from datalog.model import ANY, ColumnType, Row, TypeName, Value, WallClock, value_kind
 from selfmaint.engine.arrow_types import arrow_type
 from selfmaint.engine.column_types import MAX_PRECISION
 from selfmaint.errors import Code, InputError, input_error
@@ -40,7 +42,11 @@ _OF_FAMILY = {
     "string": ColumnType(TypeName.STRING),
     "date": ColumnType(TypeName.DATE),
     "timestamp": ColumnType(TypeName.TIMESTAMP),
+    "timestamp_ntz": ColumnType(TypeName.TIMESTAMP_NTZ),
 }
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock shows
+_MICROSECOND = dt.timedelta(microseconds=1)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
 
 
 def arrow_table(
@@ -52,7 +58,7 @@ def arrow_table(
         rows: each as long as `names`.
         names: column names, in order.
         types: declared types; `ANY`, and `decimal` without a precision, are inferred from the values.
-        zone: the session's time zone, into which timestamps with a zone of their own are converted.
+        zone: the session's time zone, on whose clock timestamps without a zone of their own are.
 
     Returns:
         One column a name, in order; an `ANY` column with nothing but nulls has Arrow's null type.
@@ -130,7 +136,7 @@ def _decimal(number: Decimal | float) -> Decimal:
     return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
 
 
-def _converted(value: Value, declared: ColumnType, zone: str) -> Value:
+def _converted(value: Value, declared: ColumnType, zone: str) -> Value | int:
     """A value as the Arrow type wants it, without loss; TypeError or ValueError if there is no such value."""
     if value is None:
         return None
@@ -138,7 +144,7 @@ def _converted(value: Value, declared: ColumnType, zone: str) -> Value:
         raise TypeError(value_kind(value))
     match declared.name:
         case TypeName.TIMESTAMP if isinstance(value, dt.datetime):
-            return value if value.tzinfo is None else value.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+            return _instant(value, zone)
         case TypeName.DECIMAL if isinstance(value, int | Decimal | float):
             return _decimal(value)
         case TypeName.FLOAT | TypeName.DOUBLE if isinstance(value, int | Decimal):
@@ -147,6 +153,33 @@ def _converted(value: Value, declared: ColumnType, zone: str) -> Value:
             return _integral(value)
         case _:
             return value
+
+
+def _instant(value: dt.datetime, zone: str) -> int:
+    """The microseconds since 1970: as in Spark, a time that the clock leaves out is as much later as is left out."""
+    placed = value if value.tzinfo is not None else value.replace(tzinfo=zone_named(zone))
+    offset = placed.utcoffset()
+    assert offset is not None
+    return (value.replace(tzinfo=None) - _EPOCH - offset) // _MICROSECOND
+
+
+def zone_named(name: str) -> dt.tzinfo:
+    """A time zone of Spark's: a region, or an offset.
+
+    Raises:
+        ZoneInfoNotFoundError: there is none of that name.
+
+    >>> zone_named("GMT+1"), zone_named("-05:30")
+    (datetime.timezone(datetime.timedelta(seconds=3600)), datetime.timezone(datetime.timedelta(days=-1, seconds=66600)))
+    """
+    found = _OFFSET.fullmatch(name)
+    if name in ("Z", "UTC"):
+        return dt.UTC
+    if found is None:
+        return ZoneInfo(name)
+    hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:])
+    offset = dt.timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    return dt.timezone(-offset if found[1] == "-" else offset)
 
 
 def _integral(value: Value) -> int:
@@ -174,8 +207,49 @@ def _holds(declared: ColumnType, value: Value, zone: str) -> bool:
     return True
 
 
-def python_rows(table: ArrowTable) -> list[Row]:
-    """An Arrow table's rows as plain Python values."""
+def python_rows(table: ArrowTable, zone: str) -> list[Row]:
+    """An Arrow table's rows as plain Python values.
+
+    Args:
+        table: the rows.
+        zone: the session's time zone, on whose clock instants are shown.
+
+    Raises:
+        InputError: SM104 a date or time that plain values do not have.
+    """
     if not table.num_columns:
         return [()] * table.num_rows
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    shown = zone_named(zone)
+    try:
+        return list(zip(*(python_values(column, shown) for column in table.columns), strict=True))
+    except OverflowError as failure:
+        raise input_error(
+            Code.COLUMNS_DIFFER,
+            f"{failure}, which cannot be shown or decided here",
+            hint="store dates and times of the years 1 to 9999",
+        ) from None
+
+
+def python_values(column: pa.ChunkedArray, shown: dt.tzinfo | None = None) -> list[Any]:
+    """A column's values as plain ones, what a clock shows as `WallClock`.
+
+    Args:
+        column: the values.
+        shown: the zone on whose clock instants are shown; by default they are in UTC, and know it.
+
+    Raises:
+        OverflowError: a date or time that plain values do not have.
+    """
+    if not pa.types.is_temporal(column.type):
+        return list(column.to_pylist())
+    is_time = pa.types.is_timestamp(column.type)
+    try:
+        values: list[Any] = (column.cast(pa.timestamp("us", "UTC")) if is_time else column).to_pylist()
+        if is_time and column.type.tz is None:
+            return [v and WallClock.of(v) for v in values]
+        if is_time and shown is not None:
+            return [v and v.astimezone(shown).replace(tzinfo=None) for v in values]
+    except (OverflowError, ValueError):
+        kind = "time" if is_time else "date"
+        raise OverflowError(f"a {kind} lies before the year 1 or after the year 9999") from None
+    return values

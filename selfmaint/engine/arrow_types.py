@@ -21,13 +21,14 @@ _ARROW: dict[TypeName, ArrowType] = {
     TypeName.DOUBLE: pa.float64(),
     TypeName.STRING: pa.string(),
     TypeName.DATE: pa.date32(),
-    TypeName.TIMESTAMP: pa.timestamp("us"),
+    TypeName.TIMESTAMP: pa.timestamp("us", "UTC"),
+    TypeName.TIMESTAMP_NTZ: pa.timestamp("us"),
     TypeName.ANY: pa.null(),
 }
 
 
 def arrow_type(declared: ColumnType) -> ArrowType:
-    """Arrow's type for a declared one: a timestamp is a wall-clock time, `ANY` the type of nulls."""
+    """Arrow's type for a declared one; `ANY` becomes the type of nulls."""
     if declared.name is TypeName.DECIMAL:
         return pa.decimal128(*decimal_size(declared))
     return _ARROW[declared.name]

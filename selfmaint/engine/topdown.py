@@ -35,6 +35,7 @@ from datalog.model import (
     Rule,
     Term,
     Variable,
+    WallClock,
     variables_of,
 )
 
@@ -342,7 +343,7 @@ def _getter(terms: Sequence[Term], variables: Sequence[Variable]) -> Callable[[R
 
 def _constant(term: Constant) -> Any:
     """Condition 4."""
-    if isinstance(term.value, dt.datetime):
+    if isinstance(term.value, dt.datetime) and not isinstance(term.value, WallClock):
         raise OutOfReachError
     return encode(term.value)
 

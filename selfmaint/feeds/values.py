@@ -9,6 +9,7 @@
 | string | a string; not bytes |
 | date | days since 1970-01-01, or an ISO 8601 date |
 | timestamp | milli-, micro- or nanoseconds since 1970-01-01 on the clock, or ISO 8601 with or without a zone |
+| timestamp_ntz | the same, without a zone |
 
 Where a record comes with a schema, that says the encoding. Where not, what could mean two things is refused.
 """
@@ -24,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from datalog.model import ColumnType, TypeName, Value
+from datalog.model import ColumnType, TypeName, Value, WallClock
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 
 _BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
@@ -44,7 +45,12 @@ _TEXTS = {
     *("io.debezium.data.Enum", "io.debezium.data.EnumSet", "io.debezium.data.Json", "io.debezium.data.Uuid"),
     "io.debezium.data.Xml",
 }
-_NAMES = {TypeName.DATE: _DATES, TypeName.TIMESTAMP: _TIMES, TypeName.DECIMAL: _DECIMALS}
+_NAMES = {
+    TypeName.DATE: _DATES,
+    TypeName.TIMESTAMP: _TIMES,
+    TypeName.TIMESTAMP_NTZ: _TIMES - {"io.debezium.time.ZonedTimestamp"},
+    TypeName.DECIMAL: _DECIMALS,
+}
 _NOT_FINITE = {"NaN", "Infinity", "-Infinity"}
 _DIGITS = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _TOO_FINE = re.compile(r"\.\d{6}\d*[1-9]")
@@ -105,6 +111,11 @@ def decoded(value: object, declared: ColumnType, encoding: Encoding, settings: F
             return _date(value, declared, encoding)
         case TypeName.TIMESTAMP:
             return _timestamp(value, declared, encoding, settings)
+        case TypeName.TIMESTAMP_NTZ:
+            shown = _timestamp(value, declared, encoding, settings)
+            if shown.tzinfo is not None:
+                raise ValueError(f"{value} has a zone, which a {declared} has not")
+            return WallClock.of(shown)
         case _:
             raise _no(value, declared)
 

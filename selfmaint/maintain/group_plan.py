@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from datalog.analysis.expression_types import expression_type
+from datalog.analysis.expression_types import expression_type, sum_type
 from datalog.model import (
     ANY,
     Aggregate,
@@ -29,6 +29,7 @@ from datalog.model import (
     ViewDefinition,
     block,
 )
+from selfmaint.maintain.exact_numbers import summand
 from selfmaint.maintain.group_values import ZERO, GroupValues, Part, is_never, negation, part, variables
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import View
@@ -90,7 +91,7 @@ class GroupPlan:
         """The part that some core rows are."""
         outputs: list[Expression] = [*self.grouped.groups, Aggregate(AggregateFunction.COUNT)]
         for measure in self.grouped.measures:
-            outputs += _part_of(measure)
+            outputs += _part_of(measure, self.sums.get(measure.column))
         return self._over_rows("part", tuple(f"c{i}" for i in range(len(outputs))), outputs)
 
     @property
@@ -136,6 +137,8 @@ class GroupPlan:
             **parts,
             never_null=self.never_null,
             averages=self.averages,
+            sums=self.sums,
+            operands=self.operands,
         )
 
     @property
@@ -180,6 +183,20 @@ class GroupPlan:
         return frozenset(m.column for m in self.grouped.measures if self.grouped.operand(m) in certain)
 
     @cached_property
+    def operands(self) -> dict[int, ColumnType]:
+        """The types of what is aggregated."""
+        given = {m.column: m.aggregate.operand for m in self.grouped.measures}
+        found = {c: expression_type(o, self.types) for c, o in given.items() if o is not None}
+        return {c: t for c, t in found.items() if t is not None}
+
+    @cached_property
+    def sums(self) -> dict[int, ColumnType]:
+        """The types of sums, and of those that averages are made of."""
+        adding = (AggregateFunction.SUM, AggregateFunction.AVG)
+        adds = {m.column for m in self.grouped.measures if m.aggregate.function in adding}
+        return {c: sum_type(t) for c, t in self.operands.items() if c in adds}
+
+    @cached_property
     def averages(self) -> dict[int, ColumnType]:
         """The types of the averages of decimals."""
         found = {
@@ -192,14 +209,19 @@ class GroupPlan:
         }
 
 
-def _part_of(measure: Measure) -> tuple[Expression, Expression]:
-    """What a part holds for a measure: a value, and the number of operands that are not null."""
+def _part_of(measure: Measure, kind: ColumnType | None) -> tuple[Expression, Expression]:
+    """What a part holds for a measure: a value, and the number of operands that are not null.
+
+    Args:
+        measure: the measure.
+        kind: the type of its sum.
+    """
     function, operand = measure.aggregate.function, measure.aggregate.operand
     count = Aggregate(AggregateFunction.COUNT, operand)
     match function:
         case AggregateFunction.COUNT:
             return count, count
-        case AggregateFunction.AVG:
-            return Aggregate(AggregateFunction.SUM, operand), count
+        case AggregateFunction.SUM | AggregateFunction.AVG if operand is not None:
+            return Aggregate(AggregateFunction.SUM, summand(operand, kind)), count
         case _:
             return Aggregate(function, operand), count

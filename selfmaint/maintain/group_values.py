@@ -12,14 +12,15 @@ Conditions of soundness (a value that none of them gives is not determined, and 
    new sum not be 0, or some operand be there for certain.
 3. An extremum that was not lost stays, or moves to a gained value that passes it. A lost one is covered by a gained
    or known value as good, or found among the known rows if they are all there are.
-4. An average is its sum divided by its count, both of which the view stores.
+4. An average is its sum divided by its count, both of which the view stores. Where these pass what can be computed
+   without loss (`exact_numbers.py`), a sum or an average is open.
 5. A sum of doubles is only near: whether it is 0 tells nothing. Infinities and what is no number do not subtract.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from datalog.model import (
     OPPOSITE,
@@ -29,7 +30,6 @@ from datalog.model import (
     Arithmetic,
     Call,
     Case,
-    Cast,
     ColumnType,
     Compared,
     Condition,
@@ -39,6 +39,7 @@ from datalog.model import (
     Operator,
     Variable,
 )
+from selfmaint.maintain import exact_numbers
 from selfmaint.warehouse.grouped import Grouped, Measure
 
 ZERO, NULL = Constant(0), Constant(None)
@@ -74,6 +75,8 @@ class GroupValues:
         known: rows known to be there after the update, gained ones too.
         never_null: columns of measures whose operand is never null.
         averages: the types of averages of decimals, by column.
+        sums: the types of sums, and of the sums that averages are made of, by column.
+        operands: the types of what is aggregated, by column.
     """
 
     grouped: Grouped
@@ -84,6 +87,8 @@ class GroupValues:
     known: Part
     never_null: frozenset[int]
     averages: Mapping[int, ColumnType]
+    sums: Mapping[int, ColumnType] = field(default_factory=dict)
+    operands: Mapping[int, ColumnType] = field(default_factory=dict)
 
     @property
     def rows(self) -> Expression | None:
@@ -141,9 +146,9 @@ class GroupValues:
             case AggregateFunction.COUNT:
                 return FALSE
             case AggregateFunction.SUM:
-                return self._sum_open(measure)
+                return AnyOf((self._sum_open(measure), negation(self._adds_up(measure.column))))
             case AggregateFunction.AVG:
-                return FALSE
+                return self._average_open(measure)
             case _:
                 return self._extremum_open(measure)
 
@@ -151,7 +156,20 @@ class GroupValues:
         return _minus(_plus(_or_zero(self.old[column]), _or_zero(gained)), _or_zero(lost))
 
     def _total(self, column: int) -> Expression:
-        return self._summed(column, self.gained.values[column], self.lost.values[column])
+        """A sum after the update, 0 over no value; null where it is open."""
+        kind = self.sums.get(column)
+        total = exact_numbers.changed(*self._added(column), kind)
+        fits = self._adds_up(column)
+        return total if fits == TRUE else Case(((fits, total),), NULL)
+
+    def _added(self, column: int) -> tuple[Expression, Expression, Expression]:
+        """The old sum, and those gained and lost, 0 over no value."""
+        kind = self.sums.get(column)
+        gained, lost = (exact_numbers.or_zero(part.values[column], kind) for part in (self.gained, self.lost))
+        return exact_numbers.or_zero(self.old[column], kind), gained, lost
+
+    def _adds_up(self, column: int) -> Condition:
+        return exact_numbers.adds_up(self._added(column), self.sums.get(column))
 
     def _operands(self, measure: Measure) -> Expression | None:
         """The number of operands that are not null after the update, if the view tells it."""
@@ -205,6 +223,24 @@ class GroupValues:
 
     def _average(self, measure: Measure) -> Expression:
         """Condition 4."""
+        total, number = self._parts_of(measure)
+        kind, result = self.sums.get(measure.column), self.averages.get(measure.column)
+        quotient: Expression = Arithmetic("/", total, number)
+        if kind is not None and result is not None:
+            quotient = exact_numbers.average(total, number, kind, result)
+        some = _compared(">", number, ZERO)
+        return Case(((AllOf((some, negation(self._average_open(measure)))), quotient),), NULL)
+
+    def _average_open(self, measure: Measure) -> Condition:
+        total, number = self._parts_of(measure)
+        kind, operand = self.sums.get(measure.column), self.operands.get(measure.column)
+        exact = exact_numbers.counts_exactly(number, operand)
+        if kind is not None and measure.column in self.averages:
+            exact = exact_numbers.divides(total, number, kind)
+        return FALSE if exact == TRUE else AllOf((_compared(">", number, ZERO), negation(exact)))
+
+    def _parts_of(self, measure: Measure) -> tuple[Expression, Expression]:
+        """The sum and the number of values that an average is made of."""
         number = self._operands(measure)
         total = next(
             (
@@ -217,10 +253,7 @@ class GroupValues:
         )
         assert number is not None
         assert total is not None
-        quotient: Expression = Arithmetic("/", self._total(total.column), number)
-        if measure.column in self.averages:
-            quotient = Cast(quotient, self.averages[measure.column])
-        return Case(((_compared(">", number, ZERO), quotient),), NULL)
+        return self._total(total.column), number
 
     def _extremum(self, measure: Measure) -> Expression:
         """Condition 3."""

@@ -27,7 +27,6 @@ from datalog.model import (
     Atom,
     Call,
     Case,
-    Cast,
     ColumnType,
     Compared,
     Condition,
@@ -45,6 +44,7 @@ from datalog.model import (
     map_expression,
     variables_of,
 )
+from selfmaint.maintain.exact_numbers import average, multiplies, settled, summand
 from selfmaint.maintain.group_plan import ROWS, GroupPlan
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, View
@@ -222,21 +222,27 @@ class RollUp:
         if self._plain.issuperset(expression_variables([operand])):
             if wanted is not AggregateFunction.SUM:
                 return Aggregate(wanted, operand)
-            return None if self._copies is None else _total(Arithmetic("*", operand, self._copies))
+            if self._copies is None or not multiplies(self.plan.operands.get(measure.column)):
+                return None
+            return _total(Arithmetic("*", summand(operand, self.plan.sums.get(measure.column)), self._copies))
         found = self._own(operand).get(wanted)
-        return None if found is None else Aggregate(wanted, found)
+        if found is None or wanted is not AggregateFunction.SUM:
+            return None if found is None else Aggregate(wanted, found)
+        return _total(summand(found, self.plan.sums.get(measure.column)))
 
     def _new(self, measure: Measure) -> Expression | None:
         """A measure over all rows of a group."""
-        value = self._value(measure)
+        value, kind = self._value(measure), self.plan.sums.get(measure.column)
+        if value is not None and kind is not None:
+            value = settled(value, kind)
         if measure.aggregate.function is not AggregateFunction.AVG or value is None:
             return value
         count = self._count(measure)
         if count is None:
             return None
         quotient: Expression = Arithmetic("/", value, count)
-        if measure.column in self.plan.averages:
-            quotient = Cast(quotient, self.plan.averages[measure.column])
+        if kind is not None and measure.column in self.plan.averages:
+            quotient = average(value, count, kind, self.plan.averages[measure.column])
         some: Condition = Compared(">", count, Constant(0))
         return Case(((some, quotient),), Constant(None))
 

@@ -8,10 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from selfmaint.spark.failures import translated
-from selfmaint.spark.frames import positional
+from selfmaint.spark.frames import by_row, positional
 from selfmaint.spark.goals import union_all
-
-_COPIES = "copies"
 
 
 def counted(bag: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -22,8 +20,7 @@ def counted(bag: DataFrame, names: Sequence[str]) -> DataFrame:
         names: the names of the bag's columns, and of the last column, which holds the number of copies (bigint).
     """
     plain = positional(bag)
-    found = plain.groupBy(*plain.columns).agg(f.count(f.lit(1)).alias(_COPIES))
-    return found.toDF(*names)
+    return by_row(plain, plain.columns, copies=f.count(f.lit(1))).toDF(*names)
 
 
 class FrameBags:
@@ -38,7 +35,7 @@ class FrameBags:
             signed.append(plain.select(*columns, (plain[copies] * sign).cast("bigint").alias(copies)))
         together = union_all(signed)
         *columns, copies = together.columns
-        found = together.groupBy(*columns).agg(f.sum(copies).alias(_COPIES)).where(f.col(_COPIES) > 0)
+        found = by_row(together, columns, copies=f.sum(copies)).where(f.col("copies") > 0)
         return found.toDF(*parts[0][0].columns)
 
     def copies(self, data: DataFrame) -> int:

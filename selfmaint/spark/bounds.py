@@ -81,8 +81,8 @@ def held(frame: DataFrame) -> tuple[DataFrame, Measure]:
         column = f.col(plain.columns[i])
         wanted += [
             f.count(column).alias(f"count{i}"),
-            f.min(column).alias(f"min{i}"),
-            f.max(column).alias(f"max{i}"),
+            _plain(f.min(column), frame.schema.fields[i].dataType).alias(f"min{i}"),
+            _plain(f.max(column), frame.schema.fields[i].dataType).alias(f"max{i}"),
         ]
     watch = Observation()
     rows = plain.observe(watch, *wanted).localCheckpoint(eager=True).toDF(*frame.columns)
@@ -90,11 +90,25 @@ def held(frame: DataFrame) -> tuple[DataFrame, Measure]:
     ranges = {}
     for i in columns:
         low, high = seen[f"min{i}"], seen[f"max{i}"]
-        if seen[f"count{i}"] == seen["rows"] > 0 and _can_be_written(low) and _can_be_written(high):
+        if (
+            low is not None
+            and seen[f"count{i}"] == seen["rows"] > 0
+            and high is not None
+            and _can_be_written(low)
+            and _can_be_written(high)
+        ):
             ranges[i] = (low, high)
     if seen["rows"] <= ONE_PARTITION_ROWS:
         rows = rows.coalesce(1)  # what follows then needs no shuffle to remove duplicates
     return rows, Measure(seen["rows"], ranges)
+
+
+def _plain(bound: Column, kind: st.DataType) -> Column:
+    """A bound that comes here as it is: null for a day before the Gregorian calendar, or after the year 9999."""
+    if not isinstance(kind, st.DateType):
+        return bound
+    first, last = (f.lit(day).cast("date") for day in ("1582-10-15", "9999-12-31"))
+    return f.when(bound.between(first, last), bound)
 
 
 def measured(rows: Collection[Row], types: Sequence[st.DataType], gaps_of: Collection[int] = ()) -> Measure:

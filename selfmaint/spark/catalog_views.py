@@ -10,7 +10,7 @@ from pyspark.sql import Row, SparkSession
 from datalog.model import ANY, Column, Declaration
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from selfmaint.errors import Code, input_error
-from selfmaint.spark.column_types import column_type
+from selfmaint.spark.column_types import column_type, unmodelled
 
 
 def read_catalog_views(
@@ -87,5 +87,8 @@ def _shown(spark: SparkSession, statement: str, database: str) -> list[Row]:
 
 def _declaration(spark: SparkSession, full: str, name: str) -> Declaration:
     fields = spark.table(full).schema.fields
-    columns = (Column(f.name, column_type(f.dataType) or ANY, not f.nullable) for f in fields)
+    columns = (
+        Column(f.name, column_type(f.dataType) or ANY, not f.nullable, unmodelled=unmodelled(f))
+        for f in fields
+    )
     return Declaration(name, tuple(columns))

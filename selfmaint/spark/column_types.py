@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pyspark.sql import types as st
 
-from datalog.model import ANY, ColumnType, TypeName
+from datalog.model import ANY, ColumnType, TypeName, Unmodelled
+from datalog.sql.views import BINARY_HINT, OTHER_HINT, PADDED_HINT
 from selfmaint.engine.column_types import decimal_size
+
+_DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
+"""Under this name Spark notes that a string column is declared `char` or `varchar`."""
 
 _SPARK: dict[TypeName, st.DataType] = {
     TypeName.BOOLEAN: st.BooleanType(),
@@ -18,6 +22,7 @@ _SPARK: dict[TypeName, st.DataType] = {
     TypeName.STRING: st.StringType(),
     TypeName.DATE: st.DateType(),
     TypeName.TIMESTAMP: st.TimestampType(),
+    TypeName.TIMESTAMP_NTZ: st.TimestampNTZType(),
     TypeName.ANY: st.NullType(),
 }
 
@@ -29,15 +34,31 @@ def spark_type(declared: ColumnType) -> st.DataType:
     return _SPARK[declared.name]
 
 
+def stored_type(field: st.StructField) -> ColumnType | Unmodelled:
+    """The type of a stored column."""
+    return unmodelled(field) or column_type(field.dataType) or ANY
+
+
+def unmodelled(field: st.StructField) -> Unmodelled | None:
+    """The type of a stored column that the language does not have; None of any other."""
+    padded = str(field.metadata.get(_DECLARED, ""))
+    if padded.startswith("char"):
+        return Unmodelled(padded, PADDED_HINT)
+    if column_type(field.dataType) is not None:
+        return None
+    is_string = isinstance(field.dataType, st.StringType)
+    return Unmodelled(field.dataType.simpleString(), BINARY_HINT if is_string else OTHER_HINT)
+
+
 def column_type(stored: st.DataType) -> ColumnType | None:
     """The column type that a Spark type stands for; None for one that the language does not have."""
     match stored:
         case st.DecimalType():
             return ColumnType(TypeName.DECIMAL, stored.precision, stored.scale)
-        case st.CharType() | st.VarcharType():
+        case st.VarcharType():
             return ColumnType(TypeName.STRING)
-        case st.TimestampNTZType():
-            return ColumnType(TypeName.TIMESTAMP)
+        case st.StringType() if stored != st.StringType():  # of a collation
+            return None
         case st.NullType():
             return ANY
         case _:

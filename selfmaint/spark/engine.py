@@ -32,7 +32,7 @@ from selfmaint.spark.bounds import Measure, bounded, head_ranges, held, measured
 from selfmaint.spark.column_kinds import kinds_of
 from selfmaint.spark.exact_rows import are_exact, fetched, fitting, frame_of
 from selfmaint.spark.failures import translated
-from selfmaint.spark.frames import empty, from_arrow, positional, rows
+from selfmaint.spark.frames import difference, empty, from_arrow, once, positional, rows, session_zone
 from selfmaint.spark.goals import marked, union_all
 from selfmaint.spark.key_lookups import KeyLookup
 from selfmaint.spark.layouts import Storage
@@ -103,8 +103,7 @@ class SparkEngine:
         distinct = list({tuple((value_kind(v), v) for v in row): row for row in rows}.values())
         if not names:
             return self._spark.range(len(distinct)).select()
-        zone = self._spark.conf.get("spark.sql.session.timeZone") or "UTC"
-        return from_arrow(self._spark, arrow_table(distinct, names, types, zone))
+        return from_arrow(self._spark, arrow_table(distinct, names, types, session_zone(self._spark)))
 
     def evaluate(
         self, program: Program, goal: Predicate, facts: Facts[DataFrame], names: Sequence[str] | None = None
@@ -127,13 +126,13 @@ class SparkEngine:
         if needed.rules:
             measures = self._measured(facts)
             with self._own.bound([needed], facts, self._is_broadcastable) as tables:
-                found = self._own.run(bounded(needed, measures), goal, tables)
+                found = self._own.rows(bounded(needed, measures), goal, tables)
             named = positional(found) if names is None or not found.columns else found.toDF(*names)
             self._measures[named] = Measure(None, head_ranges(needed.rules_for(goal), measures))
             return named
         if goal in facts.relations:
             found = facts.relations[goal]
-            return positional(found).distinct().toDF(*(names or found.columns))
+            return once(positional(found)).toDF(*(names or found.columns))
         return empty(self._spark, names or ())
 
     def evaluate_view(
@@ -149,7 +148,7 @@ class SparkEngine:
         """
         rules = tuple(block.core for block in definition.blocks)
         with self._own.bound([Program(rules)], facts, self._is_broadcastable) as tables:
-            return self._own.run_view(definition, tables).distinct()
+            return once(self._own.run_view(definition, tables))
 
     def recompute(
         self,
@@ -332,11 +331,11 @@ class SparkEngine:
         if all(part in self._near for part in parts) and all(kind == kinds[0] for kind in kinds):
             together = frozenset(row for part in parts for row in self._near[part])
             return self._at_hand(together, parts[0].columns, kinds[0])
-        return union_all([positional(part) for part in parts]).distinct().toDF(*parts[0].columns)
+        return once(union_all([positional(part) for part in parts])).toDF(*parts[0].columns)
 
     def minus(self, left: DataFrame, right: DataFrame) -> DataFrame:
         """The distinct rows of `left` not in `right`, nulls equal, columns by position."""
-        return positional(left).subtract(positional(right)).toDF(*left.columns)
+        return difference(left, right)
 
     def minus_all(self, left: DataFrame, right: DataFrame) -> DataFrame:
         """The rows of `left` without as many equal ones as `right` has, computed now and held."""

@@ -15,7 +15,7 @@ from pyspark.sql import types as st
 
 from datalog.model import Row
 from selfmaint.engine import exact_values
-from selfmaint.engine.arrow_rows import ArrowTable
+from selfmaint.engine.arrow_rows import ArrowTable, python_values
 from selfmaint.spark.column_types import column_type
 from selfmaint.spark.frames import positional
 
@@ -29,6 +29,7 @@ _EXACT = (
     st.StringType,
     st.DateType,
     st.TimestampType,
+    st.TimestampNTZType,
 )
 _INSTANT = pa.timestamp("us", "UTC")
 
@@ -39,21 +40,17 @@ def are_exact(types: Sequence[st.DataType]) -> bool:
 
 
 def fetched(frame: DataFrame, limit: int) -> list[Row] | None:
-    """The rows, duplicates kept; None if there are more than `limit`."""
+    """The rows, duplicates kept; None if there are more than `limit`, or dates or times that only Spark has."""
     if not frame.columns:  # Arrow does not count rows without columns
         count = frame.limit(limit + 1).count()
         return [()] * count if count <= limit else None
     table: ArrowTable = positional(frame.limit(limit + 1)).toArrow()
     if table.num_rows > limit:
         return None
-    return list(zip(*(_values(column) for column in table.columns), strict=True))
-
-
-def _values(column: pa.ChunkedArray) -> list[object]:
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(_INSTANT)
-    values: list[object] = column.to_pylist()
-    return values
+    try:
+        return list(zip(*(python_values(column) for column in table.columns), strict=True))
+    except OverflowError:
+        return None
 
 
 def fitting(rows: Collection[Row], types: Sequence[st.DataType]) -> list[Row]:
@@ -88,4 +85,5 @@ _ARROW: dict[type[st.DataType], pa.DataType] = {
     st.StringType: pa.string(),
     st.DateType: pa.date32(),
     st.TimestampType: _INSTANT,
+    st.TimestampNTZType: pa.timestamp("us"),
 }

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import and_
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from datalog.model import Row
@@ -17,13 +20,57 @@ def positional(frame: DataFrame) -> DataFrame:
     return frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
 
 
+def has_floats(frame: DataFrame) -> bool:
+    """Whether some column holds doubles or floats: Spark's DISTINCT and GROUP BY make their -0.0 a 0.0."""
+    return any(map(_is_float, frame.schema.fields))
+
+
+def _is_float(field: st.StructField) -> bool:
+    return isinstance(field.dataType, st.FloatType | st.DoubleType)
+
+
+def once(frame: DataFrame) -> DataFrame:
+    """Each row once. Zeros of both signs are equal; one of them stays, as it is stored."""
+    if not has_floats(frame):
+        return frame.distinct()
+    plain = positional(frame)
+    return by_row(plain, plain.columns).toDF(*frame.columns)
+
+
+def difference(left: DataFrame, right: DataFrame) -> DataFrame:
+    """The distinct rows of `left` that equal none of `right`, nulls equal; zeros keep their signs."""
+    if not has_floats(left):
+        return positional(left).subtract(positional(right)).toDF(*left.columns)
+    rows, others = positional(left), right.toDF(*(f"o{i}" for i in range(len(right.columns))))
+    pairs = zip(rows.columns, others.columns, strict=True)
+    same = reduce(and_, (rows[mine].eqNullSafe(others[other]) for mine, other in pairs))
+    return once(rows.join(others, same, "left_anti")).toDF(*left.columns)
+
+
+def by_row(plain: DataFrame, columns: Sequence[str], **aggregates: Column) -> DataFrame:
+    """Aggregates for each distinct row of some columns, which keep the signs of zeros.
+
+    Args:
+        plain: the rows, under plain names.
+        columns: the columns.
+        aggregates: the further columns, by their names.
+    """
+    floats = {field.name for field in plain.schema.fields if _is_float(field)}
+    kept = [f.first(name).alias(f"first_{name}") for name in columns if name in floats]
+    made = [column.alias(name) for name, column in aggregates.items()]
+    if not kept and not made:
+        return plain.select(*columns).distinct()
+    found = plain.groupBy(*columns).agg(*kept, *made)
+    named = [f.col(f"first_{c}").alias(c) if c in floats else f.col(c) for c in columns]
+    return found.select(*named, *aggregates)
+
+
 def from_arrow(spark: SparkSession, table: ArrowTable) -> DataFrame:
-    """A DataFrame of an Arrow table with one or more columns; its wall-clock times are the session's."""
+    """A DataFrame of an Arrow table with one or more columns."""
     names = table.column_names
     numbered = table.rename_columns([f"c{i}" for i in range(len(names))])
-    fields = [st.StructField(f.name, _stored_type(f.type), nullable=True) for f in numbered.schema]
-    schema = st.StructType(fields)
-    return wall_clock_to_instant(spark.createDataFrame(numbered, schema)).toDF(*names)
+    fields = [st.StructField(c.name, _stored_type(c.type), nullable=True) for c in numbered.schema]
+    return spark.createDataFrame(numbered, st.StructType(fields)).toDF(*names)
 
 
 def _stored_type(arrow: pa.DataType) -> st.DataType:
@@ -48,17 +95,17 @@ _ARROW_TO_SPARK = (
 )
 
 
-def wall_clock_to_instant(frame: DataFrame) -> DataFrame:
-    """Timestamps without a zone as instants, in the session's time zone. The columns' names must be plain."""
-    return _cast(frame, st.TimestampNTZType, st.TimestampType())
+def session_zone(spark: SparkSession) -> str:
+    """The name of the session's time zone."""
+    return spark.conf.get("spark.sql.session.timeZone") or "UTC"
 
 
 def rows(frame: DataFrame, limit: int) -> list[Row]:
-    """At most `limit` rows as plain Python values; timestamps as wall-clock times of the session's zone."""
-    bounded = _cast(positional(frame.limit(limit)), st.TimestampType, st.TimestampNTZType())
+    """At most `limit` rows as plain Python values; instants as what the session's clock shows."""
+    bounded = positional(frame.limit(limit))
     if not bounded.columns:
         return [()] * bounded.count()
-    return python_rows(bounded.toArrow())
+    return python_rows(bounded.toArrow(), session_zone(frame.sparkSession))
 
 
 def empty(spark: SparkSession, names: Sequence[str]) -> DataFrame:
@@ -66,12 +113,3 @@ def empty(spark: SparkSession, names: Sequence[str]) -> DataFrame:
     if not names:
         return spark.range(0).select()
     return from_arrow(spark, pa.Table.from_arrays([pa.nulls(0) for _ in names], names=list(names)))
-
-
-def _cast(frame: DataFrame, source: type[st.DataType], target: st.DataType) -> DataFrame:
-    fields = frame.schema.fields
-    if not any(isinstance(f.dataType, source) for f in fields):
-        return frame
-    return frame.select(
-        *(frame[f.name].cast(target) if isinstance(f.dataType, source) else frame[f.name] for f in fields)
-    ).toDF(*(f.name for f in fields))

@@ -31,6 +31,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from datalog.model import Row
+from selfmaint.engine.arrow_rows import python_values
 from selfmaint.spark.exact_rows import are_exact, arrow_type
 from selfmaint.store.formats import data_files
 from selfmaint.store.order import MOST_FILES
@@ -141,7 +142,7 @@ class LocalParquet:
                 if groups is None or sum(_size(group) for group in groups) > limit:
                     return None
                 return [row for group in groups for row in _python(self._read(group, every))]
-        except (OSError, pa.ArrowException):
+        except (OSError, OverflowError, pa.ArrowException):
             return None
 
     def never_null(self) -> frozenset[int]:
@@ -185,7 +186,7 @@ class LocalParquet:
                             return None
                 rows = _cut(_distinct(found), keys, columns, wanted, read) if found else set()
                 return rows if len(rows) <= limit else None
-        except (OSError, pa.ArrowException):
+        except (OSError, OverflowError, pa.ArrowException):
             return None
 
     def _held(
@@ -290,7 +291,7 @@ def _distinct(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _python(table: pa.Table) -> Iterator[Row]:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return zip(*(python_values(column) for column in table.columns), strict=True)
 
 
 def _cut(

@@ -63,11 +63,9 @@ def _is_held(key: Column, kind: st.DataType, column: PostgresColumn) -> Column:
 
 
 def _sent(key: Column, column: PostgresColumn) -> Column:
-    """The key as it travels: an instant as microseconds, any other timestamp as a wall-clock time."""
+    """The key as it travels: an instant as microseconds."""
     if column.is_instant:
         return f.unix_micros(key.cast(st.TimestampType()))
-    if column.stored.family == "timestamp":
-        return key.cast(st.TimestampNTZType())
     return key.try_cast(spark_type(column.stored))
 
 

@@ -37,9 +37,8 @@ _TYPES = {
     "numeric": (TypeName.DECIMAL, sql.SQL("numeric")),
     "text": (TypeName.STRING, sql.SQL("text")),
     "varchar": (TypeName.STRING, sql.SQL("varchar")),
-    "bpchar": (TypeName.STRING, sql.SQL("bpchar")),
     "date": (TypeName.DATE, sql.SQL("date")),
-    "timestamp": (TypeName.TIMESTAMP, sql.SQL("timestamp")),
+    "timestamp": (TypeName.TIMESTAMP_NTZ, sql.SQL("timestamp")),
     "timestamptz": (TypeName.TIMESTAMP, sql.SQL("timestamptz")),
 }
 _ANY_DECIMAL = ColumnType(TypeName.DECIMAL, MAX_PRECISION, 18)
@@ -77,19 +76,22 @@ class PostgresColumn:
         type: the type that it is read as.
         stored: the type that it has, no wider than `type`: what a key must be to be found.
         sql_type: the server's own name of that type.
-        is_instant: whether it is a `timestamp with time zone`.
     """
 
     name: str
     type: ColumnType
     stored: ColumnType
     sql_type: sql.SQL
-    is_instant: bool
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether it is a `timestamp with time zone`."""
+        return self.type.name is TypeName.TIMESTAMP
 
     @property
     def arrow(self) -> ArrowType:
         """Arrow's type for its values."""
-        return pa.timestamp("us", tz="UTC") if self.is_instant else arrow_type(self.type)
+        return arrow_type(self.type)
 
 
 def columns_of(
@@ -135,7 +137,7 @@ def _column(name: str, kind: str, size: int, declared: ColumnType) -> PostgresCo
             message=f"column `{name}` is `{stored}`, not `{declared}`",
             hint=f"declare `{name}` as `{stored}`",
         )
-    return PostgresColumn(name, settled(stored, declared), stored, sql_type, kind == "timestamptz")
+    return PostgresColumn(name, settled(stored, declared), stored, sql_type)
 
 
 def _decimal(size: int, declared: ColumnType) -> ColumnType:

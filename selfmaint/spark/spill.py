@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from selfmaint.spark.formats import spark_path
-from selfmaint.spark.frames import from_arrow, positional, wall_clock_to_instant
+from selfmaint.spark.frames import from_arrow, positional
 
 MEMORY_LIMIT_BYTES = 16 * 2**20
 """How much is held in this process before it goes to a file."""
@@ -66,8 +66,7 @@ class Spill:
         names = self._schema.names
         if self._writer is None:
             return from_arrow(spark, pa.Table.from_batches(self._waiting, self._schema))
-        stored = positional(spark.read.parquet(spark_path(str(self._file))))
-        return wall_clock_to_instant(stored).toDF(*names)
+        return positional(spark.read.parquet(spark_path(str(self._file)))).toDF(*names)
 
     def _flush(self) -> None:
         if self._writer is None:

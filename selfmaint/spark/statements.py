@@ -14,7 +14,7 @@ from datalog.sql import Table, read_set, select, select_view, text
 from selfmaint.engine.guard import require_allowed, require_given, undefined
 from selfmaint.engine.protocol import Facts
 from selfmaint.spark.failures import translated
-from selfmaint.spark.frames import positional
+from selfmaint.spark.frames import has_floats, once, positional
 
 GLOBAL = "global_temp"
 """Where Spark keeps the temporary views that all sessions see."""
@@ -48,13 +48,16 @@ class Statements:
             tables: what `bound` gave.
             distinct: whether each row is to come once.
         """
-        statement = select(program, goal, tables, hints=True)
-        if not distinct:
-            statement.set("distinct", None)
+        statement = select(program, goal, tables, hints=True, distinct=distinct)
         require_allowed(read_set(statement), {table.name for table in tables.values()})
         with translated():
             found = self._spark.sql(text(statement))
         return found if program.rules_for(goal)[0].head.arity else found.select()
+
+    def rows(self, program: Program, goal: Predicate, tables: Mapping[Predicate, Table]) -> DataFrame:
+        """Each row of a goal once, as `run` gives them; zeros keep their signs."""
+        found = self.run(program, goal, tables)
+        return once(self.run(program, goal, tables, distinct=False)) if has_floats(found) else found
 
     def run_view(self, definition: ViewDefinition, tables: Mapping[Predicate, Table]) -> DataFrame:
         """The rows of a definition, each as often as it stands; it reads nothing but the tables, which `bound` gave."""

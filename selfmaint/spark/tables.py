@@ -18,7 +18,7 @@ from pyspark.sql import types as st
 from datalog.model import ANY, ColumnType, TypeName
 from selfmaint.engine.column_types import MAX_PRECISION, settled
 from selfmaint.errors import Code, InputError, input_error
-from selfmaint.spark.column_types import column_type, spark_type
+from selfmaint.spark.column_types import column_type, spark_type, stored_type
 from selfmaint.spark.failures import translated
 from selfmaint.spark.formats import CSV_READ_OPTIONS, spark_path
 from selfmaint.spark.frames import positional
@@ -95,10 +95,11 @@ def conform(frame: DataFrame, expected: Expected) -> DataFrame:
     """
     found = frame.columns
     require_names(found, expected)
-    stored = [frame.schema.fields[found.index(name)].dataType for name in expected.columns]
-    require_types([(column_type(kind), kind.simpleString()) for kind in stored], expected)
+    fields = [frame.schema.fields[found.index(name)] for name in expected.columns]
+    require_types([stored_type(field) for field in fields], expected)
     plain = positional(frame)
     wanted = []
+    stored = (field.dataType for field in fields)
     for name, kind, declared in zip(expected.columns, stored, expected.types, strict=True):
         column = plain[f"c{found.index(name)}"]
         target = spark_type(settled(column_type(kind) or declared, declared))
@@ -141,12 +142,7 @@ def _read_json(spark: SparkSession, location: str, expected: Expected) -> DataFr
     schema = _text_schema(inferred.names or expected.columns, expected, lambda: inferred)
     declared = dict(zip(expected.columns, expected.types, strict=True))
     differences = [
-        type_difference(
-            expected.name,
-            field.name,
-            (column_type(field.dataType), field.dataType.simpleString()),
-            declared[field.name],
-        )
+        type_difference(expected.name, field.name, stored_type(field), declared[field.name])
         for field in inferred.fields
         if declared[field.name].family == "string" and not isinstance(field.dataType, st.StringType)
     ]

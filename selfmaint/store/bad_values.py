@@ -159,8 +159,8 @@ def holds(declared: ColumnType, text: str) -> bool:
             return _is_float(text)
         case TypeName.BOOLEAN:
             return text.lower() in ("true", "false")
-        case TypeName.DATE | TypeName.TIMESTAMP:
-            return _is_day(text, with_time=declared.name is TypeName.TIMESTAMP)
+        case TypeName.DATE | TypeName.TIMESTAMP | TypeName.TIMESTAMP_NTZ:
+            return _is_day(text, with_time=declared.name is not TypeName.DATE)
         case _:
             return True
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import ColumnType, Predicate, Span
+from datalog.model import ColumnType, Predicate, Span, Unmodelled
 from datalog.syntax import show
 from selfmaint.engine.column_types import fits
 from selfmaint.errors import Code, InputError
@@ -19,8 +19,8 @@ _NO_NAME = re.compile(r"[+-]?\d")
 """What a value may start with and hardly a name: the first row of a CSV file without a header."""
 
 
-StoredType: TypeAlias = tuple[ColumnType | None, str]
-"""A stored column's type, None if the language has none, and its name in the engine."""
+StoredType: TypeAlias = ColumnType | Unmodelled
+"""A stored column's type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def require_types(stored: Sequence[StoredType], expected: Expected) -> None:
     differences = [
         type_difference(expected.name, name, found, declared)
         for name, found, declared in columns
-        if found[0] is None or not fits(found[0], declared)
+        if isinstance(found, Unmodelled) or not fits(found, declared)
     ]
     if differences:
         raise InputError(differences)
@@ -94,11 +94,10 @@ def require_types(stored: Sequence[StoredType], expected: Expected) -> None:
 
 def type_difference(contents: str, column: str, stored: StoredType, declared: ColumnType) -> Diagnostic:
     """SM104 for a column of another type than declared."""
-    known, name = stored
-    shown = name if known is None else str(known)
-    if known is None:
-        hint = "store it as a number, string, boolean, date or timestamp"
-    elif known.family == declared.family:
+    shown = stored.text if isinstance(stored, Unmodelled) else str(stored)
+    if isinstance(stored, Unmodelled):
+        hint = stored.hint
+    elif stored.family == declared.family:
         hint = f"declare `{column}` as `{shown}`, which is wider, or store it as `{declared}`"
     else:
         hint = f"declare `{column}` as `{shown}`, or store it as `{declared}`"

@@ -11,6 +11,7 @@ from datalog.model import (
     AggregateFunction,
     Atom,
     Block,
+    ColumnType,
     Constant,
     Predicate,
     Rule,
@@ -70,8 +71,7 @@ def with_core(
     if not found.inexact:
         return made
     text = (
-        f"`{view.name}` groups, and `{view.columns[min(found.inexact)]}` adds up doubles, whose sum depends on their "
-        "order: use a decimal type, or allow `inexact_sums`"
+        f"`{view.name}` groups, and `{view.columns[min(found.inexact)]}` {_adds_up(found, core, relations)}"
     )
     return replace(view, limitation=Limitation(kind, text), if_inexact=made)
 
@@ -124,15 +124,34 @@ def _counted(view: View) -> View:
     return replace(view, head=head, rule=rule, columns=view.grouping.columns, is_counted=True)
 
 
+def _adds_up(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) -> str:
+    """What is inexact about a view's first inexact column, and what to do."""
+    column = min(found.inexact)
+    if _added_types(found, core, relations)[column].name is TypeName.BIGINT:
+        return (
+            "is an average of bigints, which Spark adds up as doubles, whose sum depends on their order: "
+            "average them as decimals, store their sum and count alone, or allow `inexact_sums`"
+        )
+    return "adds up doubles, whose sum depends on their order: use a decimal type, or allow `inexact_sums`"
+
+
 def _inexact(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) -> frozenset[int]:
-    """The columns that add up doubles."""
+    """The columns that add up doubles, as Spark does for an average of bigints too."""
+    averages = {m.column for m in found.measures if m.aggregate.function is AggregateFunction.AVG}
+    return frozenset(
+        c
+        for c, its in _added_types(found, core, relations).items()
+        if its.name in _INEXACT or (c in averages and its.name is TypeName.BIGINT)
+    )
+
+
+def _added_types(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) -> dict[int, ColumnType]:
+    """The types of what is added up, by column, as far as they are known."""
     types = variable_types(core.body, relations)
     its = {v: types[t] for v, t in found.terms.items() if isinstance(t, Variable) and t in types}
-    adding = [
-        m for m in found.measures if m.aggregate.function in _ADDING and m.aggregate.operand is not None
-    ]
+    adding = [m for m in found.measures if m.aggregate.function in _ADDING]
     given = {m.column: expression_type(m.aggregate.operand, its) for m in adding if m.aggregate.operand}
-    return frozenset(c for c, one in given.items() if one is not None and one.name in _INEXACT)
+    return {c: one for c, one in given.items() if one is not None}
 
 
 def _unmaintainable(definition: ViewDefinition, found: Grouped, core: View) -> str | None:

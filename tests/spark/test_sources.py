@@ -20,7 +20,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from datalog.model import ANY, ColumnType, Row, TypeName
+from datalog.model import ANY, ColumnType, Row, TypeName, WallClock
 from selfmaint.errors import Code, SourceError
 from selfmaint.sources.memory import RowsSource
 
@@ -38,13 +38,14 @@ TYPES = (
     ColumnType(TypeName.BIGINT),
     ColumnType(TypeName.STRING),
     ColumnType(TypeName.DECIMAL, 10, 2),
-    *(ColumnType(TypeName(n)) for n in ("date", "timestamp", "timestamp", "double", "boolean")),
+    *(ColumnType(TypeName(n)) for n in ("date", "timestamp_ntz", "timestamp", "double", "boolean")),
 )
 NOON = dt.datetime(2024, 2, 29, 12, 0, 0, 123456)
+SHOWN = WallClock.of(NOON)
 ROWS: frozenset[Row] = frozenset(
     {
-        (1, "a", Decimal("1.50"), dt.date(2024, 2, 29), NOON, NOON, 0.5, True),
-        (2, "b", Decimal("2.00"), dt.date(2024, 3, 1), NOON, NOON, 0.25, False),
+        (1, "a", Decimal("1.50"), dt.date(2024, 2, 29), SHOWN, NOON, 0.5, True),
+        (2, "b", Decimal("2.00"), dt.date(2024, 3, 1), SHOWN, NOON, 0.25, False),
         (2, None, None, None, None, None, None, None),
         (None, "a", Decimal("-7.25"), dt.date(1999, 12, 31), None, None, -1e300, None),
         (None, None, None, None, None, None, None, None),
@@ -59,7 +60,7 @@ LOOKUPS: list[tuple[list[str], list[Row]]] = [
     (["name"], [(HOSTILE,), ("no\0such",)]),
     (["price"], [(Decimal("1.5"),), (Decimal("1.505"),), (2,)]),
     (["day", "flag"], [(dt.date(2024, 2, 29), True), (dt.date(2024, 3, 1), None)]),
-    (["at"], [(NOON,), (NOON.replace(microsecond=0),)]),
+    (["at"], [(SHOWN,), (SHOWN.replace(microsecond=0),)]),
     (["moment"], [(NOON,), (None,)]),
     (["ratio"], [(0.25,), (0.1,)]),
     (["name"], [(1,)]),

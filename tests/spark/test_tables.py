@@ -122,7 +122,12 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(engine: SparkEn
         ("int", "decimal(10,2)", False),
         ("decimal(5,0)", "int", False),
         ("date", "timestamp", False),
-        ("timestamp_ntz", "timestamp", True),
+        ("timestamp_ntz", "timestamp", False),
+        ("timestamp", "timestamp_ntz", False),
+        ("timestamp_ntz", "timestamp_ntz", True),
+        ("string collate UTF8_LCASE", "string", False),
+        ("string collate UTF8_LCASE", "any", False),
+        ("binary", "any", False),
         ("boolean", "int", False),
     ],
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from datalog.model import ColumnType, Predicate, Row, TypeName, Value, ViewDefinition
+from datalog.model import ColumnType, Predicate, Row, TypeName, Value, ViewDefinition, WallClock
 from datalog.sql.views import SqlText, read_sql
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
@@ -46,6 +46,7 @@ COLUMNS: dict[str, tuple[str, list[Value]]] = {
         [dt.date(2024, 2, 29), dt.date(1, 1, 1), None, dt.date(9999, 12, 31), dt.date(1582, 10, 15)],
     ),
     "m": ("timestamp", [dt.datetime(2024, 2, 29), dt.datetime(1969, 12, 31, 23, 59, 59, 999999), None]),
+    "w": ("timestamp_ntz", [WallClock(2024, 2, 29), WallClock(1969, 12, 31, 23, 59, 59, 999999), None]),
 }
 ROWS = 7
 T = Predicate("t")
@@ -103,7 +104,7 @@ EXPRESSIONS = [
         "cast(null as decimal(9,2)) / 0",
         "-p / 8",
     ),
-    *(f"cast({x} as string)" for x in ("b", "i1", "i4", "i8", "p", "q", "s", "e", "m")),
+    *(f"cast({x} as string)" for x in ("b", "i1", "i4", "i8", "p", "q", "s", "e", "m", "w")),
     *(f"cast({x} as double)" for x in (*NUMBERS, "b")),
     *(
         "cast(i1 as bigint)",
@@ -122,6 +123,10 @@ EXPRESSIONS = [
         "cast(i4 as boolean)",
         "cast(e as timestamp)",
         "cast(m as date)",
+        "cast(w as date)",
+        "cast(w as timestamp)",
+        "cast(m as timestamp_ntz)",
+        "cast(e as timestamp_ntz)",
         "cast(i8 as double)",
         "cast(f as double)",
     ),
@@ -145,7 +150,8 @@ EXPRESSIONS = [
         "greatest(e, e)",
     ),
     *("lower(s)", "upper(s)", "nullif(i4, 2)", "nullif(p, 1)", "nullif(s, 'abc')", "nullif(d, 0)"),
-    *("day(e)", "month(e)", "year(e)", "quarter(e)", "year(m)", "day(m)"),
+    *("day(e)", "month(e)", "year(e)", "quarter(e)", "year(m)", "day(m)", "year(w)", "day(w)"),
+    *("greatest(w, timestamp_ntz '2000-01-01 00:00:00')", "least(m, timestamp '2000-01-01 00:00:00')"),
     *("substring(s, 2, 2)", "substring(u, 1, 1)", "substring(s, 3)", "substring(s, 1, 0)"),
     *("case when b then i4 else i8 end", "case when d > 1 then p when b then q else 0 end", "if(b, s, null)"),
 ]
@@ -272,7 +278,7 @@ def test_comparisons_of_all_pairs(engine: SparkEngine, duck: DuckEngine) -> None
         items = ", ".join(f"{item(*pair)} as x{i}" for i, pair in enumerate(pairs))
         return f"select l.k * 100 + r.k as k, {items} from t l cross join t r"
 
-    groups = [NUMBERS, ("s", "u"), ("b",), ("e",), ("m",)]
+    groups = [NUMBERS, ("s", "u"), ("b",), ("e",), ("m",), ("w",)]
     pairs = [pair for group in groups for pair in product(group, repeat=2)]
     taken, refused = computed(duck, {" ".join(pair): query([pair]) for pair in pairs})
     assert refused == []
@@ -283,7 +289,7 @@ def test_comparisons_of_all_pairs(engine: SparkEngine, duck: DuckEngine) -> None
 def test_rules_join_and_compare(engine: SparkEngine, duck: DuckEngine) -> None:
     """Joins of all pairs of types, null and NaN equal to themselves, and what is refused."""
     places = {name: number + 1 for number, name in enumerate(COLUMNS)}
-    groups = [NUMBERS, ("s", "u"), ("b",), ("e",), ("m",)]
+    groups = [NUMBERS, ("s", "u"), ("b",), ("e",), ("m",), ("w",)]
     refused = []
     rules = []
     for number, (left, right) in enumerate(pair for group in groups for pair in product(group, repeat=2)):

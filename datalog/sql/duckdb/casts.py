@@ -13,6 +13,7 @@ from datalog.sql.duckdb.types import (
     DOUBLE,
     EXACT_IN_DOUBLE,
     FLOATS,
+    TIMES,
     WHOLE,
     SqlType,
     UnlikeSparkError,
@@ -20,9 +21,10 @@ from datalog.sql.duckdb.types import (
     decimal_digits,
 )
 
-_TEXTS = (TypeName.BOOLEAN, TypeName.DECIMAL, TypeName.DATE, TypeName.TIMESTAMP, *WHOLE)
+_TEXTS = (TypeName.BOOLEAN, TypeName.DECIMAL, TypeName.DATE, *TIMES, *WHOLE)
 """Types whose values have one text."""
 _NUMBERS = (TypeName.DECIMAL, *WHOLE)
+_SHOWN = ColumnType(TypeName.TIMESTAMP_NTZ)
 
 
 def as_type(tree: exp.Expr, kind: SqlType, to: SqlType) -> exp.Expr:
@@ -45,14 +47,15 @@ def _as_type(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | Non
     if to.name is kind.name is not TypeName.DECIMAL:
         return tree
     if to.name is TypeName.STRING:
-        return cast(tree, to) if kind.name in _TEXTS else None
+        shown = cast(tree, _SHOWN) if kind.name is TypeName.TIMESTAMP else tree  # without the zone
+        return cast(shown, to) if kind.name in _TEXTS else None
     if to.name is TypeName.DOUBLE:
         return as_double(tree, kind)
     if to.name in _NUMBERS:
         return _as_exact_number(tree, kind, to)
     if to.name is TypeName.BOOLEAN and kind.name in WHOLE:
         return cast(tree, to)
-    dates = (TypeName.DATE, TypeName.TIMESTAMP)
+    dates = (TypeName.DATE, *TIMES)
     return cast(tree, to) if to.name in dates and kind.name in dates else None
 
 

@@ -1,6 +1,7 @@
 """Rows as they are written to files: under the columns' names, and so that Spark reads the same values.
 
-A timestamp is written as an instant. A column of nothing but nulls is one of texts.
+A timestamp is written as an instant, a `timestamp_ntz` as what a clock shows. A column of
+nothing but nulls is one of texts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from sqlglot import exp
 from datalog.model import ANY, TypeName
 from datalog.sql.duckdb.types import FLOATS, SqlType
 
-_TIMESTAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
+_SHOWN = "%Y-%m-%dT%H:%M:%S.%f"
+_FORMATS = {TypeName.TIMESTAMP: f"{_SHOWN}Z", TypeName.TIMESTAMP_NTZ: _SHOWN}
 
 
 def named(
@@ -45,14 +47,12 @@ def nulls(name: str) -> exp.Select:
 
 
 def _is_day(kind: SqlType) -> bool:
-    return not isinstance(kind, str) and kind.name in {TypeName.DATE, TypeName.TIMESTAMP}
+    return not isinstance(kind, str) and kind.name in {TypeName.DATE, *_FORMATS}
 
 
 def _stored(number: int, kind: SqlType) -> exp.Expr:
     if kind == ANY:
         return _cast(exp.Null(), "VARCHAR")
-    if not isinstance(kind, str) and kind.name is TypeName.TIMESTAMP:
-        return _cast(_column(number), "TIMESTAMPTZ")
     return _column(number)
 
 
@@ -60,8 +60,8 @@ def _text(number: int, kind: SqlType) -> exp.Expr:
     column = _column(number)
     if kind == ANY:
         return _cast(exp.Null(), "VARCHAR")
-    if not isinstance(kind, str) and kind.name is TypeName.TIMESTAMP:
-        return exp.Anonymous(this="strftime", expressions=[column, exp.Literal.string(_TIMESTAMP)])
+    if not isinstance(kind, str) and kind.name in _FORMATS:
+        return exp.Anonymous(this="strftime", expressions=[column, exp.Literal.string(_FORMATS[kind.name])])
     if not isinstance(kind, str) and kind.name in FLOATS:
         return _float_text(column)
     return _cast(column, "VARCHAR")

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, TypeName
 from datalog.sql.duckdb.casts import as_type
-from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, cast
+from datalog.sql.duckdb.types import TIMES, SqlType, UnlikeSparkError, cast
 
 Typed = tuple[exp.Expr, SqlType]
 
@@ -54,7 +54,7 @@ def _concat(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 def _part(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     ((tree, kind),) = arguments
-    if isinstance(kind, str) or kind.name not in (TypeName.DATE, TypeName.TIMESTAMP):
+    if isinstance(kind, str) or kind.name not in (TypeName.DATE, *TIMES):
         raise UnlikeSparkError(f"`{function}` of `{kind}`")
     return cast(exp.Anonymous(this=function, expressions=[tree]), _INT)
 

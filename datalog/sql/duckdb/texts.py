@@ -1,6 +1,6 @@
 """Texts as values of types: each in its usual spelling, exactly, or an error that shows it.
 
-Decimals may not need rounding; a timestamp with a zone is that instant's wall-clock time in UTC.
+Decimals may not need rounding; a timestamp without a zone is on the clock of UTC.
 """
 
 from __future__ import annotations
@@ -99,10 +99,6 @@ def _typed(text: exp.Expr, label: str, kind: ColumnType) -> exp.Expr:
     said = exp.Literal.string(f"column `{label}` is `{kind}`, which cannot hold ")
     failing = exp.Anonymous(this="error", expressions=[exp.DPipe(this=said, expression=text.copy())])
     wrong = exp.If(this=exp.Not(this=fits), true=failing)
-    if kind.name is TypeName.TIMESTAMP:
-        zoned = _matches(text, f".*{_ZONE}")
-        instant = exp.Cast(this=text.copy(), to=exp.DataType.build("TIMESTAMPTZ", dialect="duckdb"))
-        return exp.Case(ifs=[wrong, exp.If(this=zoned, true=cast(instant, kind))], default=cast(text, kind))
     return exp.Case(ifs=[wrong], default=cast(text, kind))
 
 
@@ -142,4 +138,5 @@ def _pattern(kind: ColumnType) -> str | None:
         TypeName.BOOLEAN: r"(?i)true|false",
         TypeName.DATE: _DAY,
         TypeName.TIMESTAMP: f"{_DAY}({_TIME}{_ZONE}?)?",
+        TypeName.TIMESTAMP_NTZ: f"{_DAY}{_TIME}?",
     }.get(kind.name)

@@ -34,10 +34,13 @@ _NAMES = {
     TypeName.DOUBLE: "DOUBLE",
     TypeName.STRING: "VARCHAR",
     TypeName.DATE: "DATE",
-    TypeName.TIMESTAMP: "TIMESTAMP",
+    TypeName.TIMESTAMP: "TIMESTAMP WITH TIME ZONE",
+    TypeName.TIMESTAMP_NTZ: "TIMESTAMP",
 }
 WHOLE = {TypeName.TINYINT: 3, TypeName.SMALLINT: 5, TypeName.INT: 10, TypeName.BIGINT: 19}
 """Types of whole numbers, narrow to wide, and the digits of a decimal that holds them."""
+TIMES = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
+"""The session's zone is UTC: there a clock shows an instant as it is counted."""
 FLOATS = (TypeName.FLOAT, TypeName.DOUBLE)
 DOUBLE = ColumnType(TypeName.DOUBLE)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-from datalog.model import ColumnType, TypeName
+from datalog.model import ANY, Column, ColumnType, TypeName, Unmodelled
 from datalog.sql.views.limits import MOST_DIGITS
 
 _NAMES: Mapping[exp.DType, TypeName] = {
@@ -22,15 +22,26 @@ _NAMES: Mapping[exp.DType, TypeName] = {
     exp.DType.DECIMAL: TypeName.DECIMAL,
     exp.DType.TEXT: TypeName.STRING,
     exp.DType.VARCHAR: TypeName.STRING,
-    exp.DType.CHAR: TypeName.STRING,
     exp.DType.DATE: TypeName.DATE,
     exp.DType.TIMESTAMP: TypeName.TIMESTAMP,
     exp.DType.TIMESTAMPTZ: TypeName.TIMESTAMP,
     exp.DType.TIMESTAMPLTZ: TypeName.TIMESTAMP,
-    exp.DType.TIMESTAMPNTZ: TypeName.TIMESTAMP,
+    exp.DType.TIMESTAMPNTZ: TypeName.TIMESTAMP_NTZ,
 }
 _SPARK_DECIMAL = (10, 0)
 _SIZE = re.compile(r"[0-9]{1,3}")
+_PADDED = (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR)
+_OTHERS = (
+    *(exp.DType.BINARY, exp.DType.VARBINARY, exp.DType.BLOB),
+    *(exp.DType.ARRAY, exp.DType.MAP, exp.DType.STRUCT, exp.DType.VARIANT, exp.DType.OBJECT, exp.DType.JSON),
+    *(exp.DType.TIME, exp.DType.TIMETZ, exp.DType.INTERVAL, exp.DType.GEOGRAPHY, exp.DType.GEOMETRY),
+)
+PADDED_HINT = "give the column the type `string` or `varchar`, which are not padded with blanks"
+BINARY_HINT = "give the column the collation UTF8_BINARY, in which only the same strings are equal"
+OTHER_HINT = "store what views need of it in columns of numbers, strings, booleans, dates or timestamps"
+_WITHOUT_ZONE = re.compile(r"timestamp *(\(\d+\))? +without +time +zone", re.IGNORECASE)
+_COLLATE = re.compile(r"\bcollate\s+[`\"']?(\w+)", re.IGNORECASE)
+_BINARY_COLLATION = "utf8_binary"
 
 
 def column_type(tree: exp.DataType) -> ColumnType | None:
@@ -53,15 +64,51 @@ def column_type(tree: exp.DataType) -> ColumnType | None:
     return ColumnType(name, precision, scale) if 0 < precision <= MOST_DIGITS and scale <= precision else None
 
 
-def type_of_text(text: str | None) -> ColumnType | None:
-    """The type that a text names in Spark's dialect, or None for one that the model has not.
+def unmodelled(tree: exp.DataType, collation: str | None = None) -> Unmodelled | None:
+    """A type whose equality or order is not the model's; None for any other.
 
-    >>> str(type_of_text("decimal(9, 2)")), type_of_text("array<int>"), type_of_text(None)
-    ('decimal(9,2)', None, None)
+    Args:
+        tree: the type.
+        collation: the collation of the column, if one is named.
+
+    >>> unmodelled(exp.DataType.build("char(5)", dialect="spark")).text
+    'char(5)'
     """
+    text = tree.sql().lower()
+    if collation is not None and collation.casefold() != _BINARY_COLLATION:
+        return Unmodelled(f"{text} collate {collation.lower()}", BINARY_HINT)
+    if tree.this in _PADDED:
+        return Unmodelled(text, PADDED_HINT)
+    if tree.this in _OTHERS or not isinstance(tree.this, exp.DType):
+        return Unmodelled(text, OTHER_HINT)
+    return None
+
+
+def column_of_text(name: str, text: str | None) -> Column:
+    """A column of the type that a text names in Spark's dialect; of any type where it names none.
+
+    >>> str(column_of_text("x", "decimal(9, 2)").type), column_of_text("x", "array<int>").unmodelled.text
+    ('decimal(9,2)', 'array<int>')
+    """
+    tree = _tree(text)
+    if tree is None:
+        return Column(name)
+    return Column(name, column_type(tree) or ANY, unmodelled=unmodelled(tree, _collation(text)))
+
+
+def _tree(text: str | None) -> exp.DataType | None:
     if not text:
         return None
+    if _WITHOUT_ZONE.fullmatch(
+        text.strip()
+    ):  # PostgreSQL's name, which Spark's dialect reads as another type
+        return exp.DataType(this=exp.DType.TIMESTAMPNTZ)
     try:
-        return column_type(exp.DataType.build(text, dialect="spark"))
+        return exp.DataType.build(text, dialect="spark")
     except ParseError:
         return None
+
+
+def _collation(text: str | None) -> str | None:
+    found = _COLLATE.search(text or "")
+    return None if found is None else found[1]

@@ -17,7 +17,6 @@ from datalog.model import (
     AllOf,
     AnyOf,
     Cast,
-    ColumnType,
     Compared,
     Condition,
     Constant,
@@ -26,6 +25,7 @@ from datalog.model import (
     IsNull,
     Operator,
     TypeName,
+    WallClock,
 )
 from datalog.sql.views.expressions import Reader, typed_constant
 from datalog.sql.views.limits import chain
@@ -39,6 +39,9 @@ _OPERATORS: Mapping[type[exp.Expr], Operator] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
+
+
+_TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
 
 
 def condition(reader: Reader, node: exp.Expr, *, negated: bool = False) -> Condition:
@@ -129,18 +132,19 @@ def _compare(
 def _adapted(reader: Reader, side: Expression, other: Expression) -> Expression:
     """A side as Spark casts it to compare with the other one: text to a date, a date to a timestamp."""
     wanted = reader.variables.type_of(other)
-    if wanted is None or wanted.name not in (TypeName.DATE, TypeName.TIMESTAMP):
+    if wanted is None or wanted.name not in (TypeName.DATE, *_TIMESTAMPS):
         return side
     if isinstance(side, Constant):
         if isinstance(side.value, str):
             value = typed_constant(side.value, wanted)
             return side if value is None else Constant(value, side.span)
-        if type(side.value) is dt.date and wanted.name is TypeName.TIMESTAMP:
-            return Constant(dt.datetime.combine(side.value, dt.time()), side.span)
+        if type(side.value) is dt.date and wanted.name in _TIMESTAMPS:
+            kind = WallClock if wanted.name is TypeName.TIMESTAMP_NTZ else dt.datetime
+            return Constant(kind.combine(side.value, dt.time()), side.span)
         return side
     mine = reader.variables.type_of(side)
-    if mine is not None and mine.name is TypeName.DATE and wanted.name is TypeName.TIMESTAMP:
-        return Cast(side, ColumnType(TypeName.TIMESTAMP))
+    if mine is not None and mine.name is TypeName.DATE and wanted.name in _TIMESTAMPS:
+        return Cast(side, wanted)
     return side
 
 
@@ -151,4 +155,6 @@ def _comparison_hint(one: Expression, other: Expression, families: list[str]) ->
         return "cast one of them, so that it is clear which is meant"
     if "string" in families and ("date" in families or "timestamp" in families):
         return "a date is written `date '2026-01-31'`"
+    if "timestamp_ntz" in families:
+        return "cast one of them, or write `timestamp_ntz '2026-01-31 23:59:00'`"
     return None

@@ -26,6 +26,7 @@ from datalog.model import (
     Minus,
     TypeName,
     Value,
+    WallClock,
     takes,
 )
 from datalog.sql.views.column_types import column_type
@@ -117,7 +118,10 @@ class Reader:
             case exp.Neg():
                 operand = self.expression(node.this)
                 if isinstance(operand, Constant) and isinstance(operand.value, int | Decimal | float):
-                    return replace(operand, value=-operand.value)
+                    value = operand.value
+                    return replace(
+                        operand, value=value.copy_negate() if isinstance(value, Decimal) else -value
+                    )
                 return Minus(operand, self.problems.source.span_of(node))
             case exp.Cast():
                 return self._cast(node)
@@ -219,6 +223,8 @@ def typed_constant(value: Value, to: ColumnType) -> Value:
             return _or_none(dt.date.fromisoformat, text)
         case str() as text, TypeName.TIMESTAMP if _TIMESTAMP.fullmatch(text):
             return _or_none(dt.datetime.fromisoformat, text)
+        case str() as text, TypeName.TIMESTAMP_NTZ if _TIMESTAMP.fullmatch(text):
+            return _or_none(WallClock.fromisoformat, text)
         case str() as text, TypeName.DECIMAL if _DECIMAL.fullmatch(text):
             found = Decimal(text)
             size = constant_type(found)

@@ -211,6 +211,10 @@ class QueryReader:
         self, tree: exp.Expr, stored: Stored, qualifier: tuple[str, ...], columns: list[str]
     ) -> Piece:
         names = self._named(tree, tuple(column.name for column in stored.columns), columns)
+        for column in stored.columns:
+            if column.unmodelled is not None:
+                what = f"column `{column.name}` of `{stored.name}` of type `{column.unmodelled.text}`"
+                raise self.problems.outside(what, tree, column.unmodelled.hint)
         variables = tuple(self.variables.fresh(c.name, c.type) for c in stored.columns)
         atom = Atom(Predicate(stored.name), variables, self.problems.source.span_of(tree))
         pairs = tuple(zip(names, variables, strict=True))

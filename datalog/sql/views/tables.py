@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from datalog.model import ANY, Column, ColumnType, Declaration, ForeignKey
-from datalog.sql.views.column_types import column_type
+from datalog.model import ANY, Column, ColumnType, Declaration, ForeignKey, Unmodelled
+from datalog.sql.views.column_types import column_type, unmodelled
 from datalog.sql.views.problems import Problems
 
 
@@ -43,7 +43,9 @@ def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaratio
             for part in _table_constraints(one):
                 _take(part, (), found, names)
     columns = tuple(
-        Column(one.name, _type(one), one.name in found.not_null, problems.source.span_of(one))
+        Column(
+            one.name, _type(one), one.name in found.not_null, problems.source.span_of(one), _unmodelled(one)
+        )
         for one in definitions
     )
     foreign_keys = tuple(
@@ -57,6 +59,14 @@ def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaratio
 def _type(definition: exp.ColumnDef) -> ColumnType:
     kind = definition.args.get("kind")
     return ANY if not isinstance(kind, exp.DataType) else column_type(kind) or ANY
+
+
+def _unmodelled(definition: exp.ColumnDef) -> Unmodelled | None:
+    kind = definition.args.get("kind")
+    if not isinstance(kind, exp.DataType):
+        return None
+    collation = definition.find(exp.CollateColumnConstraint)
+    return unmodelled(kind, None if collation is None else collation.this.name)
 
 
 def _table_constraints(tree: exp.Expr) -> Iterator[exp.Expr]:

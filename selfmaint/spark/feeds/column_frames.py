@@ -12,7 +12,7 @@ from selfmaint.feeds.positions import Bounds, Scale
 from selfmaint.feeds.table import FeedTable
 from selfmaint.spark.failures import translated
 from selfmaint.spark.feeds.change_frames import with_place
-from selfmaint.spark.frames import positional, rows
+from selfmaint.spark.frames import once, positional, rows
 from selfmaint.spark.tables import conform, read_contents
 from selfmaint.store.expected import Expected
 
@@ -59,7 +59,7 @@ def plain_changes(spark: SparkSession, location: str, kind: Kind, table: FeedTab
     Raises:
         InputError: SM103 no such file; SM104 other columns or types.
     """
-    found = read_contents(spark, location, _expected(table)).distinct()
+    found = once(read_contents(spark, location, _expected(table)))
     return with_place(positional(found), f.lit(int(kind)), f.array(), Scale.PARTS)
 
 

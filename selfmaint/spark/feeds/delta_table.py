@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from selfmaint.errors import Code, SelfmaintError, input_error
@@ -61,7 +60,7 @@ def delta_feed(spark: SparkSession, path: Path, wanted: FeedTable, within: Bound
         schema = pa.schema([pa.field(name, _plain(reader.schema.field(name).type)) for name in taken])
         with Spill(schema, file) as spill:
             for batch in reader:
-                spill.add(_cast(batch.select(taken), schema, spark))
+                spill.add(batch.select(taken).cast(schema))
     except SelfmaintError:
         raise
     except Exception as failure:
@@ -75,9 +74,9 @@ def delta_feed(spark: SparkSession, path: Path, wanted: FeedTable, within: Bound
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type that Spark is given: plain strings, timestamps on the session's clock."""
+    """The type that Spark is given: plain strings, timestamps of microseconds."""
     if pa.types.is_timestamp(kind):
-        return pa.timestamp("us")
+        return pa.timestamp("us", None if kind.tz is None else "UTC")
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pa.string()
     if pa.types.is_unsigned_integer(kind):
@@ -85,18 +84,3 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise input_error(Code.COLUMNS_DIFFER, f"a column of type `{kind}` in a change data feed")
     return kind
-
-
-def _cast(batch: pa.RecordBatch, schema: pa.Schema, spark: SparkSession) -> pa.RecordBatch:
-    """The batch in the schema; an instant becomes the time on the session's clock."""
-    zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
-    arrays = [_column(array, field.type, zone) for array, field in zip(batch.columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _column(array: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
-    if not pa.types.is_timestamp(array.type):
-        return array.cast(kind)
-    if array.type.tz is None:
-        return array.cast(kind)
-    return pc.local_timestamp(array.cast(pa.timestamp("us", zone)))

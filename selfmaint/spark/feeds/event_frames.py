@@ -22,7 +22,7 @@ from selfmaint.feeds.positions import Bounds
 from selfmaint.feeds.table import FeedTable
 from selfmaint.spark.failures import translated
 from selfmaint.spark.feeds.change_frames import arrow_batch, arrow_schema, numbered_positions
-from selfmaint.spark.frames import rows, wall_clock_to_instant
+from selfmaint.spark.frames import rows, session_zone
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
 _JSON_OPTIONS = {
@@ -52,7 +52,7 @@ def event_changes(
     Raises:
         InputError: SM601, SM602, ... events that cannot be read.
     """
-    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+    zone = session_zone(frame.sparkSession)
     schema = arrow_schema(table).append(pa.field(_SAID, pa.string()))
     texts = frame.select(_as_text(frame).alias("text"), f.monotonically_increasing_id().alias("event"))
     spark_schema = from_arrow_schema(schema, prefer_timestamp_ntz=True)
@@ -66,7 +66,7 @@ def event_changes(
     if problems:
         raise InputError(problems)
     changes = held.where(f"{_SAID} IS NULL").drop(_SAID)
-    return numbered_positions(wall_clock_to_instant(changes)), tally
+    return numbered_positions(changes), tally
 
 
 @contextlib.contextmanager

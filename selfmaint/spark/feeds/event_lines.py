@@ -13,6 +13,7 @@ from selfmaint.feeds.lines import Tally, placed_events
 from selfmaint.feeds.positions import Bounds
 from selfmaint.feeds.table import FeedTable
 from selfmaint.spark.feeds.change_frames import ChangesSpill
+from selfmaint.spark.frames import session_zone
 
 
 def line_changes(
@@ -36,7 +37,7 @@ def line_changes(
     Raises:
         InputError: SM601, SM602, ... for every line that cannot be read, with file and line.
     """
-    zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
+    zone = session_zone(spark)
     spills: dict[str, ChangesSpill] = {}
     tally = Tally()
     with ExitStack() as opened:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datalog.model import ANY, ColumnType, Row, TypeName
+from datalog.model import ANY, ColumnType, Row, TypeName, WallClock
 from selfmaint import SelfMaintainable, SelfmaintError, apply, check, load, maintain, read_update, update_from
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.files import read_contents
@@ -26,12 +26,15 @@ from selfmaint.store.formats import Format, format_of
 from tests.command_line import run
 
 BIGINT, INT, STRING = (ColumnType(TypeName(name)) for name in ("bigint", "int", "string"))
-NAMES = ("n", "name", "price", "day", "at", "flag", "ratio", "part")
+NAMES = ("n", "name", "price", "day", "at", "shown", "flag", "ratio", "part")
 TYPES = (
     BIGINT,
     STRING,
     ColumnType(TypeName.DECIMAL, 38, 10),
-    *(ColumnType(TypeName(name)) for name in ("date", "timestamp", "boolean", "double", "float")),
+    *(
+        ColumnType(TypeName(name))
+        for name in ("date", "timestamp", "timestamp_ntz", "boolean", "double", "float")
+    ),
 )
 AT = dt.datetime(2024, 1, 2, 3, 4, 5, 123456)
 ROWS: list[Row] = [
@@ -41,13 +44,24 @@ ROWS: list[Row] = [
         Decimal("1234567890123456789012345678.0000000001"),
         dt.date(2024, 2, 29),
         AT,
+        WallClock(9999, 12, 31, 23, 59, 59, 999999),
         True,
         0.1,
         0.5,
     ),
-    (2, "", None, None, None, None, None, None),
-    (None, None, Decimal("0E-10"), dt.date(1, 1, 1), dt.datetime(1970, 1, 1), False, -1e300, float("inf")),
-    (3, ' "quoted", \\ and\nbroken\r\nlines ', None, None, None, None, float("-inf"), None),
+    (2, "", None, None, None, None, None, None, None),
+    (
+        None,
+        None,
+        Decimal("0E-10"),
+        dt.date(1, 1, 1),
+        dt.datetime(1970, 1, 1),
+        WallClock(1, 1, 1),
+        False,
+        -1e300,
+        float("inf"),
+    ),
+    (3, ' "quoted", \\ and\nbroken\r\nlines ', None, None, None, None, None, float("-inf"), None),
     (
         4,
         "'; DROP TABLE x; -- ${a} `",
@@ -55,11 +69,12 @@ ROWS: list[Row] = [
         dt.date(9999, 12, 31),
         None,
         None,
+        None,
         5e-324,
         None,
     ),
-    (5, "\0", None, None, None, None, None, None),
-    (6, "\u00e9\U0001f600", None, None, None, None, 1e22, None),
+    (5, "\0", None, None, None, None, None, None, None),
+    (6, "\u00e9\U0001f600", None, None, None, None, None, 1e22, None),
 ]
 
 
@@ -84,7 +99,7 @@ def read(engine: DuckEngine, path: Path, wanted: Expected, *, declared: bool = T
 def test_what_is_written_is_what_is_read(suffix: str, engine: DuckEngine, tmp_path: Path) -> None:
     path = tmp_path / f"v {{1}}[2]*?.{suffix}"
     written(engine, ROWS, path)
-    order = [3, 0, 7, 6, 1, 5, 2, 4]
+    order = [3, 0, 7, 6, 1, 5, 2, 4, 8]
     wanted = expected(tuple(NAMES[i] for i in order), tuple(TYPES[i] for i in order))
     found = read(engine, path, wanted)
     assert sorted(found, key=repr) == sorted((tuple(row[i] for i in order) for row in ROWS), key=repr)
@@ -112,12 +127,13 @@ def test_spark_reads_what_is_written_and_is_read_in_turn(
 
 
 def test_parquet_is_written_in_the_order_that_it_had(engine: DuckEngine, tmp_path: Path) -> None:
-    rows: list[Row] = [(i, str(i), None, None, None, None, None, None) for i in (3, 1, 2)]
+    rows: list[Row] = [(i, str(i), None, None, None, None, None, None, None) for i in (3, 1, 2)]
     written(engine, rows, tmp_path / "v.parquet", "n")
     (file,) = (tmp_path / "v.parquet").iterdir()
     table = pq.read_table(file)
     assert table.column("n").to_pylist() == [1, 2, 3]
     assert str(table.schema.field("at").type) == "timestamp[us, tz=UTC]"
+    assert str(table.schema.field("shown").type) == "timestamp[us]"
 
 
 def test_hand_written_files_are_read_by_name_or_position(engine: DuckEngine, tmp_path: Path) -> None:
@@ -159,7 +175,9 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(
         (pa.decimal128(8, 2), "decimal(8,3)", False),
         (pa.date32(), "timestamp", False),
         (pa.timestamp("us", "Europe/Berlin"), "timestamp", True),
-        (pa.timestamp("ms"), "timestamp", True),
+        (pa.timestamp("ms"), "timestamp", False),
+        *((pa.timestamp(unit), "timestamp_ntz", True) for unit in ("s", "ms", "us")),
+        (pa.timestamp("us", "Europe/Berlin"), "timestamp_ntz", False),
         (pa.null(), "string", True),
         (pa.binary(), "string", False),
     ],
