@@ -28,11 +28,13 @@ class AuditReport:
         audit: the verdicts.
         advice: what to add so that more of them are "always".
         loss: what breaks without some base relations; None if that was not asked.
+        cut: the views for which the budget was spent before all advice was tried.
     """
 
     audit: Audit
     advice: tuple[Advice, ...] = ()
     loss: Loss | None = None
+    cut: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,12 +136,12 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
         views=chosen,
         progress=options.progress,
     )
-    advice = (
-        advised(search, sizes=options.sizes, views=chosen, progress=options.progress)
-        if options.advise
-        else ()
-    )
-    return AuditReport(found, advice, loss(search, options.without) if options.without else None)
+    advice: tuple[Advice, ...] = ()
+    cut: list[str] = []
+    if options.advise:
+        told = options.progress
+        advice = advised(search, sizes=options.sizes, views=chosen, progress=told, cut=cut.append)
+    return AuditReport(found, advice, loss(search, options.without) if options.without else None, tuple(cut))
 
 
 def _positions(catalog: Catalog, updates: Mapping[str, tuple[str, ...]]) -> dict[str, frozenset[int]]:

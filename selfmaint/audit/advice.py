@@ -7,10 +7,11 @@ warehouse that has it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from datalog.budget import left, limit
+from datalog.budget import BudgetSpentError, left, limit
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of
 from selfmaint.audit.example import Example
 from selfmaint.audit.matrix import SHARE, TOTAL
@@ -71,6 +72,7 @@ def advised(
     sizes: Mapping[str, int] | None = None,
     views: Iterable[View] | None = None,
     progress: Callable[[str], None] = lambda _: None,
+    cut: Callable[[str], None] = lambda _: None,
 ) -> tuple[Advice, ...]:
     """For each view that is not always self-maintainable, what would make it so, or help; cheapest first.
 
@@ -79,6 +81,7 @@ def advised(
         sizes: rows of base relations, where known.
         views: the views to advise on; all by default.
         progress: told what is being done.
+        cut: told each view for which the budget was spent before all was tried.
 
     Returns:
         For each view all sets that settle it, of which none contains another; sets that store less and settle
@@ -96,8 +99,12 @@ def advised(
                 continue
             progress(f"advice on {view.name} ({number} of {len(chosen)})")
             tried = advisors.setdefault(id(its), _Tried(its))
-            with limit(min(search.budget_s, left() * SHARE), f"advice on `{view.name}`"):
-                found += _Advisor(its, view, sizes or {}, tried, taken).advice()
+            share = left() * min(SHARE / (len(chosen) - number + 1), 1)
+            with limit(min(search.budget_s, share), f"advice on `{view.name}`"):
+                with suppress(BudgetSpentError):
+                    found += _Advisor(its, view, sizes or {}, tried, taken).advice()
+                if left() <= 0:
+                    cut(view.name)
     return tuple(found)
 
 

@@ -47,15 +47,16 @@ class Chase:
         """The instances that one step makes of one: none if it cannot be; None if nothing is left to do."""
         if not self._is_possible(instance):
             return ()
-        for found in (
-            self._there(instance),
-            self._same_key(instance, instance.before),
-            self._same_key(instance, instance.inserted),
-            self._replaced(instance),
-            self._pairs(instance),
-            self._references_before(instance),
-            self._references_after(instance),
+        certain = not_null_here(self.catalog, instance)
+        for step in (
+            self._there,
+            self._same_key,
+            self._replaced,
+            self._pairs,
+            self._references_before,
+            self._references_after,
         ):
+            found = step(instance, certain)
             if found is not None:
                 return tuple(one for one in found if one is not None)
         return None
@@ -75,7 +76,7 @@ class Chase:
             return False
         return not (self.situation.effective and set(instance.inserted) & set(instance.before))
 
-    def _there(self, instance: Instance) -> Sequence[Instance | None] | None:
+    def _there(self, instance: Instance, certain: frozenset[Variable]) -> Sequence[Instance | None] | None:
         """What an effective update deletes was there; so was what is kept, unless it is inserted."""
         if self.situation.effective:
             missing = [atom for atom in instance.deleted if atom not in instance.before]
@@ -83,20 +84,19 @@ class Chase:
                 return [instance.added(before=missing)]
         return None
 
-    def _same_key(self, instance: Instance, atoms: Sequence[Atom]) -> Sequence[Instance | None] | None:
+    def _same_key(self, instance: Instance, certain: frozenset[Variable]) -> Sequence[Instance | None] | None:
         """Condition 1."""
-        certain = not_null_here(self.catalog, instance)
-        found: dict[object, Atom] = {}
-        for atom in atoms:
-            for key in self._keys(atom, certain):
-                other = found.setdefault(key, atom)
-                if other != atom:
-                    return [_unified(instance, other, atom)]
+        for atoms in (instance.before, instance.inserted):
+            found: dict[object, Atom] = {}
+            for atom in atoms:
+                for key in self._keys(atom, certain):
+                    other = found.setdefault(key, atom)
+                    if other != atom:
+                        return [_unified(instance, other, atom)]
         return None
 
-    def _replaced(self, instance: Instance) -> Sequence[Instance | None] | None:
+    def _replaced(self, instance: Instance, certain: frozenset[Variable]) -> Sequence[Instance | None] | None:
         """Condition 2."""
-        certain = not_null_here(self.catalog, instance)
         there: dict[object, list[Atom]] = {}
         for old in instance.before if instance.inserted else ():
             for key in self._keys(old, certain):
@@ -120,7 +120,7 @@ class Chase:
             if all(_is_value(term, certain) for term in terms):
                 yield name, key, terms
 
-    def _pairs(self, instance: Instance) -> Sequence[Instance | None] | None:
+    def _pairs(self, instance: Instance, certain: frozenset[Variable]) -> Sequence[Instance | None] | None:
         """Condition 5."""
         if self.change.kind is not Kind.UPDATE:
             return None
@@ -142,16 +142,26 @@ class Chase:
                     return [made.added(inserted=[other])]
         return None
 
-    def _references_before(self, instance: Instance) -> Sequence[Instance | None] | None:
-        """Condition 3."""
-        for _, reference, key in _with_atoms(self, instance, instance.before):
-            target, made = self._target(reference, key, instance)
-            return [made.added(before=[target])]
-        return None
+    def _references_before(
+        self, instance: Instance, certain: frozenset[Variable]
+    ) -> Sequence[Instance | None] | None:
+        """Condition 3, for all rows at once: there is one way."""
+        missing = {
+            (reference.target, reference.target_columns, key): reference
+            for _, reference, key in _with_atoms(self, instance.before, certain)
+        }
+        targets: list[Atom] = []
+        made = instance
+        for (_, _, key), reference in missing.items():
+            target, made = self._target(reference, key, made)
+            targets.append(target)
+        return [made.added(before=targets)] if targets else None
 
-    def _references_after(self, instance: Instance) -> Sequence[Instance | None] | None:
+    def _references_after(
+        self, instance: Instance, certain: frozenset[Variable]
+    ) -> Sequence[Instance | None] | None:
         """Condition 4."""
-        for atom, reference, key in _with_atoms(self, instance, instance.after):
+        for atom, reference, key in _with_atoms(self, instance.after, certain):
             ways: list[Instance | None] = []
             gone = [a for a in instance.deleted if a.predicate.name == reference.target]
             target, made = self._target(reference, key, instance)
@@ -200,10 +210,9 @@ def _is_value(term: Term, certain: frozenset[Variable]) -> bool:
 
 
 def _with_atoms(
-    chase: Chase, instance: Instance, atoms: Sequence[Atom]
+    chase: Chase, atoms: Sequence[Atom], certain: frozenset[Variable]
 ) -> Iterator[tuple[Atom, Reference, tuple[Term, ...]]]:
     """The foreign keys that reference nothing."""
-    certain = not_null_here(chase.catalog, instance)
     rows: dict[str, list[Atom]] = {}
     for atom in atoms:
         rows.setdefault(atom.predicate.name, []).append(atom)

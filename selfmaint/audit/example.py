@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from datalog.budget import check
+from datalog.budget import BudgetSpentError, check
 from datalog.model import Predicate, Row, Version
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind
@@ -161,7 +161,7 @@ class Replay:
         return new == old
 
     def shrunk(self, example: Example, accepts: Callable[[Example], bool]) -> Example:
-        """The example without the rows that it does not need.
+        """The example without the rows that it does not need, as far as the budget lasts.
 
         Args:
             example: an example.
@@ -170,12 +170,15 @@ class Replay:
         shrinking = True
         while shrinking:
             shrinking = False
-            for smaller in _without_one(example):
-                candidate = Candidate(smaller[0], smaller[2], smaller[3])
-                made = self.example(example.view, smaller[0], smaller[1], candidate)
-                if made is not None and accepts(made):
-                    example, shrinking = made, True
-                    break
+            try:
+                for smaller in _without_one(example):
+                    candidate = Candidate(smaller[0], smaller[2], smaller[3])
+                    made = self.example(example.view, smaller[0], smaller[1], candidate)
+                    if made is not None and accepts(made):
+                        example, shrinking = made, True
+                        break
+            except BudgetSpentError:
+                break  # as far as it got it is an example
         return example
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from datalog.model import (
     Atom,
@@ -65,17 +66,17 @@ class Instance:
     is_crowded: bool = False
     asked: tuple[Term, ...] = ()
 
-    @property
+    @cached_property
     def after(self) -> tuple[Atom, ...]:
         """The rows after the update."""
         return tuple(dict.fromkeys((*(a for a in self.before if a not in self.deleted), *self.inserted)))
 
-    @property
+    @cached_property
     def atoms(self) -> tuple[Atom, ...]:
         """Every row."""
         return tuple(dict.fromkeys((*self.before, *self.inserted, *self.deleted, *self.present)))
 
-    @property
+    @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """The variables, in order of appearance."""
         return variables_of([*self.atoms, *self.comparisons])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from datalog.budget import left, limit
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of, updatable
@@ -16,8 +16,8 @@ from selfmaint.warehouse.situation import Situation
 TOTAL = 6
 """How many times the budget of one view the verdicts on all of them may take, and again the advice."""
 
-SHARE = 0.5
-"""How much of what is left of that one view may take: so that none takes it all."""
+SHARE = 3
+"""So many times its equal share of what is left of that one view may take: what others do not need."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,8 @@ def audited(
     with limit(TOTAL * search.budget_s, "the audit"):
         for number, view in enumerate(chosen, 1):
             progress(f"auditing {view.name} ({number} of {len(chosen)})")
-            with limit(min(search.budget_s, left() * SHARE), f"the audit of `{view.name}`"):
+            share = left() * min(SHARE / (len(chosen) - number + 1), 1)
+            with limit(min(search.budget_s, share), f"the audit of `{view.name}`"):
                 found.append(_of_view(search.of(view), view, costs or {}, columns or {}))
     return Audit(search.catalog, search.known, tuple(found))
 
@@ -125,17 +126,21 @@ def _of_view(
     search: Search, view: View, costs: Mapping[str, float], columns: Mapping[str, frozenset[int]]
 ) -> ViewAudit:
     """The verdicts on one view, the widest kind of change first: much follows from it."""
-    outcome = search.outcome(view, ANYTHING)
-    lines = tuple(_line(search, view, relation, costs, columns) for relation in relations_of(view))
+    _ = search.outcome(view, ANYTHING)
+    lines = [_line(search, view, relation, columns) for relation in relations_of(view)]
+    outcome = search.widened(view, ANYTHING, (line.any for line in lines))
+    lines = [
+        replace(line, needs=_needs(search, view, Change(Kind.ANY, line.relation), line.any, costs))
+        for line in lines
+    ]
     anything = Line(None, {Kind.ANY: outcome}, _needs(search, view, ANYTHING, outcome, costs))
-    return ViewAudit(view, lines, anything)
+    return ViewAudit(view, tuple(lines), anything)
 
 
 def _line(
     search: Search,
     view: View,
     relation: str,
-    costs: Mapping[str, float],
     columns: Mapping[str, frozenset[int]],
 ) -> Line:
     catalog = search.catalog
@@ -146,6 +151,7 @@ def _line(
     ]
     _ = search.outcome(view, changes[-1])
     outcomes = {change.kind: search.outcome(view, change) for change in changes}
+    outcomes[Kind.ANY] = search.widened(view, changes[-1], tuple(outcomes.values()))
     names = catalog.relations[relation].columns
     quiet = []
     if not isinstance(outcomes[Kind.UPDATE], Always | Unclear) and len(chosen) > 1:
@@ -160,9 +166,8 @@ def _line(
     return Line(
         relation,
         outcomes,
-        _needs(search, view, changes[-1], outcomes[Kind.ANY], costs),
-        tuple(names[i] for i in quiet),
-        tuple(names[i] for i in sorted(chosen)),
+        quiet=tuple(names[i] for i in quiet),
+        updated=tuple(names[i] for i in sorted(chosen)),
     )
 
 

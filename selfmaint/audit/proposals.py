@@ -34,7 +34,7 @@ from datalog.model import (
 )
 from selfmaint.audit.needs import closure
 from selfmaint.errors import InputError
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, Outside, View, catalog
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, Outside, View, catalog, with_inexact_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,11 @@ def with_proposals(schema: Catalog, chosen: Iterable[Proposal]) -> Catalog | Non
                 more = ForeignKey(proposal.columns, proposal.target, proposal.target_columns)
                 declarations[proposal.relation] = replace(old, foreign_keys=(*old.foreign_keys, more))
     try:
-        return catalog(Program(tuple(rules), tuple(declarations.values()), tuple(defined)), opaque)
+        made = catalog(Program(tuple(rules), tuple(declarations.values()), tuple(defined)), opaque)
     except (ProgramError, InputError):
         return None
+    is_inexact = any(v.grouped is not None and v.grouped.inexact for v in schema.views)
+    return with_inexact_sums(made) if is_inexact else made
 
 
 def _declared(schema: Catalog, declarations: Mapping[str, Declaration], name: str) -> Declaration:

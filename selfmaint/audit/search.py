@@ -35,7 +35,7 @@ from selfmaint.audit.group_search import GroupSearch
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.parts import parts
 from selfmaint.audit.second import second_databases
-from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.procedure import Decision, check, failing_rules
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
 from selfmaint.engine.memory import MemoryEngine
@@ -43,7 +43,7 @@ from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
-SHARE = 0.5
+SHARE = 1 / 3
 """How much of the time that is left for a view the search for one verdict may take."""
 
 FIRING_LIMIT = 12
@@ -129,6 +129,18 @@ class Search:
                 self._found[key] = Unclear((str(BudgetSpentError(what, self.budget_s)),))
         return self._found[key]
 
+    def widened(self, view: View, change: Change, narrower: Iterable[Outcome]) -> Outcome:
+        """The verdict on a kind of change; if it was not found, by an example for a narrower one: it is one."""
+        its = self.of(view)
+        if its is not self:
+            return its.widened(view, change, narrower)
+        found = self.outcome(view, change)
+        examples = [outcome for outcome in narrower if isinstance(outcome, Depends)]
+        if isinstance(found, Unclear) and examples:
+            least = min(examples, key=lambda outcome: outcome.example.size)
+            found = self._found[view.name, change] = replace(least, is_never=False)
+        return found
+
     def _inherited(self, view: View, change: Change) -> Outcome | None:
         """What follows from the verdict on a wider kind of change: always; or its example, if it is of this kind."""
         if (view.limitation is not None and view.core is None) or change == ANYTHING:
@@ -190,27 +202,41 @@ class _Cell:
     situation: Situation
     rules: tuple[DependsRules, ...]
     reasons: dict[str, None] = field(default_factory=dict)
+    best: Depends | None = None
 
     def outcome(self) -> Outcome:
         """The verdict."""
-        best: Depends | None = None
         candidates = Candidates(self.search.decision, self.change, self.situation)
-        for rules in sorted(self.rules, key=lambda r: r.new_facts.facts.bit_count()):
-            try:
-                found = self._depends(rules, candidates, None if best is None else MORE)
-            except CannotEvaluateError as error:
-                return Unclear((f"only the text of `{error}` is known, and what it holds cannot be told",))
-            if found is not None and (best is None or found.example.size < best.example.size):
-                best = found
-            if best is not None and self.search.quick:
-                break
-        if best is not None:
-            return Depends(best.example, best.unknown, is_never=self.is_never)
+        try:
+            self._look(candidates)
+        except BudgetSpentError:
+            if self.best is None:
+                raise
+        except CannotEvaluateError as error:
+            return Unclear((f"only the text of `{error}` is known, and what it holds cannot be told",))
+        if self.best is not None:
+            return replace(self.best, is_never=self._is_seen_never())
         if self.reasons:
             return Unclear(tuple(self.reasons))
         if not candidates.are_all:
             return Unclear(("there are too many kinds of data to go through",))
         return Always(len(self.rules))
+
+    def _look(self, candidates: Candidates) -> None:
+        """Looks for the smallest example."""
+        for rules in sorted(self.rules, key=lambda r: r.new_facts.facts.bit_count()):
+            found = self._depends(rules, candidates, None if self.best is None else MORE)
+            if found is not None and (self.best is None or found.example.size < self.best.example.size):
+                self.best = found
+            if self.best is not None and self.search.quick:
+                break
+
+    def _is_seen_never(self) -> bool:
+        """Whether it is seen to be "never" before the budget is spent."""
+        try:
+            return self.is_never
+        except BudgetSpentError:
+            return False
 
     def _depends(self, rules: DependsRules, candidates: Candidates, limit: int | None) -> Depends | None:
         """An example for the rules of one J, from its first few candidates with a row."""
@@ -257,17 +283,26 @@ class _Cell:
         return not (self.search.quick or known.present or known.absent or known.readable)
 
     def _shrunk(self, replay: Replay, example: Example, verdict: type[Verdict]) -> Example:
-        """A smaller example on which the decision says the same."""
+        """A smaller example on which the decision says the same: asked in the end, and of each one if it does not."""
 
-        def same(smaller: Example) -> bool:
+        def facts(smaller: Example) -> Facts[frozenset[Row]]:
             given = {Predicate(n, Version.INSERTED): none for n in self.situation.inserted}
             given |= {Predicate(n, Version.DELETED): none for n in self.situation.deleted}
-            return isinstance(
-                self._decided(Facts({**given, **smaller.facts(self.search.catalog).relations})), verdict
-            )
+            return Facts({**given, **smaller.facts(self.search.catalog).relations})
+
+        def fails(smaller: Example) -> bool:
+            decision, engine = self.search.decision, MemoryEngine()
+            return bool(failing_rules(decision, engine, facts(smaller), self.situation, [self.view]))
+
+        def same(smaller: Example) -> bool:
+            return isinstance(self._decided(facts(smaller)), verdict)
 
         none: frozenset[Row] = frozenset()
-        return replay.shrunk(example, same)
+        smallest = replay.shrunk(example, fails)
+        try:
+            return smallest if same(smallest) else replay.shrunk(example, same)
+        except BudgetSpentError:
+            return example
 
     @cached_property
     def is_never(self) -> bool:

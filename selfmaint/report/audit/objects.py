@@ -20,17 +20,19 @@ from selfmaint.warehouse.catalog import Catalog
 
 
 def audit_json(report: AuditReport, worse: Sequence[Worse] | None = None) -> Json:
-    """`{audit, advice, without, worse}`.
+    """`{audit, advice, cut, without, worse}`.
 
     `audit` lists `{view, changes, verdicts, readable}`, `changes` being the relation that changes, null for all;
     `verdicts` maps kinds of change to `{verdict, reason, example}`; `readable` lists sets of relations that, if they
-    can be read, make "always" of it, cheapest first. `worse` is null without a baseline.
+    can be read, make "always" of it, cheapest first. `cut` lists the views for which the budget was spent
+    before all advice was tried. `worse` is null without a baseline.
     """
     return {
         "audit": [
             {"view": its.view.name, **_line(line)} for its in report.audit.views for line in its.every_line
         ],
         "advice": [advice_json(report.audit.catalog, one) for one in report.advice],
+        "cut": list(report.cut),
         "without": None if report.loss is None else _loss(report.loss),
         "worse": None if worse is None else worse_json(worse),
     }

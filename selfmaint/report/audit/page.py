@@ -14,7 +14,7 @@ from selfmaint.decide.procedure import Decision
 from selfmaint.report.audit.details import advice_card, verdict_details, view_sql
 from selfmaint.report.audit.drawing import drawing
 from selfmaint.report.audit.markup import Markup, joined, tag
-from selfmaint.report.audit.words import MARKS, loss_lines, needs_text
+from selfmaint.report.audit.words import CUT, MARKS, loss_lines, needs_text
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _KINDS = {Kind.INSERT: "insert", Kind.DELETE: "delete", Kind.UPDATE: "update", Kind.ANY: "any change"}
@@ -83,9 +83,10 @@ def _sections(report: AuditReport) -> Iterator[Markup]:
         for its in report.audit.views
         if (mine := [one for one in report.advice if one.view == its.view.name])
     ]
-    if cards:
+    if cards or report.cut:
         lead = "Each was checked: these are the verdicts of the audit with it. The first is the cheapest."
-        yield tag("section", tag("h2", "What to add"), tag("p", lead), *cards, id="advice")
+        cut = [tag("p", f"{name}: {CUT}") for name in report.cut]
+        yield tag("section", tag("h2", "What to add"), tag("p", lead), *cards, *cut, id="advice")
     decision = Decision(report.audit.catalog)
     statements = (view_sql(decision, its, report.audit.known) for its in report.audit.views)
     about = "The test, and the rows gained and lost, for any update; over the views and REL_inserted, REL_deleted."

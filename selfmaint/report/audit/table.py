@@ -13,7 +13,15 @@ from selfmaint.api.audit import AuditReport
 from selfmaint.audit.changes import Kind
 from selfmaint.audit.matrix import Line
 from selfmaint.audit.outcome import Depends, word
-from selfmaint.report.audit.words import MARKS, advice_lines, example_lines, loss_lines, needs_text, reason
+from selfmaint.report.audit.words import (
+    CUT,
+    MARKS,
+    advice_lines,
+    example_lines,
+    loss_lines,
+    needs_text,
+    reason,
+)
 from selfmaint.report.values import cell
 
 _STYLES = {"always": "green", "depends": "yellow", "never": "red", "undecided": "magenta"}
@@ -48,6 +56,8 @@ def audit_parts(report: AuditReport) -> Iterator[RenderableType]:
             for number, advice in enumerate((a for a in report.advice if a.view == its.view.name), 1):
                 yield cell(f"  to add, {number}:", "bold")
                 yield from (cell(f"    {line}") for line in advice_lines(advice))
+            if its.view.name in report.cut:
+                yield cell(f"  {CUT}")
 
 
 def summary(report: AuditReport) -> str:

@@ -20,6 +20,9 @@ from selfmaint.report.values import shown_row
 MARKS = {"always": "✓", "depends": "?", "never": "✗", "undecided": "…"}
 """A sign for each verdict, so that colour is not the only one."""
 
+CUT = "the budget was spent before all that could be added was tried (`--budget SECONDS` raises it)"
+"""Said of advice that may lack something."""
+
 _CHANGES = {
     Kind.INSERT: "rows are inserted into",
     Kind.DELETE: "rows are deleted from",

@@ -5,22 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from datalog.budget import BudgetSpentError
 from datalog.model import Atom, Predicate, Variable, Version
 from datalog.syntax import parse_program
-from selfmaint.audit import orders
+from selfmaint.api.audit import AuditOptions, audit_catalog
+from selfmaint.audit import advice, orders, search
 from selfmaint.audit.advice import advised
 from selfmaint.audit.candidates import Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind
 from selfmaint.audit.databases import Evaluation
 from selfmaint.audit.matrix import audited
 from selfmaint.audit.needs import needs
-from selfmaint.audit.outcome import Always, Depends, Unclear, word
+from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear, word
 from selfmaint.audit.parts import parts
-from selfmaint.audit.proposals import proposals, with_proposals
+from selfmaint.audit.proposals import NewKey, proposals, with_proposals
 from selfmaint.audit.refuting import Refuting
 from selfmaint.audit.search import Search
-from selfmaint.warehouse.catalog import Catalog, catalog
+from selfmaint.report.audit.objects import audit_json
+from selfmaint.report.audit.table import audit_parts
+from selfmaint.warehouse.catalog import Catalog, View, catalog, with_inexact_sums
 from selfmaint.warehouse.situation import Situation
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -188,3 +193,59 @@ def test_a_place_that_is_too_narrow_in_the_end_is_reported(monkeypatch: pytest.M
         values = {row[0] for made in candidates.holding(body) for row in made.database["r"]}
         assert values <= {41, 42}
         assert candidates.are_all == (number < 3)
+
+
+def test_what_was_found_before_the_budget_was_spent_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An example that could not be made smaller is an example."""
+
+    def spent(*_: object) -> bool:
+        raise BudgetSpentError("making it smaller", 1)
+
+    monkeypatch.setattr(search, "failing_rules", spent)
+    its = Search(catalog(parse_program("v(X, Y) :- r(X), s(Y).")), EFFECTIVE)
+    assert word(its.outcome(its.catalog.view("v"), Change(Kind.INSERT, "r"))) in ("depends", "never")
+
+
+def test_an_example_for_a_narrower_change_is_one_for_a_wider(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = Search._searched
+
+    def only_narrow(self: Search, view: View, change: Change) -> Outcome:
+        if change.kind is Kind.ANY:
+            raise BudgetSpentError("it", 1)
+        return searched(self, view, change)
+
+    monkeypatch.setattr(Search, "_searched", only_narrow)
+    audit = audited(Search(catalog(parse_program("v(X, Y) :- r(X), s(Y).  w(X) :- s(X).")), EFFECTIVE))
+    words = audit.words()
+    assert words["v", "s", "insert"] == words["v", "s", "any"] == words["v", "*", "any"] == "depends"
+    assert words["v", "r", "any"] == "undecided"  # `always` for each part proves nothing
+    assert isinstance(audit.views[0].anything.any, Depends)
+    assert audit.views[0].anything.any.example.inserted
+
+
+def test_advice_that_is_cut_off_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = catalog(parse_program("v(X, Y) :- r(X), s(Y)."))
+    assert audit_catalog(schema, EFFECTIVE, AuditOptions()).cut == ()
+
+    def spent(*_: object) -> bool:
+        raise BudgetSpentError("it", 1)
+
+    monkeypatch.setattr(Refuting, "refutes", spent)
+    monkeypatch.setattr(advice, "left", lambda: 0.0)
+    report = audit_catalog(schema, EFFECTIVE, AuditOptions())
+    assert report.cut == ("v",)
+    assert audit_json(report)["cut"] == ["v"]
+    with Console(record=True, width=200) as console:
+        for part in audit_parts(report):
+            console.print(part)
+    assert "the budget was spent before all that could be added was tried" in console.export_text()
+
+
+def test_proposals_keep_what_sums_may_be() -> None:
+    text = ".decl r(k: int not null, x: double not null) key(k).  .decl s(k: int not null).\n"
+    text += "v(K, sum(X), count(*)) :- r(K, X), s(K)."
+    schema = with_inexact_sums(catalog(parse_program(text)))
+    made = with_proposals(schema, [NewKey("s", ("k",))])
+    assert schema.view("v").grouped is not None
+    assert made is not None
+    assert made.view("v").grouped is not None
