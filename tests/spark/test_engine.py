@@ -217,9 +217,9 @@ def test_only_small_relations_are_broadcast(
 
     seen: dict[Predicate, Table] = {}
 
-    def spy(program: Program, goal: Predicate, tables: dict[Predicate, Table], *, hints: bool) -> object:
+    def spy(program: Program, goal: Predicate, tables: dict[Predicate, Table], **options: bool) -> object:
         seen.update(tables)
-        return select(program, goal, tables, hints=hints)
+        return select(program, goal, tables, **options)
 
     monkeypatch.setattr(under_test, "select", spy)
     program = parse_program("v(X) :- r(X, Y), s(Y, Z).")
