@@ -44,7 +44,6 @@ class Dominance:
     _plain: dict[tuple[int, int], NewFacts] = field(default_factory=dict)
     _possible: dict[tuple[int, int, int], list[Contradiction]] = field(default_factory=dict)
     _implied: dict[tuple[int, int, int], bool] = field(default_factory=dict)
-    _users: dict[tuple[int, int], list[Contradiction]] = field(default_factory=dict)
     _residues: dict[int, _Residues] = field(default_factory=dict)
     _smaller: dict[tuple[int, int, int], bool] = field(default_factory=dict)
 
@@ -82,7 +81,11 @@ class Dominance:
         relation = self.catalog.relations[atom.predicate.name]
         if relation.unique or relation.references or larger.fresh.isdisjoint(atom.terms):
             return False
-        added = (c for c in self._using(larger.instance, g) if c.applies(larger.facts, larger.fresh))
+        added = (
+            c
+            for c in larger.instance.within(larger.facts)
+            if c.facts >> g & 1 and c.bound.isdisjoint(larger.fresh)
+        )
         return all(self._is_covered(smaller, new, g) for new in added)
 
     def _is_covered(self, smaller: NewFacts, new: Contradiction, g: int) -> bool:
@@ -92,13 +95,6 @@ class Dominance:
             old.applies(facts, fresh) and self._is_implied(instance, old, new, g)
             for old in self._candidates(instance, new, g)
         )
-
-    def _using(self, instance: Instance, g: int) -> list[Contradiction]:
-        """The contradictions of an instance that use the new fact of g."""
-        key = (id(instance), g)
-        if key not in self._users:
-            self._users[key] = [c for c in instance.contradictions if c.facts >> g & 1]
-        return self._users[key]
 
     def _needs(self, instance: Instance) -> _Residues:
         """The contradictions of an instance by their new facts, with the predicates of what known facts must match."""

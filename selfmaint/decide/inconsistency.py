@@ -89,7 +89,7 @@ class Contradiction:
 
     def applies(self, facts: int, fresh: frozenset[Variable]) -> bool:
         """Whether it can happen when exactly `facts` are new and `fresh` variables are fresh."""
-        return self.facts & ~facts == 0 and not (self.bound & fresh)
+        return self.facts & ~facts == 0 and self.bound.isdisjoint(fresh)
 
 
 @dataclass

@@ -69,6 +69,10 @@ class Instance:
     )
     """What contradictions come to for new facts, by what that depends on (`new_facts.py`)."""
 
+    _within: dict[int, tuple[Contradiction, ...]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
     @property
     def is_possible(self) -> bool:
         """Whether constants alone do not contradict the comparisons."""
@@ -83,6 +87,26 @@ class Instance:
     def atoms(self) -> tuple[Atom, ...]:
         """The subgoals, then their companions."""
         return self.chased.atoms
+
+    @cached_property
+    def variables(self) -> tuple[frozenset[Variable], ...]:
+        """The variables of each atom."""
+        return tuple(frozenset(variables_of([atom])) for atom in self.atoms)
+
+    @cached_property
+    def _by_facts(self) -> dict[int, list[int]]:
+        """The places of the contradictions that use exactly some new facts."""
+        found: dict[int, list[int]] = {}
+        for place, contradiction in enumerate(self.contradictions):
+            found.setdefault(contradiction.facts, []).append(place)
+        return found
+
+    def within(self, facts: int) -> tuple[Contradiction, ...]:
+        """The contradictions that use none but some new facts, in order."""
+        if facts not in self._within:
+            places = (at for its, each in self._by_facts.items() if not its & ~facts for at in each)
+            self._within[facts] = tuple(self.contradictions[at] for at in sorted(places))
+        return self._within[facts]
 
     @cached_property
     def occurrences(self) -> dict[Variable, int]:

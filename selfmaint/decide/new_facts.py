@@ -113,8 +113,13 @@ class NewFacts:
     @cached_property
     def fresh(self) -> frozenset[Variable]:
         """The variables that only new facts bind."""
-        known = [*(self.instance.body[j] for j in self.outside), *self.links, *self.patterns]
-        return frozenset(variables_of(self.atoms)) - frozenset(variables_of(known))
+        own = self.instance.variables
+        outside = frozenset[Variable]().union(*(own[j] for j in self.outside))
+        if self.positions:
+            new = frozenset(variables_of(self.atoms))
+        else:
+            new = frozenset[Variable]().union(*(its for j, its in enumerate(own) if self.facts >> j & 1))
+        return new - outside.union(variables_of([*self.links, *self.patterns]))
 
     @cached_property
     def bound(self) -> tuple[Variable, ...]:
@@ -137,10 +142,8 @@ class NewFacts:
     def _contradictions(self) -> Iterator[tuple[Literal, ...]]:
         fresh, positions = self.fresh, dict(self.positions)
         chosen, special = substitution(positions), fresh.union(positions)
-        for contradiction in self.instance.contradictions:
-            if contradiction.applies(self.facts, fresh) or (
-                positions and not contradiction.facts & ~self.facts
-            ):
+        for contradiction in self.instance.within(self.facts):
+            if positions or contradiction.bound.isdisjoint(fresh):
                 if contradiction.comparisons and self.dodges:
                     continue
                 if not positions:

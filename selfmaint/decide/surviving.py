@@ -92,6 +92,7 @@ def _alive(instance: Instance) -> Iterator[int]:
     single = sum(mask for mask in dead if mask.bit_count() == 1)
     several = [mask for mask in dead if mask.bit_count() > 1 and not mask & single]
     open_bits = [1 << j for j in range(size) if not single >> j & 1]
+    holding = [[mask for mask in several if mask & bit] for bit in open_bits]
     full = (1 << size) - 1
 
     def extend(at: int, chosen: int) -> Iterator[int]:
@@ -102,7 +103,7 @@ def _alive(instance: Instance) -> Iterator[int]:
             return
         yield from extend(at + 1, chosen)
         more = chosen | open_bits[at]
-        if not any(mask & ~more == 0 for mask in several):
+        if not any(mask & ~more == 0 for mask in holding[at]):
             yield from extend(at + 1, more)
 
     return extend(0, 0)
