@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -76,6 +77,7 @@ class _Checker:
                     yield _head_diagnostic(rule, position, family, earlier, earlier_family)
 
     def _constants(self, atom: Atom) -> Iterator[Diagnostic]:
+        yield from (_zone_diagnostic(term, atom.span) for term in atom.terms if _has_zone(term))
         for position, (term, column_type) in enumerate(self._columns(atom)):
             if isinstance(term, Constant) and not column_type.accepts(term.value):
                 kind = value_kind(term.value)
@@ -134,6 +136,7 @@ def _comparison(comparison: Comparison, variables: Mapping[Variable, ColumnType]
     if any(isinstance(side, Constant) and side.value is None for side in sides):
         yield _null_comparison(comparison)
         return
+    yield from (_zone_diagnostic(side, comparison.span) for side in sides if _has_zone(side))
     left, right = (_family(term_type(side, variables)) for side in sides)
     if left is not None and right is not None and left != right:
         yield _comparison_diagnostic(comparison, left, right)
@@ -173,6 +176,23 @@ def _comparison_diagnostic(comparison: Comparison, left: str, right: str) -> Dia
         f"a {left} `{comparison.operator}` a {right}",
         note=_FAMILIES_NOTE,
         hint=f"a {wanted[0]} is written {_HOW_TO_WRITE[wanted[0]]}" if wanted else None,
+    )
+
+
+def _has_zone(term: Term) -> bool:
+    return (
+        isinstance(term, Constant) and isinstance(term.value, dt.datetime) and term.value.tzinfo is not None
+    )
+
+
+def _zone_diagnostic(term: Term, around: Span | None) -> Diagnostic:
+    return Diagnostic(
+        Code.CONSTANT_TYPE,
+        "a timestamp that names its zone",
+        term.span or around,
+        "a zone",
+        note="timestamps are read in the session's time zone, which is not known when rules are read",
+        hint="write the time in that zone, without naming it: `timestamp '2026-01-31 23:59:00'`",
     )
 
 

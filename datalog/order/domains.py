@@ -2,9 +2,9 @@ r"""Which points a column of some type can hold, and the one operation that deci
 
 - `Grid`: whole numbers, decimals (multiples of a power of ten), booleans, dates, timestamps: equal steps between
   two bounds.
-- `Dense`: `double`, `float`, and numbers of undeclared columns: a dense order without end points. Finite doubles are
-  in truth discrete, with steps so small that only data could ask for them. What is unsatisfiable over the dense
-  order is so over doubles; the converse fails only between neighbouring doubles.
+- `Dense`: `double`, `float`, decimals without a size, and numbers of undeclared columns: a dense order without end
+  points. Finite doubles are in truth discrete, with steps so small that only data could ask for them. What is
+  unsatisfiable over the dense order is so over doubles; the converse fails only between neighbouring doubles.
 - `Strings`: the empty string is the least, and every string has a successor: itself and a character NUL. So
   `('a', 'a\0')` is empty, while between `'a'` and `'b'` there are infinitely many. There is no greatest string, and
   only a string that ends in NUL has a predecessor.
@@ -29,7 +29,6 @@ from datalog.order.floats import least_float
 from datalog.order.points import LAST_DAY, LAST_MICROSECOND, Number, Point, precedes
 
 _WHOLE_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
-_DEFAULT_PRECISION = 10  # of a decimal without a size, in Spark
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +114,9 @@ def _numbers(column_type: ColumnType) -> Domain:
     if column_type.name in _WHOLE_BITS:
         half = 1 << (_WHOLE_BITS[column_type.name] - 1)
         return Grid(-half, half - 1)
-    if column_type.name is TypeName.DECIMAL:
-        precision = _DEFAULT_PRECISION if column_type.precision is None else column_type.precision
+    if column_type.name is TypeName.DECIMAL and column_type.precision is not None:
         step = Fraction(1, 10 ** (column_type.scale or 0))
-        most = (10**precision - 1) * step
+        most = (10**column_type.precision - 1) * step
         return Grid(-most, most, step)
     return Dense()
 

@@ -57,7 +57,9 @@ def point_of(value: Value) -> Point:
         case str():
             return value
         case dt.datetime():
-            return (value - _EPOCH) // _MICROSECOND
+            # One that names its zone is refused where types are checked, but other checks look at it too.
+            plain = value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
+            return (plain - _EPOCH) // _MICROSECOND
         case dt.date():
             return value.toordinal()
         case _:
@@ -95,7 +97,7 @@ def _number(point: Number, column_type: ColumnType) -> Value:
     if isinstance(point, float) or column_type.name in {TypeName.FLOAT, TypeName.DOUBLE}:
         return float(point)
     exact = Fraction(point)
-    if column_type.name is TypeName.DECIMAL:
+    if column_type.name is TypeName.DECIMAL and column_type.precision is not None:
         return _decimal(exact, column_type.scale or 0)
     if exact.denominator == 1:
         return exact.numerator

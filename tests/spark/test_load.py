@@ -190,10 +190,10 @@ def test_an_undecided_view(spark: SparkSession) -> None:
 def test_a_write_that_was_cut_off_is_put_right_when_loading(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, w_jsonl='{"c1": 7, "x": 1}\n')
     toml = warehouse_file(tmp_path, DECLARED)
-    (tmp_path / "v.csv.old-1").write_text("a,b\n1,7\n")
+    (tmp_path / "v.csv.old-0123456789ab").write_text("a,b\n1,7\n")
     (tmp_path / "v.csv").write_text("a,b\n9,9\n")
-    moves = [{"path": str(tmp_path / "v.csv"), "existed": True, "id": "1"}]
-    journal = tmp_path / ".selfmaint-journal-1.json"
+    moves = [{"path": "v.csv", "existed": True, "id": "0123456789ab"}]
+    journal = tmp_path / ".selfmaint-journal-0123456789ab.json"
     journal.write_text(json.dumps({"state": "switching", "moves": moves}))
     with load(toml, spark) as warehouse:
         assert rows(warehouse.contents["v"]) == {(7, 1)}

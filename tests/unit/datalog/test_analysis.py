@@ -367,3 +367,15 @@ def test_validate_collects_everything_in_text_order() -> None:
 
 def test_validate_passes_warnings() -> None:
     validate(parse_program("v(X) :- r(X), X = null."))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "v(X) :- s(X, T), T > timestamp '2026-01-31 23:59:00+00:00'.",
+        "v(X) :- s(X, timestamp '2026-01-31 23:59:00Z').",
+        "v(X) :- s(X, T), T < timestamp '2026-01-31 23:59:00', T > timestamp '2026-01-31 23:59:00+01:00'.",
+    ],
+)
+def test_a_timestamp_that_names_its_zone_is_refused(rule: str) -> None:
+    assert "DL110" in codes(DECLARED + rule)

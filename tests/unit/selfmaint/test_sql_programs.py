@@ -150,7 +150,7 @@ def test_the_rules_that_a_view_became_are_printed(tmp_path: Path) -> None:
     names = ("customers", "sales", "totals", "names", "notes", "doubled", "lonely")
     places = "".join(f'[views.{name}]\npath = "{name}"\n' for name in names)
     path = tmp_path / "w.toml"
-    path.write_text(f'program = "views.sql"\n{places}', encoding="utf-8")
+    path.write_text(f'program = "views.sql"\n{places}[update]\neffective = true\n', encoding="utf-8")
     plain = run("sql", str(path), "sales", "--datalog", "--insert-into", "sale")
     assert plain.stdout.startswith("% view: sales\nsales(Id, Customer, Price, Name) :- sale(")
     grouped = run("sql", str(path), "totals", "--datalog")
