@@ -49,7 +49,9 @@ def typed(**names: str) -> dict[Variable, ColumnType]:
         ("X > 0.01, X < 0.02", {"X": "decimal 5 2"}, False),
         ("X > 0.01, X < 0.02", {"X": "decimal 5 3"}, True),
         ("X > 999.99", {"X": "decimal 5 2"}, False),
-        ("X > 9999999999", {"X": "decimal"}, False),
+        ("X > 9999999999", {"X": "decimal 10 0"}, False),
+        # Of a decimal without a size the stored type is taken, whatever it is.
+        ("X > 9999999999, X < 9999999999.5", {"X": "decimal"}, True),
         ("X = 2.5", {"X": "int"}, False),
         ("X > 2, X < 3", {"X": "double"}, True),
         ("X < Y, Y < Z, X >= 1, Z <= 3, Y != 2", {"X": "int", "Y": "int", "Z": "int"}, False),
