@@ -155,3 +155,4 @@ def test_every_type_is_maintained_as_it_is_recomputed(view: str, on_a_changing_c
         signs = name == "plain"
         expected = shown(spark.sql(query), signs=signs)
         assert shown(rows, signs=signs) == expected, name
+    spark.catalog.dropTempView("r")  # tests share the session
