@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
+from functools import partial
 from typing import get_args
 
 import pytest
@@ -127,6 +128,13 @@ declarations = st.builds(
 leaves: st.SearchStrategy[Expression] = variables | st.builds(Constant, values)
 
 
+def calls(inner: st.SearchStrategy[Expression], function: str) -> st.SearchStrategy[Expression]:
+    """Calls with as many arguments as the function takes: others are not read."""
+    least, most = FUNCTIONS[function]
+    arguments = st.lists(inner, min_size=least, max_size=min(most, least + 2))
+    return st.builds(Call, st.just(function), arguments.map(tuple))
+
+
 def computed(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     conditions = st.recursive(
         st.one_of(
@@ -146,7 +154,7 @@ def computed(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expressi
         st.builds(Arithmetic, st.sampled_from("+-*/"), inner, inner),
         st.builds(Minus, inner),
         st.builds(Cast, inner, column_types),
-        st.builds(Call, st.sampled_from(sorted(FUNCTIONS)), st.lists(inner, max_size=3).map(tuple)),
+        st.sampled_from(sorted(FUNCTIONS)).flatmap(partial(calls, inner)),
         st.builds(Case, branches, inner),
     )
 
