@@ -103,8 +103,8 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     facts, situation, reads = _settled(warehouse, known, open_views, verdicts, progress, strict=strict)
     whole = {view.name for view in open_views if view.core is not None}
     progress("computing the deltas")
-    stages, followed = decision.stages(engine, facts, situation), [v for v in views if v not in again]
-    deltas = {view.name: delta(stages, decision.catalog, view, whole=view.name in whole) for view in followed}
+    state, followed = decision.knowledge(engine, facts, situation), [v for v in views if v not in again]
+    deltas = {view.name: delta(state, decision.catalog, view, whole=view.name in whole) for view in followed}
     anew = recomputed_views(
         warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
     )

@@ -12,7 +12,6 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.canonical import all_contributions
 from selfmaint.canonical.consistency import check_program, checks
 from selfmaint.canonical.consistency_check import Check
-from selfmaint.decide.procedure import with_rows
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError
 from selfmaint.warehouse.situation import Situation
@@ -49,7 +48,7 @@ def require_possible(
     kept = tuple(all_contributions(warehouse.catalog)) if full else warehouse.decision.contributions
     program = check_program(warehouse.catalog, situation, kept, wanted, full=full)
     asked = {check.goal: check for check in wanted if program.rules_for(check.goal)}
-    broken = with_rows(warehouse.decision, engine, program, tuple(asked), facts)
+    broken = engine.nonempty(program, tuple(asked), facts)
     found = []
     both = {
         check.subject for goal, check in asked.items() if goal in broken and check.code is Code.BOTH_CHANGED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from datalog.model import Atom, Constant, Predicate, Program, Row, Rule, Version, ViewDefinition
+from datalog.model import ANY, Atom, Constant, Predicate, Program, Row, Rule, Version, ViewDefinition
 from selfmaint.api.tolerance import beyond_tolerance
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Facts
@@ -107,9 +107,8 @@ def _recomputed(warehouse: Warehouse[D], base: Facts[D], view: View) -> D:
         return warehouse.engine.empty(warehouse.contents[view.name])
     if view.always_one:
         row = tuple(term.value for term in view.head.terms if isinstance(term, Constant))
-        return warehouse.engine.shaped(
-            frozenset({row}), warehouse.contents[view.name], range(view.head.arity)
-        )
+        one = warehouse.engine.load([row], view.columns, [ANY] * len(row))
+        return warehouse.engine.like(one, warehouse.contents[view.name])
     definition = view.grouping or view.definition
     if isinstance(definition, ViewDefinition) and view.is_more_than_rules:
         types = {Predicate(r.name): r.types for r in warehouse.catalog.relations.values()}

@@ -148,6 +148,6 @@ def _arity(schema: Catalog, predicate: Predicate) -> int | None:
 def _state(
     case: Case, decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
 ) -> frozenset[Row]:
-    change = delta(decision.stages(engine, facts, situation), decision.catalog, view)
+    change = delta(decision.knowledge(engine, facts, situation), decision.catalog, view)
     gained, lost = (frozenset(engine.sample(part, STATE_LIMIT)) for part in (change.gained, change.lost))
     return case.contents[view.predicate] - lost | gained

@@ -62,7 +62,7 @@ def tests_at_hand(
     Raises:
         BudgetSpentError: finding them takes longer than it may, and there is too much data to look at first.
     """
-    if engine.is_large(facts) or decision.catalog.grouped_views or view.limitation is not None:
+    if decision.catalog.grouped_views or view.limitation is not None:
         return Tests(decision.depends(view, situation))
     try:
         return Tests(decision.depends(view, situation, FIRST_SHARE))

@@ -12,9 +12,8 @@ from typing import Any
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import Program, Rule
 from selfmaint.canonical import Contribution, contributions
-from selfmaint.canonical.expected_keys import ExpectedKeys
+from selfmaint.canonical.knowledge import Knowledge
 from selfmaint.canonical.rules import known_rules
-from selfmaint.canonical.stages import Stages
 from selfmaint.canonical.support import Support
 from selfmaint.decide.half_known import HalfKnown
 from selfmaint.decide.instances import Instance, plain_instance
@@ -22,9 +21,7 @@ from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.newness import may_be_other
 from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules
 from selfmaint.decide.surviving import surviving
-from selfmaint.engine.lookups import Lookups, Near
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.engine.topdown import OutOfReachError
 from selfmaint.maintain import maintenance_program, roll_ups
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.finer import finer_views
@@ -42,13 +39,12 @@ class Decision:
 
     catalog: Catalog
     budget_s: float = math.inf
-    _stages: Stages[Any] | None = None
+    _knowledge: Knowledge[Any] | None = None
     _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)
     _known: dict[Situation, tuple[Rule, ...]] = field(default_factory=dict)
     _support: dict[Situation, Support] = field(default_factory=dict)
     _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
-    _lookups: tuple[Engine[Any], Lookups[Any]] | None = None
     _spent: dict[str, float] = field(default_factory=dict)
     _kept: tuple[Facts[Any], dict[object, Any]] | None = None
 
@@ -141,15 +137,11 @@ class Decision:
         """TEST of one view as one program; the view is self-maintainable iff every `depends` is empty."""
         return compact_program(self.support(situation), self.depends(view, situation))
 
-    def stages(self, engine: Engine[D], facts: Facts[D], situation: Situation) -> Stages[D]:
-        """Stepwise evaluation of some facts in a situation; the last state asked for keeps what it found."""
-        last = self._stages
-        if last is None or not last.is_over(engine, facts, situation):
-            held = last.held if last is not None and last.engine is engine else {}
-            support, near = self.support(situation), self.near(engine, facts)
-            self._stages = Stages(engine, support, situation, facts, near, held)
-        made: Stages[D] = self._stages  # type: ignore[assignment]  # put there above
-        return made
+    def knowledge(self, engine: Engine[D], facts: Facts[D], situation: Situation) -> Knowledge[D]:
+        """What is known of some facts in a situation; the last one asked for keeps what was found with it."""
+        if self._knowledge is None or not self._knowledge.is_over(engine, facts, situation):
+            self._knowledge = Knowledge(engine, self.support(situation), situation, facts)
+        return self._knowledge
 
     def kept(self, facts: Facts[D]) -> dict[object, Any]:
         """What was found with some facts at hand; kept until it is asked for others."""
@@ -158,18 +150,8 @@ class Decision:
         return self._kept[1]
 
     def forget(self) -> None:
-        """Lets go of what was looked up and found with data, and of the steps that an engine holds."""
-        self._lookups = self._stages = self._kept = None
-
-    def near(self, engine: Engine[D], facts: Facts[D]) -> Near[D]:
-        """Some facts, to be looked up in; what is looked up is kept for the next ones."""
-        if self._lookups is None or self._lookups[0] is not engine:
-            self._lookups = (engine, Lookups(engine))
-        lookups: Lookups[D] = self._lookups[1]
-        try:
-            return lookups.over(facts, ExpectedKeys.of(self.catalog, lookups.over(facts)))
-        except OutOfReachError:
-            return lookups.over(facts)
+        """Lets go of what was found with data."""
+        self._knowledge = self._kept = None
 
     def maintenance(self, view: View, situation: Situation) -> Program:
         """The maintenance queries of one view."""

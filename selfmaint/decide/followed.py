@@ -71,16 +71,16 @@ def _is_determined(
         return False
     if view.core is None:
         return view.limitation is None
-    change = group_change(decision.stages(engine, facts, situation), decision.catalog, view)
+    change = group_change(decision.knowledge(engine, facts, situation), decision.catalog, view)
     return change is None or change.open is None
 
 
 def _new_rows(
     decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: list[View]
 ) -> Iterator[tuple[Predicate, D]]:
-    stages = decision.stages(engine, facts, situation)
+    known = decision.knowledge(engine, facts, situation)
     for view in views:
         if view.core is not None:
-            change = delta(stages, decision.catalog, view)
+            change = delta(known, decision.catalog, view)
             stored = facts.relations[view.predicate]
             yield new_rows(view), applied(engine, view, stored, change)

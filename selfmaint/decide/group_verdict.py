@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from selfmaint.canonical.stages import Stages
+from selfmaint.canonical.knowledge import Knowledge
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.maintain.groups import group_change
@@ -18,28 +18,28 @@ INEXACT = "its sums of doubles can differ from recomputing in their last digits"
 """What is to be known of a view that adds up doubles."""
 
 
-def group_verdict(stages: Stages[D], catalog: Catalog, view: View) -> Verdict:
+def group_verdict(known: Knowledge[D], catalog: Catalog, view: View) -> Verdict:
     """Whether the old values and the core rows gained and lost determine the new values.
 
     Args:
-        stages: everything known.
+        known: everything known.
         catalog: the warehouse's schema.
         view: a view that groups, with a core whose test passes.
     """
-    situation = stages.situation
+    situation = known.situation
     assert view.core is not None
     touched = {a.predicate.name for a in view.core.body} & (situation.inserted | situation.deleted)
     if not touched:
         return SelfMaintainable(view.name)
     if not situation.effective:
         return Undecided(view.name, (str(view.limitation), UNCOUNTABLE))
-    change = group_change(stages, catalog, view)
+    change = group_change(known, catalog, view)
     if change is None:
         return SelfMaintainable(view.name)
     if change.open is None:
         remarks = (INEXACT,) if view.grouped is not None and view.grouped.inexact else ()
         return SelfMaintainable(view.name, remarks)
-    groups = stages.engine.sample(change.open, SHOWN_GROUPS)
+    groups = known.engine.sample(change.open, SHOWN_GROUPS)
     shown = "; ".join(", ".join(str(v) for v in row[:-1]) or "the only one" for row in groups)
     return Undecided(view.name, (f"{_why(view)} (groups: {shown})",))
 

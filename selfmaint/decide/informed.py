@@ -69,7 +69,7 @@ def _learnt(
     fetched = [(rules, engine.fetch(rows, WITNESSES)) for rules, rows in failing]
     if not any(rows for _, rows in fetched):
         return facts, situation, False
-    room = Room(decision.stages(engine, facts, situation), decision.catalog)
+    room = Room(decision.knowledge(engine, facts, situation), decision.catalog)
     assumed = [a for rules, rows in fetched if rows for a in _assumptions(room, rules, rows)]
     impossible = room.impossible(world for a in assumed for world in a.worlds)
     left = [replace(a, worlds=a.worlds - impossible) for a in assumed]

@@ -95,7 +95,7 @@ def confirmed(
     Returns:
         None where the data is too large to be at hand, or there is no witness.
     """
-    if not witnesses or engine.is_large(facts):
+    if not witnesses:
         return None
     known = given(decision, engine, facts, situation, AT_HAND_ROWS)
     if known is None:

@@ -2,42 +2,31 @@
 
 The symbolic part (which sets J survive, and the programs) depends on the rules alone and is made once. On data:
 
-- `check` runs TEST: on small data as one program, on large data step by step from the update outwards, each step
-  held by the engine (its size follows the update's).
+- `check` runs TEST as one program, which the engine evaluates from the update outwards.
 - A view that passes is self-maintainable. One that fails is not, unless the class of a view, a view left out or a
   foreign key makes that doubtful: then it is undecided, unless two databases can be shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import ANY, Atom, Predicate, Program, Row
-from datalog.rewrite import drop_null_tests
-from selfmaint.canonical.stages import Bindings, Stages
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.explaining import is_evaluated
 from selfmaint.decide.group_verdict import group_verdict
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import confirmed
-from selfmaint.decide.selftest import (
-    DependsRules,
-    compact_program,
-    staged_witnesses,
-)
+from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
-from selfmaint.engine.lookups import near_rows
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.engine.topdown import TopDown
-from selfmaint.warehouse.base_relations import variable_types
-from selfmaint.warehouse.catalog import BaseRelation, View
+from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.situation import Situation
 
-__all__ = ["SAMPLE", "Decision", "Failing", "check", "failing_rules", "still_failing", "with_rows"]
+__all__ = ["SAMPLE", "Decision", "check", "failing_rules"]
 
 SAMPLE = 20
 """How many witnesses of one J are looked at."""
@@ -56,14 +45,6 @@ TOO_LARGE = (
     "and there is too much data to show two databases"
 )
 """Why it is not on large data."""
-
-
-@dataclass(frozen=True)
-class Failing:
-    """A J whose test has rows: the witnesses stay with the engine."""
-
-    rules: DependsRules
-    witnesses: object
 
 
 def check(
@@ -170,7 +151,7 @@ def _of_test(
                     verdict = verdict if reason is None else Undecided(view.name, (reason,), found)
         if view.core is not None and not sets:
             with limit(decision.budget_s, f"finding the groups of `{view.name}` that stay open"):
-                verdict = group_verdict(decision.stages(engine, facts, situation), decision.catalog, view)
+                verdict = group_verdict(decision.knowledge(engine, facts, situation), decision.catalog, view)
     except BudgetSpentError as spent:
         doubts = verdict.reasons if isinstance(verdict, Undecided) else ()
         verdict = Undecided(view.name, (*doubts, str(spent)), found)
@@ -222,8 +203,6 @@ def failing_rules(
 ) -> list[tuple[DependsRules, D]]:
     """The J's of some views whose tests have rows, with these rows, all views in one go.
 
-    The rows of a test on small data are computed when they are used; else they are held by the engine.
-
     Raises:
         BudgetSpentError: finding the tests takes longer than it may.
     """
@@ -239,125 +218,11 @@ def _failing_of(
     rules: Sequence[DependsRules],
 ) -> _Failing[D]:
     """Those of some J's whose tests have rows, with these rows."""
-    if not engine.is_large(facts):
-        program = compact_program(decision.support(situation), rules)
-        defined = frozenset(program.heads)
-        goals = [r.goal for r in rules if r.goal in defined]
-        failing = engine.nonempty(program, goals, facts) if goals else frozenset()
-        return [(r, engine.evaluate(program, r.goal, facts, _names(r))) for r in rules if r.goal in failing]
-    found = _on_large_data(decision, engine, facts, situation, rules)
-    return [(r, rows) for r, rows in found if rows is not None]
-
-
-def _on_large_data(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    rules: Sequence[DependsRules],
-) -> Iterator[tuple[DependsRules, D | None]]:
-    """The witnesses of each J: by looking up what the update's rows need, or else step by step."""
-    stages = decision.stages(engine, facts, situation)
-    for rule, rows in _near_witnesses(stages, rules):
-        if rows is None:
-            yield rule, staged_witnesses(stages, decision.catalog, rule)
-        else:
-            yield rule, _as_relation(engine, facts, decision.catalog.relations, rule, rows)
-
-
-def _near_witnesses(
-    stages: Stages[D], rules: Sequence[DependsRules]
-) -> list[tuple[DependsRules, frozenset[Row] | None]]:
-    """The witnesses of each J, by look-ups; None where these do not do. Each J is tested once."""
-    waiting = [rule for rule in rules if rule.goal not in stages.answers]
-    if waiting:
-        test = TopDown(compact_program(stages.support, waiting), stages.near)
-        stages.answers.update({r.goal: near_rows(test, r.goal, r.head.arity) for r in waiting})
-    return [(rule, stages.answers[rule.goal]) for rule in rules]
-
-
-def _as_relation(
-    engine: Engine[D],
-    facts: Facts[D],
-    relations: Mapping[str, BaseRelation],
-    rule: DependsRules,
-    rows: frozenset[Row],
-) -> D | None:
-    """Witnesses as a relation; None if there are none."""
-    if not rows:
-        return None
-    new_facts, stored = rule.new_facts, rule.new_facts.view
-    if stored.predicate in facts.relations and all(v in stored.head.terms for v in new_facts.bound):
-        columns = [stored.head.terms.index(v) for v in new_facts.bound]
-        return engine.shaped(rows, facts.relations[stored.predicate], columns)
-    types = variable_types([*new_facts.instance.atoms, *new_facts.links, *new_facts.patterns], relations)
-    return engine.load(rows, _names(rule), [types.get(v, ANY) for v in new_facts.bound])
-
-
-def with_rows(
-    decision: Decision, engine: Engine[D], program: Program, goals: Sequence[Predicate], facts: Facts[D]
-) -> frozenset[Predicate]:
-    """Which goals have a row: on large data by look-ups, and those for which these do not do in one job."""
-    waiting = list(goals)
-    found: set[Predicate] = set()
-    if engine.is_large(facts):
-        possible = drop_null_tests(
-            program, {p: engine.layout(d).never_null for p, d in facts.relations.items()}
-        )
-        waiting = [goal for goal in goals if possible.rules_for(goal)]
-        queries = TopDown(possible, decision.near(engine, facts))
-        for goal in tuple(waiting):
-            rows = near_rows(queries, goal, program.rules_for(goal)[0].head.arity)
-            if rows is not None:
-                waiting.remove(goal)
-            if rows:
-                found.add(goal)
-    return frozenset(found) | (engine.nonempty(program, waiting, facts) if waiting else frozenset())
-
-
-def still_failing(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    views: Sequence[View],
-    before: Sequence[tuple[DependsRules, D]],
-    learnt: str,
-) -> list[tuple[DependsRules, D]]:
-    """What `failing_rules` gives after some rows of one relation were learnt, from what it gave before.
-
-    A J that does not have the relation outside, nor among its links and patterns, cannot gain witnesses: those that
-    it had are asked again.
-
-    Args:
-        decision: the symbolic side.
-        engine: evaluates the tests.
-        facts: what is known now.
-        situation: the kinds of it.
-        views: the views.
-        before: what failed before.
-        learnt: the relation.
-    """
-    if not engine.is_large(facts):
-        return failing_rules(decision, engine, facts, situation, views)
-    witnesses = {rules.goal: rows for rules, rows in before}
-    wanted = [r for view in views for r in decision.depends(view, situation)]
-    stages = decision.stages(engine, facts, situation)
-    near = _near_witnesses(stages, wanted)
-    if all(rows is not None for _, rows in near):
-        return failing_rules(decision, engine, facts, situation, views)
-    found: list[tuple[DependsRules, D]] = []
-    for rules in (r for view in views for r in decision.depends(view, situation)):
-        if learnt in {li.predicate.name for way in rules.positive for li in way if isinstance(li, Atom)}:
-            rows = staged_witnesses(stages, decision.catalog, rules)
-        elif rules.goal in witnesses:
-            left = stages.without(Bindings(rules.new_facts.bound, witnesses[rules.goal]), rules.negative)
-            rows = None if left is None else left.rows
-        else:
-            continue
-        if rows is not None:
-            found.append((rules, rows))
-    return found
+    program = compact_program(decision.support(situation), rules)
+    defined = frozenset(program.heads)
+    goals = [r.goal for r in rules if r.goal in defined]
+    failing = engine.nonempty(program, goals, facts) if goals else frozenset()
+    return [(r, engine.evaluate(program, r.goal, facts, _names(r))) for r in rules if r.goal in failing]
 
 
 def _names(rule: DependsRules) -> list[str]:

@@ -43,11 +43,11 @@ from datalog.model import (
     ViewDefinition,
     variables_of,
 )
-from selfmaint.canonical.stages import Bindings, Stages
+from selfmaint.canonical.knowledge import Bindings, Knowledge
 from selfmaint.engine.protocol import D
 from selfmaint.maintain import RollUp, roll_ups
 from selfmaint.maintain.group_plan import ROWS, GroupPlan
-from selfmaint.maintain.rolled_rows import joined_first
+from selfmaint.maintain.rolled_rows import Asked
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, View
 
@@ -127,7 +127,7 @@ def sources(catalog: Catalog, view: View) -> Iterator[Source]:
 class Room(Generic[D]):
     """Asks the stored groups of a warehouse about worlds."""
 
-    stages: Stages[D]
+    known: Knowledge[D]
     catalog: Catalog
 
     def impossible(self, worlds: Iterable[World]) -> frozenset[World]:
@@ -163,10 +163,9 @@ class Room(Generic[D]):
             for name, row in world:
                 given[name].append((at, *row))
         loaded = {
-            Predicate(name, Version.NEW): self.stages.engine.load(rows, *self._columns(name))
+            Predicate(name, Version.NEW): self.known.engine.load(rows, *self._columns(name))
             for name, rows in given.items()
         }
-        self.stages.facts = self.stages.facts.extended(loaded)
         places = [i for i, atom in enumerate(source.atoms) if atom.predicate.name in given]
         found: dict[World, set[Row]] = defaultdict(set)
         for size in range(1, len(places) + 1 if len(places) <= NEW_SUBGOALS else 0):
@@ -176,7 +175,7 @@ class Room(Generic[D]):
                     for a in (source.atoms[i] for i in chosen)
                 ]
                 others = [a for i, a in enumerate(source.atoms) if i not in chosen]
-                for row in self._joined(source, fresh, others, (_WORLD, *source.variables)) or ():
+                for row in self._joined(source, fresh, others, (_WORLD, *source.variables), loaded) or ():
                     number, rest = row[0], row[1:]
                     assert isinstance(number, int)
                     found[worlds[number]].add(rest)
@@ -187,18 +186,23 @@ class Room(Generic[D]):
         return ("world", *relation.columns), (ColumnType(TypeName.INT), *relation.types)
 
     def _joined(
-        self, source: Source, start: Sequence[Atom], others: Sequence[Atom], wanted: Sequence[Variable]
+        self,
+        source: Source,
+        start: Sequence[Atom],
+        others: Sequence[Atom],
+        wanted: Sequence[Variable],
+        given: Mapping[Predicate, D],
     ) -> Iterable[Row] | None:
         """Bindings over the start, known facts and stored rows; None if there are too many."""
         known = [Atom(a.predicate.of(Version.KNOWN), a.terms) for a in others]
-        ordered = joined_first(variables_of(start), [*known, *source.stored])
-        bound = variables_of([*start, *ordered])
-        tests = [f for f in source.plan.core.filters if set(variables_of([f])) <= set(bound)]
-        return self.fetched(self.stages.joined((*start, *ordered, *tests), tuple(wanted)))
+        atoms = [*start, *known, *source.stored]
+        bound = set(variables_of(atoms))
+        tests = [f for f in source.plan.core.filters if set(variables_of([f])) <= bound]
+        return self.fetched(self.known.bindings([(*atoms, *tests)], wanted, given))
 
     def fetched(self, found: Bindings[D] | None) -> Iterable[Row] | None:
         """Bindings at hand; None if there are too many."""
-        return () if found is None else self.stages.engine.fetch(found.rows, KNOWN_ROWS)
+        return () if found is None else self.known.engine.fetch(found.rows, KNOWN_ROWS)
 
     def _known(self, source: Source, keys: Iterable[Row]) -> set[Row] | None:
         """The rows of some groups that are known; none of groups told by expressions (condition 1)."""
@@ -206,27 +210,27 @@ class Room(Generic[D]):
         if None in terms:
             return set()
         key = self._asked(source.plan, keys, [t for t in terms if t is not None])
-        rows = self._joined(source, [key], source.atoms, source.variables)
+        rows = self._joined(source, [key.atom], source.atoms, source.variables, key.given)
         return None if rows is None else set(rows)
 
-    def _asked(self, plan: GroupPlan, keys: Iterable[Row], terms: Sequence[Term]) -> Atom:
-        """Some groups as an atom, with a 1 behind them."""
+    def _asked(self, plan: GroupPlan, keys: Iterable[Row], terms: Sequence[Term]) -> Asked[D]:
+        """Some groups, with a 1 behind them."""
         types = [expression_type(group, plan.types) or ANY for group in plan.grouped.groups]
         return self.asked(terms, keys, types)
 
-    def asked(self, terms: Sequence[Term], rows: Iterable[Row], types: Sequence[ColumnType]) -> Atom:
-        """Rows at hand as an atom over some terms, with a 1 behind them."""
+    def asked(self, terms: Sequence[Term], rows: Iterable[Row], types: Sequence[ColumnType]) -> Asked[D]:
+        """Rows at hand over some terms, with a 1 behind them."""
         names = [f"x{i}" for i in range(len(types) + 1)]
         given = [(*row, 1) for row in rows]
-        data = self.stages.engine.load(given, names, [*types, ColumnType(TypeName.INT)])
-        self.stages.facts = self.stages.facts.extended({_ASKED: data})
-        return Atom(_ASKED, (*terms, Constant(1)))
+        data = self.known.engine.load(given, names, [*types, ColumnType(TypeName.INT)])
+        return Asked(Atom(_ASKED, (*terms, Constant(1))), {_ASKED: data})
 
     def _stored(self, plan: GroupPlan, keys: Iterable[Row]) -> dict[Row, Row] | None:
         """The stored rows of some groups."""
         columns = tuple(Variable(f"O{i}") for i in range(plan.view.head.arity))
         key = self._asked(plan, keys, [columns[c] for c in plan.grouped.columns])
-        rows = self.fetched(self.stages.joined((key, Atom(plan.view.predicate, columns)), columns))
+        body = (key.atom, Atom(plan.view.predicate, columns))
+        rows = self.fetched(self.known.bindings([body], columns, key.given))
         if rows is None:
             return None
         return {tuple(row[c] for c in plan.grouped.columns): row for row in rows}
@@ -326,12 +330,11 @@ def _of_groups(room: Room[D], source: Source, fact: Atom) -> frozenset[Row] | No
     types = variable_types([atom], room.catalog.relations)
     row = tuple(c.value for c in given.values())
     start = room.asked(tuple(given), [row], [types.get(v, ANY) for v in given])
-    stages = room.stages
-    finer = (start, *source.stored, *tests)
-    if not room.fetched(stages.joined(finer, tuple(given))):
+    finer = (start.atom, *source.stored, *tests)
+    if not room.fetched(room.known.bindings([finer], tuple(given), start.given)):
         return None
     group = grouped.stored(source.plan.view.predicate, "Stored")
-    found = room.fetched(stages.joined((start, *source.stored, group, *tests), tuple(free)))
+    found = room.fetched(room.known.bindings([(*finer, group)], tuple(free), start.given))
     if found is None:
         return None
     at: list[Mapping[Variable, Value]] = [dict(zip(free, values, strict=True)) for values in found]

@@ -41,13 +41,11 @@ from datalog.model import (
     apply_literal,
     variables_of,
 )
-from selfmaint.canonical.stages import Stages
 from selfmaint.canonical.support import Support
 from selfmaint.decide.dominance import Dominance
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.newness import newness
 from selfmaint.decide.surviving import has_better_links
-from selfmaint.engine.protocol import D
 from selfmaint.maintain import for_changes
 from selfmaint.warehouse.catalog import Catalog, View, certain_variables
 from selfmaint.warehouse.situation import Situation
@@ -273,7 +271,7 @@ def _version(atom: Atom, version: Version) -> Atom:
 
 
 def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
-    """TEST as one program: what is printed and shipped, and what small data is tested with."""
+    """TEST as one program: what is printed, and what runs."""
     made: list[Rule] = []
     for rule in rules:
         check()
@@ -287,28 +285,3 @@ def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
                 whole = support.with_negations(anchored, moved)
                 made += [] if whole is None else [whole]
     return support.program(made, [rule.goal for rule in rules])
-
-
-def staged_witnesses(stages: Stages[D], catalog: Catalog, rules: DependsRules) -> D | None:
-    """The witnesses of one J, evaluated step by step; None if there are none."""
-    parts = []
-    for positive in rules.positive:
-        anchor, *others = positive
-        assert isinstance(anchor, Atom)
-        if anchor.predicate.version is Version.DELETED:
-            arrived: Predicate | None = anchor.predicate
-        else:
-            arrived = stages.arrived(catalog.relations[anchor.predicate.name])
-        if arrived is not None:
-            found = stages.joined((Atom(arrived, anchor.terms), *others), rules.new_facts.bound)
-            if found is not None:
-                parts.append(found)
-    candidates = stages.united(parts)
-    left = None if candidates is None else stages.without(candidates, sorted(rules.negative, key=_effort))
-    return None if left is None else left.rows
-
-
-def _effort(literal: Literal) -> int:
-    """Tests without a relation first, then those that read few."""
-    assert isinstance(literal, Negation)
-    return sum(isinstance(inner, Atom) for inner in literal.body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from datalog.model import (
     ANY,
@@ -23,12 +22,11 @@ from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.bags import RelationBags
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
-from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, found_rows, language_types, stored_type
+from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, found_rows, stored_type
 from selfmaint.duckdb.programs import Extension, Programs
 from selfmaint.engine.arrow_rows import arrow_table
-from selfmaint.engine.exact_values import fitting
 from selfmaint.engine.guard import require_given
-from selfmaint.engine.protocol import Facts, Layout
+from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, input_error
 
 _LEFT, _RIGHT, _FOUND = Predicate("left"), Predicate("right"), Predicate("found")
@@ -43,7 +41,7 @@ class DuckEngine:
         """Settings are DuckDB's own: `memory_limit`, `threads`, `temp_directory`."""
         self.database = Database(settings)
         self.bags = RelationBags(self.database)
-        self._programs = Programs(self.database)
+        self.programs = Programs(self.database)
 
     def load(self, rows: Iterable[Row], names: Sequence[str], types: Sequence[ColumnType]) -> Relation:
         """A relation from a few rows that are at hand; duplicates count once.
@@ -67,7 +65,7 @@ class DuckEngine:
             InputError: SM502 DuckDB compares otherwise than Spark.
         """
         if goal in program.heads:
-            stored = self._programs.extension(program, goal, facts)
+            stored = self.programs.extension(program, goal, facts)
             return Relation(stored, tuple(names or _numbered(len(stored.types))))
         if goal in facts.relations:
             found = facts.relations[goal]
@@ -119,10 +117,6 @@ class DuckEngine:
             )
         return self.database.table(query, types, [one.stored.name for one in given.values()])
 
-    def is_large(self, facts: Facts[Relation]) -> bool:
-        """Never: whole programs are evaluated, over tables of known sizes."""
-        return False
-
     def nonempty(
         self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
     ) -> frozenset[Predicate]:
@@ -132,17 +126,13 @@ class DuckEngine:
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
             InputError: SM502 DuckDB compares otherwise than Spark.
         """
-        return self._programs.nonempty(program, goals, facts)
+        return self.programs.nonempty(program, goals, facts)
 
     def sample(self, data: Relation, limit: int) -> list[Row]:
         """At most `limit` rows, in no order, as plain Python values."""
         width = len(data.columns)
         query = sql.rows(data.stored.name, width, limit=limit)
         return found_rows(self.database.rows(query, [data.stored.name]), width)
-
-    def layout(self, data: Relation) -> Layout:
-        """What is known of the rows without computing them."""
-        return replace(data.stored.layout, rows=data.stored.known_rows)
 
     def fetch(self, data: Relation, limit: int) -> Collection[Row] | None:
         """All rows, if there are at most `limit`; distinct."""
@@ -153,39 +143,6 @@ class DuckEngine:
         query = sql.rows(data.stored.name, width, limit=limit + 1, distinct=data.stored.rows is None)
         found = found_rows(self.database.rows(query, [data.stored.name]), width)
         return frozenset(found) if len(found) <= limit else None
-
-    def look_up(
-        self,
-        data: Relation,
-        columns: tuple[int, ...],
-        keys: Collection[Row],
-        wanted: tuple[int, ...],
-        limit: int,
-        not_null: frozenset[int] = frozenset(),
-    ) -> Collection[Row] | None:
-        """The rows whose `columns` equal one of some keys, cut to the columns `wanted`."""
-        types = [data.types[c] for c in columns]
-        if not are_exact([*types, *(data.types[c] for c in wanted)]):
-            return None
-        asked = fitting(keys, language_types(types))
-        if not asked:
-            return ()
-        at_hand = self.database.given(arrow_rows(asked, types), types)
-        terms = tuple(Variable(f"X{i}") for i in range(len(data.types)))
-        by_key = Atom(_LEFT, tuple(terms[c] for c in columns))
-        rule = Rule(Atom(_FOUND, tuple(terms[c] for c in wanted)), (by_key, Atom(_RIGHT, terms)))
-        query, _ = self._over([rule], {_LEFT: at_hand, _RIGHT: data.stored}, {_RIGHT: not_null})
-        cut = query.limit(limit + 1, copy=False)
-        found = found_rows(self.database.rows(cut, [at_hand.name, data.stored.name]), len(wanted))
-        return frozenset(found) if len(found) <= limit else None
-
-    def shaped(self, rows: Collection[Row], like: Relation, columns: Sequence[int]) -> Relation:
-        """Exact rows as a relation, with the types and names of some columns."""
-        types, names = [like.types[c] for c in columns], tuple(like.columns[c] for c in columns)
-        held = fitting(rows, language_types(types))
-        if len(held) < len(rows):  # they came from wider columns
-            return self.load(rows, names, [ANY] * len(names))
-        return Relation(self.database.given(arrow_rows(held, types), types), names)
 
     def count(self, data: Relation) -> int:
         """The number of rows."""
@@ -237,7 +194,7 @@ class DuckEngine:
 
     def release(self) -> None:
         """Lets go of what was computed on the way; a relation lives as long as somebody refers to it."""
-        self._programs.release()
+        self.programs.release()
 
     def columns(self, data: Relation) -> tuple[str, ...]:
         """The column names, in order."""

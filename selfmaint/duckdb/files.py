@@ -119,7 +119,7 @@ def _taken(layout: Layout, places: Sequence[int]) -> Layout:
     """What is known of some columns of a relation."""
     spreads = {i: layout.spreads[place] for i, place in enumerate(places) if place in layout.spreads}
     never_null = frozenset(i for i, place in enumerate(places) if place in layout.never_null)
-    return Layout(layout.rows, None, spreads, never_null)
+    return Layout(layout.rows, spreads, never_null)
 
 
 def _known(kind: SqlType) -> StoredType:

@@ -34,7 +34,7 @@ def layout_of(files: Sequence[Path]) -> Layout:
             never_null.add(column)
         if told and all(one is not None and one.has_min_max and type(one.min) is int for one in told):
             spreads[column] = max(one.max for one in told) - min(one.min for one in told) + 1
-    return Layout(sum(footer.num_rows for footer in footers), None, spreads, frozenset(never_null))
+    return Layout(sum(footer.num_rows for footer in footers), spreads, frozenset(never_null))
 
 
 def finding(layout: Layout, columns: Sequence[int]) -> int | None:

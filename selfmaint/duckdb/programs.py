@@ -7,22 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule, TypeName
-from datalog.rewrite import demand, drop_unreachable, drop_unused_columns
+from datalog.model import Atom, Predicate, Program, Rule
 from datalog.rewrite.reachable import predicates_of
 from datalog.sql import Table
 from datalog.sql import duckdb as sql
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.layouts import finding
-from selfmaint.engine.guard import require_given
+from selfmaint.engine.plans import MOST_HELD, by_head, over_tables, prepared
 from selfmaint.engine.protocol import Facts
-
-_WHOLE = tuple(
-    ColumnType(name) for name in (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
-)
-
-MOST_HELD = 500
-"""Of so many predicates the rows are kept for the next program that has the same rules over the same tables."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,7 @@ class Programs:
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
             InputError: SM502 DuckDB compares otherwise than Spark; SM104 a value that does not fit its type.
         """
-        needed = prepared(program, [goal], facts)
+        needed = self._prepared(program, [goal], facts)
         return self._derived(needed, facts, ())[goal].stored
 
     def nonempty(
@@ -65,7 +57,7 @@ class Programs:
     ) -> frozenset[Predicate]:
         """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row."""
         distinct = list(dict.fromkeys(goals))
-        needed = prepared(program, distinct, facts)
+        needed = self._prepared(program, distinct, facts)
         rules = by_head(needed)
         used = {p for rule in needed.rules for p in predicates_of(rule.body)}
         known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])
@@ -78,6 +70,14 @@ class Programs:
             if has_row:
                 found.add(goal)
         return frozenset(found)
+
+    def _prepared(self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]) -> Program:
+        def found_by(predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:
+            best = finding(facts.relations[predicate].stored.layout, columns)
+            return () if best is None else (best,)
+
+        types = {p: relation.types for p, relation in facts.relations.items()}
+        return prepared(program, goals, types, facts.small, found_by)
 
     def _has_row(self, stored: Stored) -> bool:
         if stored.rows is not None:
@@ -112,13 +112,14 @@ class Programs:
             known.pop(predicate, None)
         for predicate in evaluation_order(program):
             if predicate not in without:
-                known[predicate] = self._table(rules[predicate], known)
+                known[predicate] = self.table(rules[predicate], known)
         return known
 
-    def _table(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
+    def table(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
         """The rows of one predicate: those kept, if its rules have been evaluated over the same tables."""
         read = self._read(rules, known)
-        key = tuple(_over_tables(rule, read) for rule in rules)
+        named = {p: (one.stored.name, one.not_null) for p, one in read.items()}
+        key = tuple(over_tables(rule, named) for rule in rules)
         if key in self._held:
             self._held.move_to_end(key)
             return self._held[key]
@@ -143,45 +144,6 @@ class Programs:
             return sql.derived(rules, tables, {p: one.stored.types for p, one in read.items()})
 
 
-def prepared(program: Program, goals: Sequence[Predicate], facts: Facts[Relation]) -> Program:
-    """What is evaluated for some goals: everything is reached from the update, by keys."""
-    require_given(drop_unreachable(program, goals), facts.relations)
-    kinds = {p: [str(kind) for kind in relation.types] for p, relation in facts.relations.items()}
-
-    def by_keys(predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:
-        """A column that finds few rows, if one is known to; else those of whole numbers: keys mostly are."""
-        stored = facts.relations[predicate].stored
-        best = finding(stored.layout, columns)
-        return (
-            (best,) if best is not None else tuple(c for c in columns if stored.types[c] in _WHOLE) or columns
-        )
-
-    return drop_unused_columns(demand(program, goals, facts.small, kinds, by_keys), goals)
-
-
-def _over_tables(rule: Rule, read: Mapping[Predicate, Extension]) -> tuple[object, ...]:
-    """What a rule computes, whatever the predicates are called: equal for rules over the same tables."""
-    return rule.head.terms, tuple(_named(literal, read) for literal in rule.body)
-
-
-def _named(literal: Literal, read: Mapping[Predicate, Extension]) -> object:
-    match literal:
-        case Atom(predicate, terms):
-            return read[predicate].stored.name, read[predicate].not_null, terms
-        case Negation(body):
-            return tuple(_named(inner, read) for inner in body)
-        case _:
-            return literal
-
-
 def _may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:
     """Whether no subgoal of a rule is known to be empty."""
     return all(read[atom.predicate].stored.rows != 0 for atom in rule.atoms)
-
-
-def by_head(program: Program) -> dict[Predicate, list[Rule]]:
-    """The rules by the predicate that they define."""
-    found: dict[Predicate, list[Rule]] = {}
-    for rule in program.rules:
-        found.setdefault(rule.head.predicate, []).append(rule)
-    return found

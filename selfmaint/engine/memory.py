@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from datalog.evaluate import Evaluator, evaluate_view
 from datalog.model import ColumnType, OpaqueView, Predicate, Program, Row, Value, ViewDefinition, value_kind
 from selfmaint.engine.bags import SetBags
-from selfmaint.engine.protocol import Facts, Layout
+from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, input_error
 
 
@@ -68,10 +68,6 @@ class MemoryEngine:
             raise input_error(Code.NOT_MAINTAINED, message, "use the Spark engine")
         return self.evaluate_view(definition, facts, types)
 
-    def is_large(self, facts: Facts[frozenset[Row]]) -> bool:
-        """Never: what is large does not belong here."""
-        return False
-
     def nonempty(
         self, program: Program, goals: Sequence[Predicate], facts: Facts[frozenset[Row]]
     ) -> frozenset[Predicate]:
@@ -83,33 +79,9 @@ class MemoryEngine:
         """Some rows."""
         return list(islice(data, limit))
 
-    def layout(self, data: frozenset[Row]) -> Layout:
-        """The number of rows."""
-        return Layout(len(data))
-
     def fetch(self, data: frozenset[Row], limit: int) -> frozenset[Row] | None:
         """The rows, if they are few."""
         return data if len(data) <= limit else None
-
-    def look_up(
-        self,
-        data: frozenset[Row],
-        columns: tuple[int, ...],
-        keys: Collection[Row],
-        wanted: tuple[int, ...],
-        limit: int,
-        not_null: frozenset[int] = frozenset(),
-    ) -> frozenset[Row] | None:
-        """The rows of some keys, by going through all."""
-        asked = {tuple(map(_typed, key)) for key in keys}
-        found = frozenset(
-            tuple(row[i] for i in wanted) for row in data if tuple(_typed(row[i]) for i in columns) in asked
-        )
-        return found if len(found) <= limit else None
-
-    def shaped(self, rows: Collection[Row], like: frozenset[Row], columns: Sequence[int]) -> frozenset[Row]:
-        """The rows as a set."""
-        return frozenset(rows)
 
     def count(self, data: frozenset[Row]) -> int:
         """The number of rows."""

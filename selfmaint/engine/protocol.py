@@ -1,6 +1,6 @@
 """What an engine does: it evaluates programs over facts, and never hands out more than a bounded number of rows.
 
-Data reaches this process only through `sample`, `fetch` and `look_up`, each with a limit.
+Data reaches Python only through `sample` and `fetch`, each with a limit.
 """
 
 from __future__ import annotations
@@ -51,13 +51,11 @@ class Layout:
 
     Attributes:
         rows: the number of rows.
-        ordered_by: the 0-based column in whose order the rows are stored, so that those of a few values lie together.
         spreads: for columns of whole numbers, how many there are from the smallest to the largest.
         never_null: columns that certainly hold no null. Only costs depend on the others.
     """
 
     rows: int | None = None
-    ordered_by: int | None = None
     spreads: Mapping[int, int] = field(default_factory=dict)
     never_null: frozenset[int] = frozenset()
 
@@ -109,7 +107,7 @@ class Engine(Protocol[D]):
     def evaluate(
         self, program: Program, goal: Predicate, facts: Facts[D], names: Sequence[str] | None = None
     ) -> D:
-        """The goal's extension, distinct rows, lazily where the engine can. `names` names its columns."""
+        """The goal's extension, distinct rows. `names` names its columns."""
         ...
 
     def evaluate_view(
@@ -144,10 +142,6 @@ class Engine(Protocol[D]):
         """
         ...
 
-    def is_large(self, facts: Facts[D]) -> bool:
-        """Whether some relation is so large that intermediate results should be held, not computed again."""
-        ...
-
     def nonempty(self, program: Program, goals: Sequence[Predicate], facts: Facts[D]) -> frozenset[Predicate]:
         """Which goals have a row; one job for all of them."""
         ...
@@ -156,49 +150,11 @@ class Engine(Protocol[D]):
         """At most `limit` rows, in no order, to be shown."""
         ...
 
-    def layout(self, data: D) -> Layout:
-        """How a relation is stored."""
-        ...
-
     def fetch(self, data: D, limit: int) -> Collection[Row] | None:
         """All rows, if there are at most `limit`, with exactly the values that are stored.
 
         Returns:
             The distinct rows; None if there are more, or if this process has no exact values for a column's type.
-        """
-        ...
-
-    def look_up(
-        self,
-        data: D,
-        columns: tuple[int, ...],
-        keys: Collection[Row],
-        wanted: tuple[int, ...],
-        limit: int,
-        not_null: frozenset[int] = frozenset(),
-    ) -> Collection[Row] | None:
-        """The rows whose `columns` equal one of some keys, nulls equal, cut to the columns `wanted`.
-
-        Args:
-            data: a relation.
-            columns: 0-based columns, in the order of the keys' values.
-            keys: at least one, exact values as `fetch` gives them.
-            wanted: the columns of the result, in order.
-            limit: the most rows to return.
-            not_null: columns that never hold null.
-
-        Returns:
-            Distinct rows with exact values; None if there are more than `limit`, or a type has no exact values.
-        """
-        ...
-
-    def shaped(self, rows: Collection[Row], like: D, columns: Sequence[int]) -> D:
-        """Exact rows as a relation.
-
-        Args:
-            rows: distinct rows of values that `fetch` or `look_up` gave.
-            like: a relation.
-            columns: for each value of a row, the column of `like` that has its type, and whose name it gets.
         """
         ...
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Variable, Version, variables_of
-from selfmaint.canonical.stages import Bindings
+from selfmaint.canonical.knowledge import Bindings
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.settle import Reader
@@ -37,7 +37,7 @@ def settle_groups(reader: Reader[D], views: Sequence[View]) -> tuple[str, ...]:
     """
     left: list[str] = []
     for view in views:
-        change = group_change(reader.stages, reader.decision.catalog, view)
+        change = group_change(reader.known, reader.decision.catalog, view)
         if change is None or change.open is None:
             continue
         assert view.core is not None
@@ -65,11 +65,8 @@ def _read(reader: Reader[D], view: View, groups: D) -> None:
         program = Program((Rule(keys, (start,)),)) if columns else Program()
         probe = Probe(atom.predicate.name, columns, program, (_GROUPS,))
         reader.read(probe, {_GROUPS: current.rows})
-        stages = reader.stages
-        stages.facts = stages.facts.extended({_GROUPS: current.rows})
-        after = Atom(atom.predicate.of(Version.AFTER), atom.terms)
-        wanted = variables_of([start, after])
-        current = stages.joined((start, after), wanted)
+        body = (start, Atom(atom.predicate.of(Version.AFTER), atom.terms))
+        current = reader.known.bindings([body], variables_of(body), {_GROUPS: current.rows})
 
 
 def _first(engine: Engine[D], view: View, groups: D) -> Bindings[D]:

@@ -19,8 +19,8 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Negation, Predicate, Program, Rule, Version
 from datalog.rewrite import drop_empty, simplify
 from selfmaint.canonical import row_atom
-from selfmaint.canonical.stages import Stages
-from selfmaint.decide.procedure import Decision, failing_rules, still_failing, with_rows
+from selfmaint.canonical.knowledge import Knowledge
+from selfmaint.decide.procedure import Decision, failing_rules
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, SourceError
@@ -71,9 +71,9 @@ class Reader(Generic[D]):
     reads: list[Read] = field(default_factory=list)
 
     @property
-    def stages(self) -> Stages[D]:
-        """Stepwise evaluation over what is known."""
-        return self.decision.stages(self.engine, self.facts, self.situation)
+    def known(self) -> Knowledge[D]:
+        """What is known, with what was learnt."""
+        return self.decision.knowledge(self.engine, self.facts, self.situation)
 
     def read(self, probe: Probe, witnesses: Mapping[Predicate, D]) -> None:
         """One read.
@@ -122,9 +122,7 @@ def settle(reader: Reader[D], views: Sequence[View]) -> tuple[DependsRules, ...]
         witnesses = {rule.goal: rows for rule, rows in failing}
         for probe in probes:
             reader.read(probe, witnesses)
-        failing = still_failing(
-            decision, engine, reader.facts, reader.situation, views, failing, probes[0].relation
-        )
+        failing = failing_rules(decision, engine, reader.facts, reader.situation, views)
 
 
 def _learnt(
@@ -221,7 +219,7 @@ def _check_moved(
     """Condition 3, on the probed keys."""
     program, goals = _moved_program(decision, situation, probe, relation)
     given = [goal for goal in goals if program.rules_for(goal)]
-    for goal in sorted(with_rows(decision, engine, program, given, facts), key=lambda p: p.columns):
+    for goal in sorted(engine.nonempty(program, given, facts), key=lambda p: p.columns):
         rows = engine.sample(engine.evaluate(program, goal, facts, relation.columns), SHOWN_ROWS)
         shown = "; ".join(str(row) for row in rows)
         raise SourceError(

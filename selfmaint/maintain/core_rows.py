@@ -12,14 +12,16 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version, variables_of
-from selfmaint.canonical.stages import Bindings, Stages
+from selfmaint.canonical.knowledge import Knowledge
 from selfmaint.canonical.support import Support
-from selfmaint.engine.protocol import D, Facts
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.engine.protocol import D
+from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.situation import Situation
+
+_ROWS = Predicate("rows", Version.STEP)
 
 
 def core_gained(view: View) -> Predicate:
@@ -60,50 +62,31 @@ def anchored(core: View, anchor: int, version: Version, others: Version) -> tupl
     return (*atoms, *core.filters)
 
 
-def gained_rows(stages: Stages[D], catalog: Catalog, core: View) -> D | None:
-    """The core rows gained, columns as in the core's head, held by the engine; None if there are none."""
-    bodies = []
-    for index, atom in enumerate(core.body):
-        if atom.predicate.name in stages.situation.inserted:
-            arrived = stages.arrived(catalog.relations[atom.predicate.name])
-            if arrived is not None:
-                _, *others = anchored(core, index, Version.INSERTED, Version.AFTER)
-                bodies.append((Atom(arrived, atom.terms), *others))
-    return rows_of(stages, core, bodies)
+def gained_rows(known: Knowledge[D], view: View) -> D | None:
+    """The core rows that a view gains, columns as in its core's head, held by the engine; None if there are none."""
+    return _changed(known, view, core_gained(view))
 
 
-def lost_rows(stages: Stages[D], core: View) -> D | None:
-    """The core rows lost, columns as in the core's head, held by the engine; None if there are none."""
-    bodies = [
-        anchored(core, index, Version.DELETED, Version.KNOWN)
-        for index, atom in enumerate(core.body)
-        if atom.predicate.name in stages.situation.deleted
-    ]
-    return rows_of(stages, core, bodies)
+def lost_rows(known: Knowledge[D], view: View) -> D | None:
+    """The core rows that a view loses, columns as in its core's head, held by the engine; None if there are none."""
+    return _changed(known, view, core_lost(view))
 
 
-def rows_of(stages: Stages[D], core: View, bodies: Sequence[Sequence[Literal]]) -> D | None:
-    """The core rows that some bodies give, columns as in the core's head; None if there are none."""
-    variables = variables_of(core.body)
-    parts = []
-    for body in bodies:
-        found = stages.joined(body, variables)
-        if found is not None:
-            parts.append(found)
-    together = stages.united(parts)
-    if together is None:
+def _changed(known: Knowledge[D], view: View, goal: Predicate) -> D | None:
+    program = core_program(known.support, known.situation, view)
+    if not program.rules_for(goal):
         return None
-    return headed(stages, core, together)
+    names = [f"x{i}" for i in range(program.rules_for(goal)[0].head.arity)]
+    rows = known.engine.keep(known.engine.evaluate(program, goal, known.facts, names))
+    return rows if known.engine.count(rows) else None
 
 
-def headed(stages: Stages[D], core: View, found: Bindings[D]) -> D:
-    """Bindings of the core's variables as rows of its head, constants put in."""
-    goal, source = Predicate("rows", Version.STEP), Predicate("bindings")
-    rule = Rule(Atom(goal, core.head.terms), (Atom(source, found.variables),))
-    names = [f"x{i}" for i in range(core.head.arity)]
-    engine = stages.engine
-    return engine.keep(engine.evaluate(Program((rule,)), goal, _facts(source, found.rows), names))
-
-
-def _facts(source: Predicate, rows: D) -> Facts[D]:
-    return Facts({source: rows}, {}, frozenset({source}))
+def rows_of(
+    known: Knowledge[D],
+    core: View,
+    bodies: Iterable[Sequence[Literal]],
+    given: Mapping[Predicate, D] | None = None,
+) -> D | None:
+    """The core rows that some bodies give, columns as in the core's head; None if there are none."""
+    head = Atom(_ROWS, core.head.terms)
+    return known.rows((Rule(head, tuple(body)) for body in bodies), given)

@@ -25,17 +25,17 @@ from datalog.model import (
     Version,
     ViewDefinition,
 )
-from selfmaint.canonical.stages import Stages
+from selfmaint.canonical.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain.core_rows import gained_rows, lost_rows, rows_of
 from selfmaint.maintain.group_plan import BESIDE, PARTS, ROWS, GroupPlan
 from selfmaint.maintain.group_values import variables
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
 from selfmaint.maintain.rolled_rows import (
+    Asked,
     all_rows,
     for_all_rows,
     for_changes,
-    joined_first,
     kept_gained,
     kept_lost,
     rolled_gained,
@@ -64,38 +64,38 @@ class GroupChange(Generic[D]):
 
 
 def group_change(
-    stages: Stages[D], catalog: Catalog, view: View, *, whole: bool = False
+    known: Knowledge[D], catalog: Catalog, view: View, *, whole: bool = False
 ) -> GroupChange[D] | None:
     """The change of a view whose gained and lost core rows are determined; None if none are. Computed once a state.
 
     Args:
-        stages: everything known.
+        known: everything known.
         catalog: the warehouse's schema.
         view: a view with a core.
         whole: whether all core rows of the groups that would be open are known: then these are computed anew.
     """
     key = (view.name, whole)
-    if key not in stages.changes:
-        stages.changes[key] = _change(_Work(stages, catalog, view), whole=whole)
-    found: GroupChange[D] | None = stages.changes[key]  # type: ignore[assignment]  # put there above
+    if key not in known.changes:
+        known.changes[key] = _change(_Work(known, catalog, view), whole=whole)
+    found: GroupChange[D] | None = known.changes[key]  # type: ignore[assignment]  # put there above
     return found
 
 
 def _change(work: _Work[D], *, whole: bool) -> GroupChange[D] | None:
-    stages, catalog, view = work.stages, work.catalog, work.view
+    known, catalog, view = work.known, work.catalog, work.view
     parts = work.parts()
     if not any(rows is not None for rows in parts.values()):
         return None
     found = work.changed(parts)
     if found.open is None:
         return found
-    told = for_all_rows(catalog, stages.situation, stages.support.whole, view)
+    told = for_all_rows(catalog, known.situation, known.support.whole, view)
     if isinstance(told, RollUp):
         return work.rolled_up(found, found.open, told)
     if told is None and parts["lost"] is not None:
-        known = work.known_rows(found.open)
-        if known is not None:
-            found = work.changed({**parts, "known": work.aggregated(known)})
+        rows = work.known_rows(found.open)
+        if rows is not None:
+            found = work.changed({**parts, "known": work.aggregated(rows)})
     if found.open is not None and (whole or told is not None):
         return work.anew(found, found.open)
     return found
@@ -105,7 +105,7 @@ def _change(work: _Work[D], *, whole: bool) -> GroupChange[D] | None:
 class _Work(Generic[D]):
     """The evaluation of one view's change."""
 
-    stages: Stages[D]
+    known: Knowledge[D]
     catalog: Catalog
     view: View
 
@@ -115,7 +115,7 @@ class _Work(Generic[D]):
 
     @property
     def engine(self) -> Engine[D]:
-        return self.stages.engine
+        return self.known.engine
 
     @property
     def core(self) -> View:
@@ -145,7 +145,7 @@ class _Work(Generic[D]):
         stored = tuple(Variable(f"O{i}") for i in range(self.view.head.arity))
         by_group = tuple(stored[c] for c in self.grouped.columns)
         read = Rule(Atom(_OLD, stored), (Atom(_TOUCHED, by_group), Atom(old, stored)))
-        facts = self.stages.facts.extended({_TOUCHED: touched})
+        facts = self.known.facts.extended({_TOUCHED: touched})
         before = self.engine.keep(self.engine.evaluate(Program((read,)), _OLD, facts, self.view.columns))
         beside = self._beside({**given, _TOUCHED: touched, _OLD: before}, keys)
         return self._computed(beside, before)
@@ -195,15 +195,14 @@ class _Work(Generic[D]):
 
     def parts(self) -> dict[str, D | None]:
         """The parts that the gained and lost rows are; None where there are none."""
-        stages, catalog = self.stages, self.catalog
-        roll = for_changes(catalog, stages.situation, self.view)
+        known = self.known
+        roll = for_changes(self.catalog, known.situation, self.view)
         if roll is None:
-            rows = {"gained": gained_rows(stages, catalog, self.core), "lost": lost_rows(stages, self.core)}
+            rows = {"gained": gained_rows(known, self.view), "lost": lost_rows(known, self.view)}
             return {name: self.aggregated(found) for name, found in rows.items()}
-        gained, lost = kept_gained(stages, catalog, roll), kept_lost(stages, catalog, roll)
         return {
-            "gained": self._with_rolled(gained, roll, rolled_gained(stages, catalog, roll)),
-            "lost": self._with_rolled(lost, roll, rolled_lost(stages, catalog, roll)),
+            "gained": self._with_rolled(kept_gained(known, roll), roll, rolled_gained(known, roll)),
+            "lost": self._with_rolled(kept_lost(known, roll), roll, rolled_lost(known, roll)),
         }
 
     def _with_rolled(self, rows: D | None, roll: RollUp, rolled: D | None) -> D | None:
@@ -235,7 +234,7 @@ class _Work(Generic[D]):
 
     def rolled_up(self, change: GroupChange[D], groups: D, roll: RollUp) -> GroupChange[D]:
         """The change with the open groups computed from a finer view's rows."""
-        rows = all_rows(self.stages, roll, self._keys(groups))
+        rows = all_rows(self.known, roll, self._keys(groups))
         if rows is None:
             names = [f"x{i}" for i in range(len(roll.columns))]
             rows = self.engine.load((), names, roll.column_types)
@@ -252,7 +251,7 @@ class _Work(Generic[D]):
         key = Atom(_ASKED, (*(columns[c] for c in self.grouped.columns), Constant(1)))
         among = Atom(made.predicate, columns)
         rows = self._held([Rule(Atom(_OLD, columns), (key, among))], {_ASKED: groups, made.predicate: found})
-        stored = self.stages.facts.relations[self.view.predicate]
+        stored = self.known.facts.relations[self.view.predicate]
         both = [engine.like(part, stored) for part in (change.new, rows)]
         return GroupChange(engine.keep(engine.union(both)), change.old, None)
 
@@ -266,15 +265,15 @@ class _Work(Generic[D]):
         key = self._keys(groups)
         if key is None and not every:
             return None
-        start = () if key is None else (key,)
-        atoms = [Atom(a.predicate.of(Version.AFTER), a.terms) for a in self.core.body]
-        ordered = joined_first(() if key is None else key.terms, atoms)
-        return rows_of(self.stages, self.core, [(*start, *ordered, *self.core.filters)])
+        start = () if key is None else (key.atom,)
+        atoms = (Atom(a.predicate.of(Version.AFTER), a.terms) for a in self.core.body)
+        given = None if key is None else key.given
+        return rows_of(self.known, self.core, [(*start, *atoms, *self.core.filters)], given)
 
-    def _keys(self, groups: D) -> Atom | None:
+    def _keys(self, groups: D) -> Asked[D] | None:
         """Some groups as an atom over the core's terms; None if a group is told by an expression."""
         terms = [self.grouped.terms.get(g) if isinstance(g, Variable) else None for g in self.grouped.groups]
         if None in terms:
             return None
-        self.stages.facts = self.stages.facts.extended({_ASKED: groups})
-        return Atom(_ASKED, (*(t for t in terms if t is not None), Constant(1)))
+        atom = Atom(_ASKED, (*(t for t in terms if t is not None), Constant(1)))
+        return Asked(atom, {_ASKED: groups})

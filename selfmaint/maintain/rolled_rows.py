@@ -15,16 +15,26 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic
 
-from datalog.model import Atom, Literal, Negation, Predicate, Term, Variable, Version, variables_of
-from selfmaint.canonical.stages import Bindings, Stages
+from datalog.model import Atom, Negation, Predicate, Version, variables_of
+from selfmaint.canonical.knowledge import Knowledge
 from selfmaint.engine.protocol import D
 from selfmaint.maintain.core_rows import anchored, rows_of
 from selfmaint.maintain.roll_up import RollUp, roll_ups
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.finer import finer_views
 from selfmaint.warehouse.situation import Situation
+
+
+@dataclass(frozen=True)
+class Asked(Generic[D]):
+    """Some groups, as an atom over a core's terms, and its rows."""
+
+    atom: Atom
+    given: Mapping[Predicate, D]
 
 
 def usable(catalog: Catalog, situation: Situation, view: View) -> Iterator[RollUp]:
@@ -77,101 +87,79 @@ def for_all_rows(
     return None
 
 
-def rolled_gained(stages: Stages[D], catalog: Catalog, roll: RollUp) -> D | None:
+def rolled_gained(known: Knowledge[D], roll: RollUp) -> D | None:
     """The rows gained with an inserted fact of another subgoal; columns as in `RollUp.columns`."""
-    return _changed(stages, catalog, roll, Version.INSERTED, Version.AFTER)
+    return _changed(known, roll, Version.INSERTED, Version.AFTER)
 
 
-def rolled_lost(stages: Stages[D], catalog: Catalog, roll: RollUp) -> D | None:
+def rolled_lost(known: Knowledge[D], roll: RollUp) -> D | None:
     """The rows lost with a deleted fact of another subgoal; columns as in `RollUp.columns`."""
-    return _changed(stages, catalog, roll, Version.DELETED, Version.KNOWN)
+    return _changed(known, roll, Version.DELETED, Version.KNOWN)
 
 
-def _changed(
-    stages: Stages[D], catalog: Catalog, roll: RollUp, version: Version, others: Version
-) -> D | None:
-    body = roll.plan.core.body
+def _changed(known: Knowledge[D], roll: RollUp, version: Version, others: Version) -> D | None:
+    body, names = roll.plan.core.body, _changing(known.situation, version)
     row = _versioned(roll.row, others if others is Version.AFTER else Version.STORED)
     bodies = []
     for index in roll.others:
-        start = _start(stages, catalog, body[index], version)
-        if start is not None:
+        if body[index].predicate.name in names:
+            start = _versioned(body[index], version)
             rest = [_versioned(body[i], others) for i in roll.others if i != index]
-            bodies.append((start, *joined_first(start.terms, [*rest, row])))
-    return _found(stages, roll, bodies)
+            bodies.append((start, *rest, row))
+    return _found(known, roll, bodies)
 
 
-def all_rows(stages: Stages[D], roll: RollUp, keys: Atom | None) -> D | None:
-    """All rows after the update, of some groups if a relation of keys is given."""
+def all_rows(known: Knowledge[D], roll: RollUp, keys: Asked[D] | None) -> D | None:
+    """All rows after the update, of some groups if these are given."""
     after = [_versioned(roll.plan.core.body[i], Version.AFTER) for i in roll.others]
-    atoms = [*after, _versioned(roll.row, Version.AFTER)]
-    start = [] if keys is None else [keys]
-    return _found(stages, roll, [(*start, *joined_first(() if keys is None else keys.terms, atoms))])
+    start = [] if keys is None else [keys.atom]
+    body = (*start, *after, _versioned(roll.row, Version.AFTER))
+    return _found(known, roll, [body], {} if keys is None else keys.given)
 
 
-def kept_gained(stages: Stages[D], catalog: Catalog, roll: RollUp) -> D | None:
+def kept_gained(known: Knowledge[D], roll: RollUp) -> D | None:
     """Condition 2: the core rows gained without an inserted fact of another subgoal; columns as in the core's head."""
-    return _kept(stages, catalog, roll, Version.INSERTED, Version.AFTER)
+    return _kept(known, roll, Version.INSERTED, Version.AFTER)
 
 
-def kept_lost(stages: Stages[D], catalog: Catalog, roll: RollUp) -> D | None:
+def kept_lost(known: Knowledge[D], roll: RollUp) -> D | None:
     """Condition 2: the core rows lost without a deleted fact of another subgoal; columns as in the core's head."""
-    return _kept(stages, catalog, roll, Version.DELETED, Version.KNOWN)
+    return _kept(known, roll, Version.DELETED, Version.KNOWN)
 
 
-def _kept(stages: Stages[D], catalog: Catalog, roll: RollUp, version: Version, others: Version) -> D | None:
-    core, changed = roll.plan.core, stages.situation
-    names = changed.inserted if version is Version.INSERTED else changed.deleted
+def _kept(known: Knowledge[D], roll: RollUp, version: Version, others: Version) -> D | None:
+    core, names = roll.plan.core, _changing(known.situation, version)
     stay = [
         Negation((_versioned(core.body[i], version),))
         for i in roll.others
         if core.body[i].predicate.name in names
     ]
-    bodies: list[Sequence[Literal]] = []
-    for index in sorted(roll.finer.subgoals):
-        start = _start(stages, catalog, core.body[index], version)
-        if start is not None:
-            _, *rest = anchored(core, index, version, others)
-            bodies.append((start, *rest, *stay))
-    return rows_of(stages, core, bodies)
+    bodies = [
+        (*anchored(core, index, version, others), *stay)
+        for index in sorted(roll.finer.subgoals)
+        if core.body[index].predicate.name in names
+    ]
+    return rows_of(known, core, bodies)
 
 
-def _start(stages: Stages[D], catalog: Catalog, atom: Atom, version: Version) -> Atom | None:
-    """A subgoal over the update's rows; None if there are none."""
-    name = atom.predicate.name
-    if version is Version.DELETED:
-        return _versioned(atom, version) if name in stages.situation.deleted else None
-    if name not in stages.situation.inserted:
-        return None
-    arrived = stages.arrived(catalog.relations[name])
-    return None if arrived is None else Atom(arrived, atom.terms)
+def _changing(situation: Situation, version: Version) -> frozenset[str]:
+    """The relations that rows are inserted into, or deleted from."""
+    return situation.inserted if version is Version.INSERTED else situation.deleted
 
 
-def _found(stages: Stages[D], roll: RollUp, bodies: Iterable[Sequence[Atom]]) -> D | None:
+def _found(
+    known: Knowledge[D],
+    roll: RollUp,
+    bodies: Iterable[Sequence[Atom]],
+    given: Mapping[Predicate, D] | None = None,
+) -> D | None:
     tests = [f for f in roll.plan.core.filters if set(variables_of([f])) <= set(roll.columns)]
-    parts: list[Bindings[D]] = []
-    for body in bodies:
-        found = stages.joined((*body, *tests), roll.columns)
-        if found is not None:
-            parts.append(found)
-    together = stages.united(parts)
-    return None if together is None else together.rows
+    found = known.bindings(((*body, *tests) for body in bodies), roll.columns, given)
+    return None if found is None else found.rows
 
 
 def _versioned(atom: Atom, version: Version) -> Atom:
     return Atom(atom.predicate.of(version), atom.terms)
-
-
-def joined_first(known: Iterable[Term], atoms: Sequence[Atom]) -> list[Atom]:
-    """The atoms so that each joins with what stands before it, where possible."""
-    bound = {t for t in known if isinstance(t, Variable)}
-    waiting, ordered = list(atoms), []
-    while waiting:
-        chosen = max(waiting, key=lambda a: len(bound.intersection(a.terms)))
-        waiting.remove(chosen)
-        bound.update(variables_of([chosen]))
-        ordered.append(chosen)
-    return ordered
 
 
 def new_rows(view: View) -> Predicate:

@@ -15,7 +15,7 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -47,9 +47,6 @@ ONE_PARTITION_ROWS = 50_000
 
 MOST_GAPS = 31
 """So many gaps between keys are written into a statement."""
-
-MOST_ENCLOSED = 8
-"""Keys are looked up by conditions alone if these let at most so many values pass for each key."""
 
 LONGEST_TEXT = 200
 """Longer strings are not written into statements."""
@@ -126,35 +123,10 @@ def measured(rows: Collection[Row], types: Sequence[st.DataType], gaps_of: Colle
     return Measure(len(rows), ranges, gaps)
 
 
-def enclosing(variable: Variable, keys: Collection[Row], kind: st.DataType) -> tuple[Literal, ...] | None:
-    """Conditions that hold for some keys of one column and for few other values; None where there are none.
-
-    Args:
-        variable: what the conditions are on.
-        keys: rows of one value.
-        kind: the column's type.
-    """
-    if not isinstance(kind, st.IntegralType) or any(value is None for (value,) in keys):
-        return None
-    values: list[Any] = sorted({value for (value,) in keys})
-    gaps: list[tuple[Any, Any]] = list(_widest_gaps(values))
-    enclosed = values[-1] - values[0] + 1 - sum(high - low - 1 for low, high in gaps)
-    if enclosed > MOST_ENCLOSED * len(values):
-        return None
-    low, high = Constant(values[0]), Constant(values[-1])
-    ends = (Comparison(">=", variable, low), Comparison("<=", variable, high))
-    return (*ends, *_outside(variable, [gap for gap in gaps if gap[1] - gap[0] > 1]))
-
-
 def _widest_gaps(values: Sequence[Any]) -> tuple[Range, ...]:
     """The widest intervals between neighbours, but for those as narrow as others that are left out."""
     neighbours = sorted(pairwise(values), key=lambda pair: pair[1] - pair[0], reverse=True)
     return tuple(neighbours[:MOST_GAPS])
-
-
-def without_null(rows: Collection[Row], width: int) -> Iterator[int]:
-    """The columns of some rows that hold no null."""
-    return (i for i in range(width) if all(row[i] is not None for row in rows))
 
 
 def _can_be_written(value: Value) -> bool:
@@ -164,18 +136,6 @@ def _can_be_written(value: Value) -> bool:
 def bounded(program: Program, measures: Mapping[Predicate, Measure]) -> Program:
     """The program with the ranges of the measured predicates' columns as conditions on the other atoms."""
     return replace(program, rules=tuple(_rule(rule, measures) for rule in program.rules))
-
-
-def head_ranges(rules: Sequence[Rule], measures: Mapping[Predicate, Measure]) -> dict[int, Range]:
-    """The ranges of a predicate's columns that follow from those of its rules' bodies."""
-    found: dict[int, Range] = {}
-    every = [(_ranges(rule.body, measures), rule.head.terms) for rule in rules]
-    for i in range(rules[0].head.arity if rules else 0):
-        mine = [ranges.get(t) if isinstance(t := terms[i], Variable) else None for ranges, terms in every]
-        if all(mine):
-            known = [r for r in mine if r is not None]
-            found[i] = (min(r[0] for r in known), max(r[1] for r in known))  # type: ignore[type-var]
-    return found
 
 
 def _rule(rule: Rule, measures: Mapping[Predicate, Measure]) -> Rule:

@@ -7,9 +7,12 @@ wider and never of another family: what is read is exactly what is stored.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -22,10 +25,12 @@ from selfmaint.spark.column_types import column_type, spark_type, stored_type
 from selfmaint.spark.failures import translated
 from selfmaint.spark.formats import CSV_READ_OPTIONS, spark_path
 from selfmaint.spark.frames import positional
-from selfmaint.spark.local_parquet import stored_schema
 from selfmaint.store.expected import Expected, require_names, require_types, type_difference
-from selfmaint.store.formats import Format, format_of, has_wildcard
+from selfmaint.store.formats import Format, data_files, format_of, has_wildcard
 from selfmaint.store.text_files import TextReading, local_path, remember
+
+_SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
+"""Under this key Spark notes a schema in the files that it writes."""
 
 _ANY_DECIMAL = st.DecimalType(38, 18)
 """What a number in a text file is read as where a decimal without precision is declared."""
@@ -193,6 +198,18 @@ def _exact_decimals(frame: DataFrame, expected: Expected) -> DataFrame:
         else:
             columns.append(column)
     return plain.select(*columns).toDF(*frame.columns)
+
+
+def stored_schema(path: Path) -> st.StructType | None:
+    """The columns of a local Parquet file, or of a directory of them, as Spark wrote them; None if they are others'."""
+    files = data_files(path)
+    if not files or any(file.parent not in (path, path.parent) for file in files):
+        return None
+    try:
+        said = (pq.read_metadata(files[0]).metadata or {}).get(_SCHEMA_KEY)
+        return None if said is None else st.StructType.fromJson(json.loads(said))
+    except (OSError, pa.ArrowException, ValueError, KeyError):
+        return None
 
 
 @contextlib.contextmanager

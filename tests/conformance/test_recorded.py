@@ -11,14 +11,14 @@ import pytest
 from selfmaint.conformance.cases import Case, read_cases
 from selfmaint.conformance.run import Outcome, Summary, run_case
 from selfmaint.engine.memory import MemoryEngine
-from tests.lookup_engine import LookupEngine
-from tests.staged_engine import StagedEngine
+from tests.large_engine import LargeEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DATA = Path(__file__).parent / "data"
 SPARK_CASES = 60
+SPARK_ALONE_CASES = 5
 GROUPED_ON_SPARK = 20
 DUCKDB_CASES = 12
 
@@ -38,7 +38,7 @@ def summary(outcomes: list[Outcome]) -> Summary:
     return counted
 
 
-ENGINES = [MemoryEngine(), StagedEngine(), LookupEngine(), LookupEngine(0)]
+ENGINES = [MemoryEngine(), LargeEngine()]
 
 EXACT = {
     "no_projection": (400, 791, 397, 394),
@@ -67,9 +67,7 @@ def test_cases_made_to_break_the_decision(engine: MemoryEngine) -> None:
     """One inserted row, views as prohibitions: types with gaps, nulls, rows known by their key alone, several keys."""
     outcomes = [o for case in cases("hard.jsonl") for o in run_case(case, engine)]
     assert [o for o in outcomes if o.disagreement in ("unsound", "wrong state")] == []
-    if not isinstance(
-        engine, StagedEngine | LookupEngine
-    ):  # of large data a "no" is not shown by two databases
+    if not isinstance(engine, LargeEngine):  # of large data a "no" is not shown by two databases
         assert [o for o in outcomes if o.disagreement] == []
     assert sum(o.verdict == "undecided" for o in outcomes) <= UNDECIDED_HARD
 
@@ -105,7 +103,7 @@ def test_views_that_group_are_decided_and_never_wrongly(engine: MemoryEngine) ->
                 determined.update(found)
                 decided.update(found if outcome.verdict == "yes" else ())
     assert determined == DETERMINED
-    assert decided == (FETCHING_NOTHING if isinstance(engine, StagedEngine) else DETERMINED)
+    assert decided == (FETCHING_NOTHING if isinstance(engine, LargeEngine) else DETERMINED)
 
 
 def test_cases_found_by_search() -> None:
@@ -124,6 +122,16 @@ def test_a_sample_on_spark(file: str, spark: SparkSession) -> None:
     outcomes = [o for case in chosen for o in run_case(case, SparkEngine(spark))]
     assert [o for o in outcomes if o.disagreement or o.verdict == "undecided"] == []
     assert summary(outcomes).cases == SPARK_CASES
+
+
+@pytest.mark.parametrize("file", EXACT)
+def test_a_sample_that_only_spark_computes(file: str, spark: SparkSession) -> None:
+    from selfmaint.spark.engine import SparkEngine
+
+    every = cases(f"{file}.jsonl")
+    chosen = every[:: len(every) // SPARK_ALONE_CASES][:SPARK_ALONE_CASES]
+    outcomes = [o for case in chosen for o in run_case(case, SparkEngine(spark, near_values=0))]
+    assert [o for o in outcomes if o.disagreement or o.verdict == "undecided"] == []
 
 
 @pytest.mark.parametrize("file", [*EXACT, "hard", "aggregates", "projection", "union"])

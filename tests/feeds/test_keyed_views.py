@@ -22,7 +22,7 @@ from selfmaint.fallback.settle import Readable
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.sources.memory import RowsSource
 from tests.feeds.orders import COLUMNS, PROGRAM, REFERENCE, Batch, Shop, batches
-from tests.staged_engine import StagedEngine
+from tests.large_engine import LargeEngine
 
 Rows = frozenset[tuple[Any, ...]]
 
@@ -50,7 +50,7 @@ def follow(batch: Batch, program: str, engine: MemoryEngine) -> tuple[bool, int]
         return all(isinstance(verdict, SelfMaintainable) for verdict in verdicts), len(found.reads)
 
 
-@pytest.mark.parametrize("engine", [MemoryEngine, StagedEngine])
+@pytest.mark.parametrize("engine", [MemoryEngine, LargeEngine])
 @given(batch=batches())
 def test_views_follow_without_a_read(engine: type[MemoryEngine], batch: Batch) -> None:
     """Every order has a customer, so the stored join shows every order, and the copy every customer."""

@@ -36,12 +36,11 @@ from selfmaint.engine.protocol import Facts
 from selfmaint.errors import InputError
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
-from tests.lookup_engine import LookupEngine
+from tests.large_engine import LargeEngine
 from tests.oracle import constrained_cases as random_cases
 from tests.oracle.bruteforce import Answers, Case, SearchTooLongError, solve
 from tests.oracle.counterexample import objections
 from tests.oracle.crowded_cases import crowded_situation
-from tests.staged_engine import StagedEngine
 
 WANTED = [
     "CONSTRAINTS",
@@ -53,7 +52,7 @@ WANTED = [
     "BOTH",
     "TYPED_BOTH",
 ]
-ENGINES = [MemoryEngine, StagedEngine, LookupEngine]
+ENGINES = [MemoryEngine, LargeEngine]
 STEPS = 30_000
 """Of the oracle's search; a case that needs more is left out."""
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
@@ -47,19 +46,18 @@ from selfmaint.fallback.settle import Readable
 from selfmaint.sources.memory import RowsSource
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
-from tests.lookup_engine import LookupEngine
+from tests.large_engine import LargeEngine
 from tests.oracle.bruteforce import Case, explains, fact_count, solve, state_after
 from tests.oracle.problem import Problem, facts_of, grouped
 from tests.oracle.program import parse_program
 from tests.oracle.rules import Atom, Rule, Value, Variable
 from tests.oracle.strategies import Limits, cases, situations, spelled
 from tests.oracle.strategies import Situation as Drawn
-from tests.staged_engine import StagedEngine
 
 Rows: TypeAlias = frozenset[Row]
 
 ODD = Limits(odd_heads=True)
-ENGINES = [MemoryEngine, StagedEngine, LookupEngine, partial(LookupEngine, 0)]
+ENGINES = [MemoryEngine, LargeEngine]
 ENUMERABLE = 8
 """Facts whose subsets are enumerated within a moment."""
 

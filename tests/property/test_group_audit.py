@@ -101,7 +101,7 @@ def hold(seed: int, bags: float) -> Counter[str]:
                 [p for p in facts.relations if p.version is not Version.STORED], effective=True
             )
             verdicts = check(decision, MemoryEngine(), facts, situation, decision.catalog.views, sample=0)
-            stages = decision.stages(MemoryEngine(), facts, situation)
+            stages = decision.knowledge(MemoryEngine(), facts, situation)
             for view in always:
                 shown = (
                     f"{seed} {change} {view.name}\n{schema.text}\n{before}\n{after}\n{verdicts[view.name]}"

@@ -24,9 +24,9 @@ from selfmaint.engine.protocol import Facts
 from selfmaint.maintain import applied, delta
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
+from tests.large_engine import LargeEngine
 from tests.oracle.aggregates import Question, Schema, questions
 from tests.oracle.random_stars import random_roll_up, random_star
-from tests.staged_engine import StagedEngine
 
 SCHEMAS, UPDATES, KNOWN = 15, 4, 4
 """For each of eight tests: about 400 views decided."""
@@ -69,7 +69,7 @@ def decided(seeds: range, make: Callable[[Random], Schema]) -> Counter[tuple[boo
         schema = make(random)
         decision = Decision(catalog(parse_program(schema.text)))
         for question in questions(schema, random, UPDATES, KNOWN):
-            engine = StagedEngine() if random.random() < 0.3 else MemoryEngine()
+            engine = LargeEngine() if random.random() < 0.3 else MemoryEngine()
             found.update(judged(schema, decision, question, engine))
     return found
 
@@ -122,7 +122,7 @@ def judged(
         shown = f"{schema.text}\n{question}"
         if isinstance(verdict, SelfMaintainable):
             assert len(states) == 1, shown
-            stages = decision.stages(engine, facts, situation)
+            stages = decision.knowledge(engine, facts, situation)
             known = decision.catalog.view(view.name)
             change = delta(stages, decision.catalog, known)
             (state,) = states

@@ -22,10 +22,10 @@ from selfmaint.engine.memory import MemoryEngine
 from selfmaint.fallback.settle import Readable
 from selfmaint.sources.memory import RowsSource
 from selfmaint.warehouse.catalog import catalog
+from tests.large_engine import LargeEngine
 from tests.oracle.aggregates import Schema
 from tests.oracle.random_stars import changed, random_database, random_roll_up, random_star
 from tests.property.test_group_decision import stored
-from tests.staged_engine import StagedEngine
 
 BLOCKS, WAREHOUSES, BATCHES = 4, 25, 10
 """2,000 batches in all, half of them of warehouses with a finer view and a coarser one."""
@@ -55,7 +55,7 @@ def maintained(seeds: range, make: Callable[[Random], Schema]) -> int:
     for seed in seeds:
         random = Random(seed)
         schema = make(random)
-        engine = StagedEngine() if seed % 3 == 0 else MemoryEngine()
+        engine = LargeEngine() if seed % 3 == 0 else MemoryEngine()
         base = random_database(random, schema)
         counted = {view.name: view.is_counted for view in catalog(parse_program(schema.text)).views}
         contents = stored_views(schema, counted, base)

@@ -38,7 +38,7 @@ ROWS: dict[Predicate, frozenset[Row]] = {
 def engine(spark: SparkSession) -> Iterator[SparkEngine]:
     from selfmaint.spark import SparkEngine
 
-    made = SparkEngine(spark)
+    made = SparkEngine(spark, near_values=0)
     yield made
     made.release()
 
@@ -211,9 +211,9 @@ def test_what_the_caller_cached_stays_cached(engine: SparkEngine, spark: SparkSe
 def test_only_small_relations_are_broadcast(
     engine: SparkEngine, facts: Facts[DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import selfmaint.spark.engine as engine_module
     import selfmaint.spark.statements as under_test
     from datalog.sql import Table, select
+    from selfmaint.spark import programs
 
     seen: dict[Predicate, Table] = {}
 
@@ -225,7 +225,8 @@ def test_only_small_relations_are_broadcast(
     program = parse_program("v(X) :- r(X, Y), s(Y, Z).")
     engine.evaluate(program, Predicate("v"), facts)
     assert (seen[R].broadcast, seen[S].broadcast) == (True, False)
-    monkeypatch.setattr(engine_module, "BROADCAST_LIMIT_BYTES", 0)
+    monkeypatch.setattr(programs, "BROADCAST_BYTES", 0)
+    engine.release()
     engine.evaluate(program, Predicate("v"), facts)
     assert not seen[R].broadcast
 

@@ -206,7 +206,7 @@ def engine(spark: SparkSession) -> SparkEngine:
     from selfmaint.spark import SparkEngine
 
     spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    return SparkEngine(spark)
+    return SparkEngine(spark, near_values=0)
 
 
 def loaded(engine: DuckEngine | SparkEngine, predicate: Predicate = T) -> Facts:

@@ -18,7 +18,7 @@ from datalog.sql.duckdb.relations import (
     setting,
     values_of,
 )
-from datalog.sql.duckdb.rules import Derived, derived
+from datalog.sql.duckdb.rules import Derived, derived, nothing
 from datalog.sql.duckdb.texts import INFERRED, looks, settled_type, typed_texts
 from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, sql_type, type_name
 from datalog.sql.duckdb.views import view
@@ -41,6 +41,7 @@ __all__ = [
     "looks",
     "minus_all",
     "named",
+    "nothing",
     "nulls",
     "number",
     "recounted",

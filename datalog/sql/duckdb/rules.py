@@ -57,7 +57,7 @@ class Derived:
     def query(self) -> exp.Query:
         """All rows, each once."""
         if not self.queries:
-            return _nothing(self.types)
+            return nothing(self.types)
         if len(self.queries) > 1:
             return exp.union(*self.queries, distinct=True, copy=False)
         (only,) = self.queries
@@ -106,7 +106,8 @@ def _query(
     return block.query(items or unit, distinct=False, hint=False)
 
 
-def _nothing(types: Sequence[SqlType]) -> exp.Query:
+def nothing(types: Sequence[SqlType]) -> exp.Query:
+    """No rows, of columns of some types."""
     items = [exp.alias_(cast(exp.Null(), kind), f"c{i}", quoted=True) for i, kind in enumerate(types)]
     unit = [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)]
     return exp.select(*(items or unit)).where(exp.false(), copy=False)

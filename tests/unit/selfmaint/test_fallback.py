@@ -23,8 +23,7 @@ from selfmaint.maintain import delta
 from selfmaint.sources.memory import RowsSource
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.situation import Situation
-from tests.lookup_engine import LookupEngine
-from tests.staged_engine import StagedEngine
+from tests.large_engine import LargeEngine
 
 Rows: TypeAlias = frozenset[Row]
 Relations: TypeAlias = Mapping[str, set[Row]]
@@ -58,7 +57,7 @@ class Recording(RowsSource):
         return super().read(relation, key_columns, keys)
 
 
-@pytest.fixture(params=[MemoryEngine, StagedEngine, LookupEngine], ids=lambda engine: engine.name)
+@pytest.fixture(params=[MemoryEngine, LargeEngine], ids=lambda engine: engine.name)
 def engine(request: pytest.FixtureRequest) -> MemoryEngine:
     found: MemoryEngine = request.param()
     return found
@@ -118,7 +117,7 @@ class Run:
         decision, catalog = self.warehouse.decision, self.warehouse.catalog
         verdicts = check(decision, self.engine, settled.facts, settled.situation, catalog.views)
         assert all(isinstance(verdict, SelfMaintainable) for verdict in verdicts.values())
-        stages = decision.stages(self.engine, settled.facts, settled.situation)
+        stages = decision.knowledge(self.engine, settled.facts, settled.situation)
         return delta(stages, catalog, catalog.view(view)).gained
 
 

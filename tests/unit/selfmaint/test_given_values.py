@@ -9,7 +9,7 @@ from selfmaint.api.check import check
 from selfmaint.api.warehouse import Update, build
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.memory import MemoryEngine
-from tests.staged_engine import StagedEngine
+from tests.large_engine import LargeEngine
 
 TABLES = """
     .decl r(x: int not null, y: int not null) key(x) foreign key (y) references t(y).
@@ -29,7 +29,7 @@ def rows(*given: Row) -> frozenset[Row]:
 
 @pytest.mark.parametrize(
     ("engine", "expected"),
-    [(MemoryEngine, NotSelfMaintainable), (StagedEngine, Undecided)],
+    [(MemoryEngine, NotSelfMaintainable), (LargeEngine, Undecided)],
     ids=["small", "large"],
 )
 def test_the_only_group_is_the_referenced_row(engine: type[MemoryEngine], expected: type[Verdict]) -> None:
@@ -45,7 +45,7 @@ def test_another_group_is_not_the_referenced_row() -> None:
     assert isinstance(check(warehouse, INSERTED)["p"], SelfMaintainable)
 
 
-@pytest.mark.parametrize("engine", [MemoryEngine, StagedEngine], ids=["small", "large"])
+@pytest.mark.parametrize("engine", [MemoryEngine, LargeEngine], ids=["small", "large"])
 def test_the_only_value_that_comparisons_leave_is_the_referenced_one(engine: type[MemoryEngine]) -> None:
     """All rows of `t` have key 1, and those of `r` no smaller one: again `r(1, 1)` and `t(0, 1)`."""
     stored = {name: rows() for name in ("p", "more", "less", "first")}

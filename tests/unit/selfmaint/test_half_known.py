@@ -10,7 +10,7 @@ from selfmaint.api.warehouse import Update, build
 from selfmaint.decide.procedure import NO_TWO_DATABASES, TOO_LARGE
 from selfmaint.decide.verdict import NotSelfMaintainable, Undecided, Verdict
 from selfmaint.engine.memory import MemoryEngine
-from tests.staged_engine import StagedEngine
+from tests.large_engine import LargeEngine
 
 FORCED = """
     .decl t(k: int not null) key(k).
@@ -37,7 +37,7 @@ def verdict(program: str, engine: MemoryEngine, t: int, r: int) -> Verdict:
 
 @pytest.mark.parametrize(
     ("engine", "reason"),
-    [(MemoryEngine, NO_TWO_DATABASES), (StagedEngine, TOO_LARGE)],
+    [(MemoryEngine, NO_TWO_DATABASES), (LargeEngine, TOO_LARGE)],
     ids=["small", "large"],
 )
 def test_what_is_forced_is_no_counterexample(engine: type[MemoryEngine], reason: str) -> None:
@@ -51,6 +51,6 @@ def test_two_databases_are_shown_where_there_are_some() -> None:
     assert isinstance(verdict(FORCED, MemoryEngine(), t=2, r=1), NotSelfMaintainable)
 
 
-@pytest.mark.parametrize("engine", [MemoryEngine, StagedEngine], ids=["small", "large"])
+@pytest.mark.parametrize("engine", [MemoryEngine, LargeEngine], ids=["small", "large"])
 def test_a_further_key_that_nothing_ties_leaves_a_no(engine: type[MemoryEngine]) -> None:
     assert isinstance(verdict(FREE, engine(), t=1, r=1), NotSelfMaintainable)

@@ -15,7 +15,7 @@ from selfmaint.engine.memory import MemoryEngine
 from selfmaint.fallback.settle import Readable
 from selfmaint.maintain import roll_ups
 from selfmaint.sources.memory import RowsSource
-from tests.staged_engine import StagedEngine
+from tests.large_engine import LargeEngine
 from tests.unit.selfmaint.test_groups import changes, rows, state
 
 DECLARED = """.decl sale(id: int not null, cust: string not null, amount: int not null) key(id).
@@ -32,7 +32,7 @@ CREATE VIEW monthly AS SELECT month(day) AS m, count(*) AS n, max(amount) AS mos
 """
 
 
-@pytest.mark.parametrize("engine", [MemoryEngine(), StagedEngine()], ids=lambda e: e.name)
+@pytest.mark.parametrize("engine", [MemoryEngine(), LargeEngine()], ids=lambda e: e.name)
 def test_a_customer_who_moves_takes_all_sales_along(engine: MemoryEngine) -> None:
     contents = {"by_cust": rows(("k1", 2, 7, 4), ("k2", 1, 9, 9)), "by_region": rows(("eu", 3, 16, 9))}
     warehouse = build(REFERRING + BY_CUST + BY_REGION, contents, engine)
@@ -80,7 +80,7 @@ DAYS = {
 }
 
 
-@pytest.mark.parametrize("engine", [MemoryEngine(), StagedEngine()], ids=lambda e: e.name)
+@pytest.mark.parametrize("engine", [MemoryEngine(), LargeEngine()], ids=lambda e: e.name)
 def test_months_from_days_where_an_expression_tells_the_month(engine: MemoryEngine) -> None:
     warehouse = build(DAILY, DAYS, engine)
     update = changes(no_sale=rows((3, ALSO, 9)), sale=rows((9, FEBRUARY, 1)))

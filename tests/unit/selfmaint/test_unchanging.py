@@ -124,21 +124,15 @@ def test_what_aggregates_no_rows_is_verified_explained_and_audited() -> None:
     assert set(audit(made).audit.words().values()) == {"always"}
 
 
-def test_a_state_of_steps_is_that_of_one_situation() -> None:
-    """The same facts, said to be effective or not, give other rows that arrived."""
+def test_what_was_found_holds_in_one_situation() -> None:
+    """The same facts, said to be effective or not, are other knowledge."""
     engine = MemoryEngine()
     made = build(".decl t(a: int). v(A) :- t(A).", {"v": frozenset({(1,)})}, engine)
     decision = Decision(made.catalog)
     facts, effective = made.given(Update({"t": frozenset({(1,), (2,)})}, {}, effective=True))
-    loose = Situation(inserted=frozenset({"t"}))
-    relation = made.catalog.relations["t"]
-
-    def arrived(situation: Situation) -> frozenset[Row]:
-        stages = decision.stages(engine, facts, situation)
-        predicate = stages.arrived(relation)
-        assert predicate is not None
-        assert decision.stages(engine, facts, situation) is stages
-        return stages.facts.relations[predicate]
-
-    assert arrived(effective) == {(1,), (2,)}
-    assert arrived(loose) == {(2,)}
+    known = decision.knowledge(engine, facts, effective)
+    assert decision.knowledge(engine, facts, effective) is known
+    other = decision.knowledge(engine, facts, Situation(inserted=frozenset({"t"})))
+    assert other is not known
+    assert (other.situation, other.changes) == (Situation(inserted=frozenset({"t"})), {})
+    assert decision.knowledge(engine, facts, effective) is not known

@@ -1,0 +1,75 @@
+"""What an engine evaluates for some goals: the program after the passes that every engine's programs go through."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule, TypeName
+from datalog.rewrite import demand, drop_unreachable, drop_unused_columns
+from datalog.rewrite.demand import Choice
+from selfmaint.engine.guard import require_given
+
+_WHOLE = tuple(
+    ColumnType(name) for name in (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
+)
+
+MOST_HELD = 500
+"""Of so many predicates the rows are kept for the next program that has the same rules over the same tables."""
+
+
+def prepared(
+    program: Program,
+    goals: Sequence[Predicate],
+    types: Mapping[Predicate, Sequence[ColumnType | str]],
+    small: Collection[Predicate],
+    found_by: Choice | None = None,
+) -> Program:
+    """What is evaluated for some goals: everything is reached from the update, by keys.
+
+    Args:
+        program: safe, non-recursive rules.
+        goals: the predicates asked for.
+        types: the types of the columns of what is given.
+        small: what has few rows of it.
+        found_by: of some columns those that find few rows, if that is known of any.
+
+    Raises:
+        ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
+    """
+    require_given(drop_unreachable(program, goals), types)
+    kinds = {p: [str(kind) for kind in its] for p, its in types.items()}
+
+    def by_keys(predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """Columns that find few rows, if some are known to; else those of whole numbers: keys mostly are."""
+        best = found_by(predicate, columns) if found_by is not None else ()
+        return best or tuple(c for c in columns if types[predicate][c] in _WHOLE) or columns
+
+    return drop_unused_columns(demand(program, goals, small, kinds, by_keys), goals)
+
+
+def over_tables(rule: Rule, read: Mapping[Predicate, object]) -> tuple[object, ...]:
+    """What a rule computes, whatever the predicates are called: equal for rules over the same tables.
+
+    Args:
+        rule: the rule.
+        read: what tells the table of each predicate of the body.
+    """
+    return rule.head.terms, tuple(_named(literal, read) for literal in rule.body)
+
+
+def _named(literal: Literal, read: Mapping[Predicate, object]) -> object:
+    match literal:
+        case Atom(predicate, terms):
+            return read[predicate], terms
+        case Negation(body):
+            return tuple(_named(inner, read) for inner in body)
+        case _:
+            return literal
+
+
+def by_head(program: Program) -> dict[Predicate, list[Rule]]:
+    """The rules by the predicate that they define."""
+    found: dict[Predicate, list[Rule]] = {}
+    for rule in program.rules:
+        found.setdefault(rule.head.predicate, []).append(rule)
+    return found

@@ -1,0 +1,147 @@
+"""Relations of few rows: brought into this process, where DuckDB computes with them, and Spark's when it needs them.
+
+Not more than `NEAR_VALUES` values of one relation come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
+from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+from datalog.model import ANY, ColumnType
+from datalog.sql import duckdb as sql
+from datalog.sql.duckdb import SqlType
+from selfmaint.duckdb.database import Relation
+from selfmaint.duckdb.engine import DuckEngine
+from selfmaint.engine.arrow_rows import ArrowTable
+from selfmaint.spark.column_types import spark_type, stored_type
+from selfmaint.spark.failures import translated
+from selfmaint.spark.frames import positional
+
+NEAR_VALUES = 4_000_000
+"""How many values of one relation may come into this process."""
+
+NEAR_BYTES = 4 * 2**20
+"""A relation that Spark estimates to be at most so large is brought here whole when it is first met."""
+
+MEMORY_LIMIT = "2GB"
+"""What DuckDB may hold in memory beside Spark; the rest it spills to disk."""
+
+
+class NearFrame(ClassicFrame):
+    """A DataFrame of rows that are in this process: Spark gets them when it is first asked for them."""
+
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
+        """As the class above, whose parent makes something else."""
+        return object.__new__(cls)
+
+    def __init__(self, spark: SparkSession, owner: NearRows, relation: Relation) -> None:
+        """Not by the class above, which wants to have asked Spark."""
+        self._session = spark
+        self._sc = spark._sc
+        self.is_cached = False
+        self._support_repr_html = False
+        self.owner = owner
+        self.relation = relation
+
+    @cached_property
+    def _jdf(self) -> Any:
+        if not self.relation.types:
+            return self._session.range(self.owner.engine.count(self.relation)).select()._jdf
+        table = self.owner.rows(self.relation)
+        fields = [st.StructField(f"c{i}", field.dataType) for i, field in enumerate(self.schema.fields)]
+        made = self._session.createDataFrame(table, st.StructType(fields))
+        return made.toDF(*self.relation.columns)._jdf
+
+    @cached_property
+    def schema(self) -> st.StructType:
+        """The columns' names and types, without asking Spark."""
+        kinds = (kind for kind in self.relation.types if isinstance(kind, ColumnType))
+        pairs = zip(self.relation.columns, kinds, strict=True)
+        return st.StructType([st.StructField(name, spark_type(kind)) for name, kind in pairs])
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns' names, without asking Spark."""
+        return list(self.relation.columns)
+
+
+class NearRows:
+    """The relations that are in this process, of one engine."""
+
+    def __init__(self, spark: SparkSession, values: int = NEAR_VALUES) -> None:
+        """At most so many values of one relation are brought here; if none, all is computed by Spark."""
+        self._spark = spark
+        self._values = values
+        self.engine = DuckEngine({"memory_limit": MEMORY_LIMIT})
+        self._brought: WeakKeyDictionary[DataFrame, Relation | None] = WeakKeyDictionary()
+
+    def frame(self, relation: Relation) -> NearFrame:
+        """A relation as a DataFrame."""
+        return NearFrame(self._spark, self, relation)
+
+    def rows(self, relation: Relation, limit: int | None = None) -> ArrowTable:
+        """The rows of a relation, or some of them, columns named `c0`, `c1`, ..."""
+        stored = relation.stored
+        table = self.engine.database.rows(
+            sql.rows(stored.name, len(stored.types), limit=limit), [stored.name]
+        )
+        for i in (i for i, kind in enumerate(stored.types) if kind == ANY):
+            table = table.set_column(i, f"c{i}", pa.nulls(table.num_rows))
+        return table
+
+    def given(self, rows: ArrowTable, names: Sequence[str], types: Sequence[ColumnType]) -> NearFrame:
+        """Rows at hand, exactly of these types, as a DataFrame."""
+        return self.frame(Relation(self.engine.database.given(rows, types), tuple(names)))
+
+    def most_rows(self, frame: DataFrame) -> int:
+        """How many rows of a DataFrame may come here."""
+        return self._values // max(1, len(frame.columns))
+
+    def relation(self, frame: DataFrame, size: Callable[[DataFrame], int]) -> Relation | None:
+        """A DataFrame's rows, brought here if it is known to be small; None if they are not here."""
+        if not self._values:
+            return None
+        if isinstance(frame, NearFrame) and frame.owner is self:
+            return frame.relation
+        if frame not in self._brought:
+            self._brought[frame] = self.brought(frame) if size(frame) <= NEAR_BYTES else None
+        return self._brought[frame]
+
+    def brought(self, frame: DataFrame) -> Relation | None:
+        """A DataFrame's rows, each as often as it stands; None if there are too many, or of types that DuckDB lacks.
+
+        Raises:
+            InputError: SM103 or SM104, stored contents that turn out to be unreadable.
+        """
+        types = [stored_type(field) for field in frame.schema.fields]
+        kinds: list[SqlType] = [kind for kind in types if isinstance(kind, ColumnType)]
+        most = self.most_rows(frame)
+        if len(kinds) < len(types) or not most:
+            return None
+        with translated():
+            if not types:  # Arrow does not count rows without columns
+                count = frame.limit(most + 1).count()
+                return self.engine.load([()] * count, (), ()) if count <= most else None
+            table = positional(frame.limit(most + 1)).toArrow()
+        if table.num_rows > most:
+            return None
+        return Relation(self.engine.database.given(table, kinds), tuple(frame.columns))
+
+    def empty(self, types: Sequence[SqlType]) -> Relation:
+        """No rows of some types."""
+        query = sql.nothing(types)
+        return Relation(
+            self.engine.database.table(query, types, ()), tuple(f"c{i}" for i in range(len(types)))
+        )
+
+    def release(self) -> None:
+        """Lets go of what was computed on the way."""
+        self.engine.release()

@@ -1,0 +1,316 @@
+"""Whole programs, predicate by predicate: in this process where all that a predicate reads is here, else in Spark.
+
+What Spark computes is brought here if it is small; then whatever is computed of it is computed here. So a large
+relation is read by one statement for all demands on it by the same columns, and nothing else is.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
+
+from datalog.analysis.dependency import evaluation_order
+from datalog.model import ColumnType, Constant, Predicate, Program, Rule, terms_of
+from datalog.rewrite.reachable import predicates_of
+from datalog.sql.duckdb import SqlType
+from selfmaint.duckdb.database import Relation
+from selfmaint.duckdb.programs import Extension
+from selfmaint.engine.plans import MOST_HELD, by_head, over_tables, prepared
+from selfmaint.engine.protocol import Facts
+from selfmaint.errors import Code, InputError
+from selfmaint.spark.bounds import Measure, bounded, held, measured
+from selfmaint.spark.column_types import stored_type
+from selfmaint.spark.exact_rows import are_exact, exact_rows
+from selfmaint.spark.failures import translated
+from selfmaint.spark.frames import session_zone
+from selfmaint.spark.goals import marked, union_all
+from selfmaint.spark.near import NearRows
+from selfmaint.spark.session import quick_session
+from selfmaint.spark.statements import Statements
+
+BROADCAST_BYTES = 128 * 2**20
+"""A small relation that Spark estimates to be larger is not forced into every executor's memory."""
+
+UTC = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
+"""Names of time zones on whose clocks an instant is shown as it is counted."""
+
+T = TypeVar("T")
+
+KEY_ROWS = 50_000
+"""The ranges of so many keys are written into a statement."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a predicate, which of their columns are never null, and whether they are known to be few."""
+
+    frame: DataFrame
+    not_null: frozenset[int] = frozenset()
+    few: bool = True
+
+
+class Programs:
+    """Evaluates programs over DataFrames, some of whose rows are in this process."""
+
+    def __init__(self, spark: SparkSession, near: NearRows, size: Callable[[DataFrame], int]) -> None:
+        """Of a DataFrame, `size` is an estimate in bytes."""
+        self._spark = spark
+        self._near = near
+        self._size = size
+        self._own = Statements(spark)
+        self._held: OrderedDict[object, Rows] = OrderedDict()
+        self._names: WeakKeyDictionary[DataFrame, str] = WeakKeyDictionary()
+        self._numbers = count()
+        self.measures: WeakKeyDictionary[DataFrame, Measure] = WeakKeyDictionary()
+
+    @cached_property
+    def _quick(self) -> Statements:
+        """Statements with small results, in a session beside the caller's."""
+        return Statements(quick_session(self._spark), beside=True)
+
+    def release(self) -> None:
+        """Lets go of the rows of all predicates."""
+        self._held.clear()
+
+    def extension(self, program: Program, goal: Predicate, facts: Facts[DataFrame]) -> DataFrame:
+        """The rows of a predicate with rules, each once.
+
+        Raises:
+            ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
+            InputError: SM103 or SM104, stored contents that turn out to be unreadable.
+        """
+        needed = self._prepared(program, [goal], facts)
+        return self._derived(needed, facts, ())[goal].frame
+
+    def nonempty(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[DataFrame]
+    ) -> frozenset[Predicate]:
+        """Which predicates have a row; those that only Spark tells are asked in one job.
+
+        Each goal's rules get the goal's number as their head, so that Spark carries no column of the goal's.
+        Each goal is limited to one row, which Spark pushes down: a rule's joins end at their first row.
+        """
+        distinct = list(dict.fromkeys(goals))
+        needed = self._prepared(program, distinct, facts)
+        rules = by_head(needed)
+        used = {p for rule in needed.rules for p in predicates_of(rule.body)}
+        known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])
+        found, open_ = set(), {}
+        for number, goal in enumerate(distinct):
+            given = known.get(goal)
+            if given is not None:
+                here = self._relation(given.frame)
+                if here is None:
+                    open_[number] = goal
+                elif self._near.engine.sample(here, 1):
+                    found.add(goal)
+            elif goal in rules:
+                made = self._here(rules[goal], known)
+                if made is None:
+                    open_[number] = goal
+                elif made.stored.rows:
+                    found.add(goal)
+        return frozenset(found) | {distinct[n] for n in self._have_rows(open_, rules, known)}
+
+    def _have_rows(
+        self,
+        goals: Mapping[int, Predicate],
+        rules: Mapping[Predicate, Sequence[Rule]],
+        known: Mapping[Predicate, Rows],
+    ) -> frozenset[int]:
+        """The numbers of the goals that have a row, as Spark tells."""
+        if not goals:
+            return frozenset()
+        frames = {p: rows.frame for p, rows in known.items()}
+        asked = []
+        for number, goal in goals.items():
+            live = [rule for rule in rules.get(goal, ()) if self._may_derive(rule, known)]
+            if live or goal not in rules:
+                asked.append(marked(Program(tuple(live)), goal, number, frames))
+        if not asked:
+            return frozenset()
+        facts = self._facts({p for one in asked for r in one.rules for p in predicates_of(r.body)}, known)
+        measures = self._measured(facts)
+        with self._quick.bound(asked, facts, self.is_broadcastable) as tables:
+            tested = [
+                self._quick.run(bounded(tests, measures), tests.heads[0], tables).limit(1) for tests in asked
+            ]
+        with translated():
+            return frozenset(int(number) for (number,) in union_all(tested).collect())
+
+    def _prepared(self, program: Program, goals: Sequence[Predicate], facts: Facts[DataFrame]) -> Program:
+        types = {p: types_of(frame) for p, frame in facts.relations.items()}
+        here = {p for p, frame in facts.relations.items() if self._relation(frame) is not None}
+        return prepared(program, goals, types, facts.small | here)
+
+    def _derived(
+        self, program: Program, facts: Facts[DataFrame], without: Sequence[Predicate]
+    ) -> dict[Predicate, Rows]:
+        """The rows of everything that a program reads or defines, but for some that nothing else uses."""
+        known = {
+            p: Rows(frame, facts.not_null.get(p, frozenset()), p in facts.small)
+            for p, frame in facts.relations.items()
+        }
+        rules = by_head(program)
+        for predicate in rules:
+            known.pop(predicate, None)
+        for predicate in evaluation_order(program):
+            if predicate not in without:
+                known[predicate] = self._rows(rules[predicate], known)
+        return known
+
+    def _rows(self, rules: Sequence[Rule], known: Mapping[Predicate, Rows]) -> Rows:
+        """The rows of one predicate: those kept, if its rules have been evaluated over the same relations."""
+        read = {p: known[p] for rule in rules for p in predicates_of(rule.body)}
+        named = {p: (self._name(rows.frame), rows.not_null) for p, rows in read.items()}
+        key = tuple(over_tables(rule, named) for rule in rules)
+        if key in self._held:
+            self._held.move_to_end(key)
+            return self._held[key]
+        made = self._here(rules, known)
+        if made is None:
+            found = Rows(self._by_spark(rules, known))
+        else:
+            found = Rows(
+                self._near.frame(Relation(made.stored, numbered(len(made.stored.types)))), made.not_null
+            )
+        self._held[key] = found
+        if len(self._held) > MOST_HELD:
+            self._held.popitem(last=False)
+        return found
+
+    def _here(self, rules: Sequence[Rule], known: Mapping[Predicate, Rows]) -> Extension | None:
+        """The rows of one predicate, computed in this process; None if they cannot be.
+
+        Rules of which a relation is known to be empty need nothing of Spark.
+        """
+        live = [rule for rule in rules if self._may_derive(rule, known)]
+        tables: dict[Predicate, Extension] = {}
+        for predicate in dict.fromkeys(p for rule in live or rules for p in predicates_of(rule.body)):
+            rows = known[predicate]
+            here = self._relation(rows.frame)
+            if here is None and not live:
+                kinds = types_of(rows.frame)
+                here = self._near.empty(kinds)
+            if here is None:
+                return None
+            tables[predicate] = Extension(here.stored, rows.not_null)
+        if self._follows_zone(live):
+            return None
+        return unless_unlike(lambda: self._near.engine.programs.table(live or rules, tables))
+
+    def _follows_zone(self, rules: Sequence[Rule]) -> bool:
+        """Whether a rule names a time that is another instant here: the session's clock is not the one of UTC."""
+        if session_zone(self._spark) in UTC:
+            return False
+        return any(isinstance(c.value, dt.datetime) for rule in rules for c in _constants(rule))
+
+    def _by_spark(self, rules: Sequence[Rule], known: Mapping[Predicate, Rows]) -> DataFrame:
+        """The rows of one predicate by one statement of Spark's, brought here if they are few, else held there."""
+        live = tuple(rule for rule in rules if self._may_derive(rule, known)) or tuple(rules[:1])
+        program, goal = Program(live), rules[0].head.predicate
+        facts = self._facts({p for rule in live for p in predicates_of(rule.body)}, known)
+        with self._own.bound([program], facts, self.is_broadcastable) as tables:
+            found = self._own.rows(bounded(program, self._measured(facts)), goal, tables)
+        return self.kept(found.toDF(*numbered(len(found.columns))) if found.columns else found)
+
+    def kept(self, frame: DataFrame) -> DataFrame:
+        """The same rows, computed now: here if they are few, else held by the executors."""
+        known = self.measures.get(frame)
+        if known is not None:
+            return frame
+        here = self._near.brought(frame)
+        if here is not None:
+            return self._near.frame(here)
+        with translated():
+            rows, measure = held(frame)
+        self.measures[rows] = measure
+        return rows
+
+    def _facts(self, read: set[Predicate], known: Mapping[Predicate, Rows]) -> Facts[DataFrame]:
+        small = {p for p in read if known[p].few or self._relation(known[p].frame) is not None}
+        frames = {p: known[p].frame for p in read}
+        return Facts(frames, {p: known[p].not_null for p in read}, frozenset(small))
+
+    def _may_derive(self, rule: Rule, known: Mapping[Predicate, Rows]) -> bool:
+        """Whether no subgoal of a rule is known to be empty."""
+        for atom in rule.atoms:
+            here = self._relation(known[atom.predicate].frame)
+            if here is not None and here.stored.rows == 0:
+                return False
+        return True
+
+    def _relation(self, frame: DataFrame) -> Relation | None:
+        return self._near.relation(frame, self._size)
+
+    def _name(self, frame: DataFrame) -> str:
+        """A name for the identity of a relation."""
+        here = self._relation(frame)
+        if here is not None:
+            return here.stored.name
+        if frame not in self._names:
+            self._names[frame] = f"in Spark {next(self._numbers)}"
+        return self._names[frame]
+
+    def is_broadcastable(self, frame: DataFrame) -> bool:
+        """Whether a small relation may be put into every executor's memory."""
+        return self._size(frame) <= BROADCAST_BYTES
+
+    def _measured(self, facts: Facts[DataFrame]) -> dict[Predicate, Measure]:
+        """What is known about the sizes and ranges of the small ones among some facts."""
+        found = {}
+        for predicate in facts.small:
+            measure = self._measure(facts.relations[predicate])
+            if measure is not None:
+                found[predicate] = measure
+        return found
+
+    def _measure(self, frame: DataFrame) -> Measure | None:
+        here = self._relation(frame)
+        if frame not in self.measures and here is not None:
+            self.measures[frame] = self._measure_here(here, [field.dataType for field in frame.schema.fields])
+        return self.measures.get(frame)
+
+    def _measure_here(self, here: Relation, types: Sequence[st.DataType]) -> Measure:
+        number = self._near.engine.count(here)
+        written = types and number <= KEY_ROWS and are_exact(types)
+        rows = exact_rows(self._near.rows(here)) if written else None
+        return Measure(number, {}) if rows is None else measured(rows, types, range(len(types)))
+
+
+def _constants(rule: Rule) -> Iterator[Constant]:
+    """The constants of a rule."""
+    for literal in (rule.head, *rule.body):
+        for term in terms_of(literal):
+            if isinstance(term, Constant):
+                yield term
+
+
+def unless_unlike(compute: Callable[[], T]) -> T | None:
+    """What is computed in this process; None of what DuckDB computes otherwise than Spark."""
+    try:
+        return compute()
+    except InputError as error:
+        if all(diagnostic.code is Code.ENGINE_DIFFERS for diagnostic in error.diagnostics):
+            return None
+        raise
+
+
+def types_of(frame: DataFrame) -> list[SqlType]:
+    """The types of a DataFrame's columns, as DuckDB has them; of others the names."""
+    found = (stored_type(field) for field in frame.schema.fields)
+    return [kind if isinstance(kind, ColumnType) else str(kind) for kind in found]
+
+
+def numbered(width: int) -> tuple[str, ...]:
+    """Names for columns."""
+    return tuple(f"c{i}" for i in range(width))
