@@ -35,7 +35,7 @@ import database
 import tpch
 from touched import rows_touched
 
-from selfmaint import check, load, maintain, read_update
+from selfmaint import Update, load
 from selfmaint.api.maintain import new_contents
 from selfmaint.spark import session
 
@@ -103,11 +103,11 @@ def _measure(spark: Any, place: Path, label: str, repetitions: int, show: Show) 
 
     def checked() -> None:
         with load(place / "warehouse.toml") as warehouse:
-            last["verdicts"] = check(warehouse, read_update(warehouse, update))
+            last["verdicts"] = warehouse.check(Update.from_files(warehouse, update))
 
     def maintained() -> None:
         with load(place / "warehouse.toml") as warehouse:
-            last["maintained"] = maintain(warehouse, read_update(warehouse, update))
+            last["maintained"] = warehouse.maintain(Update.from_files(warehouse, update))
             _write_deltas(last["maintained"], out)
 
     verdicts = _times(spark, checked, repetitions)
@@ -167,7 +167,7 @@ def _rewrite(spark: Any, place: Path, update: Path, out: Path) -> Record:
     """
     target = place / "rewritten"
     with load(place / "warehouse.toml") as warehouse:
-        found = maintain(warehouse, read_update(warehouse, update))
+        found = warehouse.maintain(Update.from_files(warehouse, update))
         changed = [
             view
             for view in warehouse.catalog.views

@@ -1,43 +1,128 @@
 """Keeps a data warehouse's views up to date without asking the base tables, and says when that is possible.
 
-    from selfmaint import apply, check, load, maintain, read_update
+    import selfmaint
+    from selfmaint import Update
 
-    with load("warehouse.toml") as warehouse:
-        update = read_update(warehouse, "update")
-        print(check(warehouse, update))
-        apply(warehouse, maintain(warehouse, update))
+    with selfmaint.load("warehouse.toml") as warehouse:
+        update = Update.from_files(warehouse, "update")
+        print(warehouse.check(update))
+        warehouse.apply(warehouse.maintain(update))
 
-Importing this package needs neither Spark nor Java; they are started when data is first needed.
+What this package offers is loaded when it is first used: importing it takes no time, and needs neither Spark nor Java
+nor DuckDB.
 """
 
-from selfmaint.api.apply import apply
-from selfmaint.api.audit import audit
-from selfmaint.api.build import build
-from selfmaint.api.check import check
-from selfmaint.api.explain import explain
-from selfmaint.api.feed import update_from_feed
-from selfmaint.api.load import load
-from selfmaint.api.maintain import maintain
-from selfmaint.api.update import read_update, update_from
-from selfmaint.api.warehouse import Update, Warehouse
-from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
-from selfmaint.errors import SelfmaintError
+import sys as _sys
+from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "NotSelfMaintainable",
-    "SelfMaintainable",
-    "SelfmaintError",
-    "Undecided",
-    "Update",
-    "Warehouse",
-    "apply",
-    "audit",
-    "build",
-    "check",
-    "explain",
-    "load",
-    "maintain",
-    "read_update",
-    "update_from",
-    "update_from_feed",
-]
+if TYPE_CHECKING:
+    from datalog.diagnostics import Diagnostic as Diagnostic
+    from selfmaint.api.aliases import apply as apply
+    from selfmaint.api.aliases import audit as audit
+    from selfmaint.api.aliases import check as check
+    from selfmaint.api.aliases import explain as explain
+    from selfmaint.api.aliases import maintain as maintain
+    from selfmaint.api.aliases import read_update as read_update
+    from selfmaint.api.aliases import update_from as update_from
+    from selfmaint.api.aliases import update_from_feed as update_from_feed
+    from selfmaint.api.apply import Written as Written
+    from selfmaint.api.audit import AuditReport as AuditReport
+    from selfmaint.api.build import build as build
+    from selfmaint.api.explain import Explanation as Explanation
+    from selfmaint.api.frames import ArrowStream as ArrowStream
+    from selfmaint.api.load import load as load
+    from selfmaint.api.maintain import Maintained as Maintained
+    from selfmaint.api.not_maintained import NotMaintainedError as NotMaintainedError
+    from selfmaint.api.printed import Statements as Statements
+    from selfmaint.api.statements import Statement as Statement
+    from selfmaint.api.update import Update as Update
+    from selfmaint.api.verify import Difference as Difference
+    from selfmaint.api.warehouse import Warehouse as Warehouse
+    from selfmaint.audit.advice import Advice as Advice
+    from selfmaint.audit.losing import Loss as Loss
+    from selfmaint.audit.matrix import Audit as Audit
+    from selfmaint.decide.pairs import Counterexample as Counterexample
+    from selfmaint.decide.verdict import NotSelfMaintainable as NotSelfMaintainable
+    from selfmaint.decide.verdict import SelfMaintainable as SelfMaintainable
+    from selfmaint.decide.verdict import Undecided as Undecided
+    from selfmaint.decide.verdict import Verdict as Verdict
+    from selfmaint.decide.verdict import VerdictKind as VerdictKind
+    from selfmaint.decide.verdict import Verdicts as Verdicts
+    from selfmaint.decide.verdict import Witness as Witness
+    from selfmaint.duckdb import Relation as Relation
+    from selfmaint.errors import Code as Code
+    from selfmaint.errors import InputError as InputError
+    from selfmaint.errors import SelfmaintError as SelfmaintError
+    from selfmaint.errors import SourceError as SourceError
+    from selfmaint.feeds.report import FeedReport as FeedReport
+    from selfmaint.maintain import Delta as Delta
+    from selfmaint.sources.protocol import Read as Read
+
+_FROM = {
+    "datalog.diagnostics": ("Diagnostic",),
+    "selfmaint.api.aliases": (
+        *("apply", "audit", "check", "explain", "maintain", "read_update", "update_from", "update_from_feed"),
+    ),
+    "selfmaint.api.apply": ("Written",),
+    "selfmaint.api.audit": ("AuditReport",),
+    "selfmaint.api.build": ("build",),
+    "selfmaint.api.explain": ("Explanation",),
+    "selfmaint.api.frames": ("ArrowStream",),
+    "selfmaint.api.load": ("load",),
+    "selfmaint.api.maintain": ("Maintained",),
+    "selfmaint.api.not_maintained": ("NotMaintainedError",),
+    "selfmaint.api.printed": ("Statements",),
+    "selfmaint.api.statements": ("Statement",),
+    "selfmaint.api.update": ("Update",),
+    "selfmaint.api.verify": ("Difference",),
+    "selfmaint.api.warehouse": ("Warehouse",),
+    "selfmaint.audit.advice": ("Advice",),
+    "selfmaint.audit.losing": ("Loss",),
+    "selfmaint.audit.matrix": ("Audit",),
+    "selfmaint.decide.pairs": ("Counterexample",),
+    "selfmaint.decide.verdict": (
+        *(
+            "NotSelfMaintainable",
+            "SelfMaintainable",
+            "Undecided",
+            "Verdict",
+            "VerdictKind",
+            "Verdicts",
+            "Witness",
+        ),
+    ),
+    "selfmaint.duckdb": ("Relation",),
+    "selfmaint.errors": ("Code", "InputError", "SelfmaintError", "SourceError"),
+    "selfmaint.feeds.report": ("FeedReport",),
+    "selfmaint.maintain": ("Delta",),
+    "selfmaint.sources.protocol": ("Read",),
+}
+_MODULES = {name: module for module, names in _FROM.items() for name in names}
+
+__all__ = sorted(_MODULES)  # noqa: PLE0605 - the table above says them once
+
+
+def __getattr__(name: str) -> object:
+    """What is offered, loaded when it is first asked for."""
+    if name not in _MODULES:
+        message = f"module 'selfmaint' has no attribute {name!r}"
+        raise AttributeError(message)
+    found = globals()[name] = getattr(_import_module(_MODULES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
+class _Package(_ModuleType):
+    """Two of the functions that go have the names of packages, whose import would put these in their place."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in {"audit", "maintain"} and isinstance(value, _ModuleType)):
+            super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Package

@@ -20,7 +20,7 @@ from typing import Any
 from datalog.evaluate import evaluate_view
 from datalog.model import Predicate, Row
 from datalog.sql.views import SqlText, SqlViews, read_sql
-from selfmaint import Update, maintain
+from selfmaint import Update
 from selfmaint.api.maintain import new_contents
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import build
@@ -224,7 +224,7 @@ def batches(name: str, number: int, seed: int = 0) -> Iterator[Batch]:
         source = RowsSource("base", {t: (columns[t], rows) for t, rows in after.items()})
         readable = {t: Readable[Any](source) for t in after}
         warehouse = build(program, contents, MemoryEngine(), readable=readable)
-        found = maintain(warehouse, update, verify=True)
+        found = warehouse.maintain(update, verify=True)
         contents = {v: new_contents(warehouse, warehouse.view(v), found.deltas[v]) for v in contents}
         yield Batch(
             name,

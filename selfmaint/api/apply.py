@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Program, Version
-from selfmaint.api.fingerprint import require_unchanged
+from selfmaint.api.columns import columns_of
+from selfmaint.api.fingerprint import fingerprints, require_unchanged
 from selfmaint.api.maintain import Maintained, new_contents
-from selfmaint.api.platform import platform_of
-from selfmaint.api.warehouse import Update, Warehouse
+from selfmaint.api.platform import Platform, platform_of, with_counts
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.api.warehouse_file import Location
 from selfmaint.engine.protocol import D, Facts
-from selfmaint.errors import Code, InputError
+from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.write import StagedWrites
 
 _LEAVING, _JOINING = Version.DELETED, Version.INSERTED
@@ -28,28 +31,8 @@ class Written:
 
 
 def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, ...]:
-    """Writes the new contents of the views that changed, and of the partial copies of the changed relations.
-
-    All are written beside the old contents, and switched to only after all are written. A partial copy
-    follows the update too, else it would be out of date for the next one: what was deleted leaves `present`
-    and joins `absent`, and what was inserted the other way round. Of a view that keeps duplicates each row is
-    written as many times as it stands in it.
-
-    Args:
-        warehouse: the warehouse, as it was given to `maintain`.
-        maintained: what `maintain` returned, and the engine not released since.
-
-    Returns:
-        What was written, views in order of definition, then partial copies; nothing if nothing changed.
-
-    Raises:
-        InputError: SM405 something that changes is no local file or directory, or another process has written
-            since the warehouse was loaded; nothing was written.
-        SelfmaintError: SM405 writing or switching failed; every old contents is in place.
-
-    Semantics:
-        The warehouse's relations are over the old contents: `load` it anew for the next update.
-    """
+    """Writes what changes, all or nothing, and goes on with it; see `Warehouse.apply`."""
+    _require_current(warehouse, maintained)
     views = _views(warehouse, maintained)
     counted = {view.predicate for view in warehouse.catalog.views if view.is_counted}
     bags = {p: warehouse.engine.bags.expanded(r) if p in counted else r for p, r in views.items()}
@@ -65,7 +48,37 @@ def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, 
             for predicate, rows in changes.items():
                 writes.add(Path(places[predicate]), platform.writing(rows))
             writes.switch()
+        _go_on(warehouse, [*changes], platform)
     return tuple(written)
+
+
+def _require_current(warehouse: Warehouse[D], maintained: Maintained[D]) -> None:
+    """Refuses deltas of other contents than the warehouse has: those would be wrong, or applied twice."""
+    if maintained.before is not warehouse.contents:
+        raise input_error(
+            Code.WRITE_FAILED,
+            "these deltas were computed from other contents than the warehouse has now",
+            note="another update has been applied since, or this one was; nothing was written",
+            hint="`maintain` the update again, if it has not been applied",
+        )
+
+
+def _go_on(warehouse: Warehouse[D], written: Sequence[Predicate], platform: Platform[D]) -> None:
+    """Takes what was written for the warehouse's contents; all else that is known of the old ones is let go of."""
+    warehouse.close()
+    columns, places = columns_of(warehouse.catalog), _paths(warehouse)
+
+    def stored(predicate: Predicate) -> D:
+        return platform.read_rows(Location(places[predicate]), columns[predicate.name])
+
+    new = {version: {p.name: stored(p) for p in written if p.version is version} for version in Version}
+    warehouse.contents = {
+        **warehouse.contents,
+        **with_counts(platform, warehouse.catalog, new[Version.STORED]),
+    }
+    warehouse.present = {**warehouse.present, **new[Version.PRESENT]}
+    warehouse.absent = {**warehouse.absent, **new[Version.ABSENT]}
+    warehouse.fingerprints = fingerprints(warehouse.fingerprints)
 
 
 def _paths(warehouse: Warehouse[D]) -> dict[Predicate, str]:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 from datalog.budget import DEFAULT_S
-from selfmaint.api.warehouse import Warehouse, require_known
+from selfmaint.api.warehouse import Warehouse
 from selfmaint.audit.advice import Advice, advised
 from selfmaint.audit.losing import Loss, loss
 from selfmaint.audit.matrix import Audit, audited
 from selfmaint.audit.search import Search
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog
-from selfmaint.warehouse.near import near_miss
+from selfmaint.warehouse.near import near_miss, require_known
 from selfmaint.warehouse.situation import Situation
 
 D = TypeVar("D")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AuditReport:
     """An audit with what was asked of it besides.
 
@@ -35,6 +36,17 @@ class AuditReport:
     advice: tuple[Advice, ...] = ()
     loss: Loss | None = None
     cut: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """A line for each view and kind of change; `selfmaint audit` prints examples and advice, too."""
+        return "\n".join(
+            f"{view} after {kind} on {'all relations' if relation == '*' else relation}: {word}"
+            for (view, relation, kind), word in self.audit.words().items()
+        )
+
+    def __repr__(self) -> str:
+        counted = Counter(self.audit.words().values())
+        return f"AuditReport({', '.join(f'{number} {word}' for word, number in counted.items())})"
 
 
 @dataclass(frozen=True)
@@ -71,31 +83,7 @@ def audit(
     effective: bool | None = None,
     budget_s: float | None = None,
 ) -> AuditReport:
-    """The verdict on each view for every kind of change, whatever the data: always, depends, never, or undecided.
-
-    Args:
-        warehouse: the warehouse; of its data nothing is read.
-        views: names of the views to audit; all by default.
-        without: base relations that can no longer be read: what breaks then.
-        advise: whether to look for keys, foreign keys and views that would turn verdicts to "always".
-        effective: whether updates are effective; by default as the warehouse says.
-        budget_s: how many seconds the search may take for one view and kind of change; by default as the warehouse
-            says. A verdict for which it is spent is undecided.
-
-    Returns:
-        The verdicts, with an example for each that is not "always"; the advice; and what breaks.
-
-    Raises:
-        InputError: SM101 a budget that is not positive; SM102 an unknown name.
-
-    Semantics:
-        Partial copies count as present with any rows. "Always" is exact for the views that the decision is exact
-        for: see `selfmaint.audit.search`.
-
-    Source:
-        Huyn, Multiple-View Self-Maintenance in Data Warehousing Environments, VLDB 1997; Quass, Gupta, Mumick,
-        Widom, Making Views Self-Maintainable for Data Warehousing, PDIS 1996, for the auxiliary views.
-    """
+    """The verdict on each view for every kind of change; see `Warehouse.audit`."""
     known = Situation(
         present=frozenset(warehouse.present),
         absent=frozenset(warehouse.absent),

@@ -1,66 +1,102 @@
-"""`build`: a warehouse from rules and DataFrames that are at hand."""
+"""`build`: a warehouse from rules and frames that are at hand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Program
 from datalog.sql.views import SqlViews
 from selfmaint.api.columns import columns_of
-from selfmaint.api.platform import known_families, platform_of, with_counts
+from selfmaint.api.engine_settings import EngineKind
+from selfmaint.api.platform import known_families, opened_engine, platform_of, with_counts
 from selfmaint.api.programs import catalog_of
-from selfmaint.api.warehouse import Warehouse, require_known
+from selfmaint.api.warehouse import Warehouse
 from selfmaint.errors import InputError
 from selfmaint.fallback.settle import Readable
 from selfmaint.sources.protocol import Source
 from selfmaint.warehouse.catalog import with_inexact_sums
+from selfmaint.warehouse.near import require_known
 
 if TYPE_CHECKING:
+    from selfmaint.api.frames import ArrowStream
+    from selfmaint.duckdb import Relation
     from selfmaint.spark import DataFrame, SparkSession
 
 
-def build(  # noqa: PLR0913 - each says another part of a warehouse
+@overload
+def build(
     program: str | Program | SqlViews,
-    views: Mapping[str, DataFrame],
+    views: Mapping[str, DataFrame | ArrowStream],
     *,
-    present: Mapping[str, DataFrame] | None = None,
-    absent: Mapping[str, DataFrame] | None = None,
+    present: Mapping[str, DataFrame | ArrowStream] | None = None,
+    absent: Mapping[str, DataFrame | ArrowStream] | None = None,
     sources: Mapping[str, Source[DataFrame] | Readable[DataFrame]] | None = None,
     effective: bool = False,
     inexact_sums: bool = False,
     spark: SparkSession | None = None,
-) -> Warehouse[DataFrame]:
-    """A warehouse from rules and DataFrames.
+    engine: Literal["spark"] = "spark",
+) -> Warehouse[DataFrame]: ...
+
+
+@overload
+def build(
+    program: str | Program | SqlViews,
+    views: Mapping[str, Relation | ArrowStream],
+    *,
+    present: Mapping[str, Relation | ArrowStream] | None = None,
+    absent: Mapping[str, Relation | ArrowStream] | None = None,
+    sources: Mapping[str, Source[Relation] | Readable[Relation]] | None = None,
+    effective: bool = False,
+    inexact_sums: bool = False,
+    spark: None = None,
+    engine: Literal["duckdb"],
+) -> Warehouse[Relation]: ...
+
+
+def build(  # noqa: PLR0913 - each says another part of a warehouse
+    program: str | Program | SqlViews,
+    views: Mapping[str, Any],
+    *,
+    present: Mapping[str, Any] | None = None,
+    absent: Mapping[str, Any] | None = None,
+    sources: Mapping[str, Source[Any] | Readable[Any]] | None = None,
+    effective: bool = False,
+    inexact_sums: bool = False,
+    spark: SparkSession | None = None,
+    engine: Literal["spark", "duckdb"] = "spark",
+) -> Warehouse[Any]:
+    """A warehouse from rules and frames that are at hand.
 
     Args:
         program: view rules and declarations of base relations, or SQL, as text or parsed.
-        views: for each view its stored rows before the update; columns are matched by name where the view or
-            what it reads is declared and the names fit, else by position. A bag's rows stand as often as stored.
+        views: for each view its stored rows before the update, as a frame (see `Update.from_frames`); columns are
+            matched by name where the view or what it reads is declared and the names fit, else by position. A bag's
+            rows stand as often as stored.
         present: partial copies: for a base relation, rows known to be in it before the update.
         absent: rows known not to be in it before the update.
         sources: where base relations may be read if need be, in the state right after the update.
         effective: whether updates are effective unless they say otherwise.
         inexact_sums: whether sums of doubles are maintained, though recomputing may give other last digits.
         spark: the session; by default the active one, else a new local one.
+        engine: which engine computes.
 
     Returns:
-        The warehouse, with the Spark engine. For rows at hand, and no Spark: `selfmaint.api.warehouse.build`.
+        The warehouse. For rows at hand, and neither engine: `selfmaint.api.warehouse.build`.
 
     Raises:
         ProgramError: the program is not valid.
         InputError: SM102 a name that is no view or base relation; SM103 a view without contents; SM104
-            columns that do not fit; SM105 a program that defines no views; SM501 Spark or Java is missing.
+            columns that do not fit; SM105 a program that defines no views; SM501 Spark or Java is missing; SM502 what
+            DuckDB would compute otherwise than Spark.
     """
-    from selfmaint.spark import SparkEngine, session  # noqa: PLC0415 - Spark only when it is needed
-
     schema = with_inexact_sums(catalog_of(program)) if inexact_sums else catalog_of(program)
     columns = columns_of(schema)
     problems: list[Diagnostic] = []
-    platform = platform_of(SparkEngine(spark or session()))
+    platform = platform_of(opened_engine(EngineKind(engine), spark))
 
-    def fitted(given: Mapping[str, DataFrame] | None, names: list[str], kind: str) -> dict[str, DataFrame]:
+    def fitted(given: Mapping[str, Any] | None, names: list[str], kind: str) -> dict[str, Any]:
         found = {}
         for name, frame in (given or {}).items():
             try:

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 
 from datalog.model import ANY, ColumnType, TypeName
 from selfmaint.api.columns import Columns
-from selfmaint.api.platform import expected_columns
+from selfmaint.api.frames import ArrowStream, arrow_frame
+from selfmaint.api.platform import expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry, SourceKind
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.database import refused
+from selfmaint.duckdb.exact_rows import arrow_rows, stored_type
 from selfmaint.duckdb.file_source import DuckSource, StoredFiles
 from selfmaint.duckdb.files import conform, read_as_stored, read_contents
 from selfmaint.duckdb.writing import writing
-from selfmaint.errors import Code, SourceError, input_error
+from selfmaint.errors import SourceError
 from selfmaint.sources.protocol import Source
 from selfmaint.store.formats import Format, format_of
 from selfmaint.store.write import Write
@@ -38,18 +40,19 @@ class DuckPlatform:
             expected = replace(expected, types=tuple(text if t == ANY else t for t in expected.types))
         return read_contents(self.engine.database, location.text, expected, declared=columns.declared)
 
-    def fit_rows(self, rows: Relation, columns: Columns) -> Relation:
+    def fit_rows(self, rows: Relation | ArrowStream, columns: Columns) -> Relation:
         """See `Platform`."""
-        given: object = rows  # callers may not be type-checked
-        if not isinstance(given, Relation):
-            raise input_error(
-                Code.COLUMNS_DIFFER,
-                f"the rows of `{columns.name}` are given as a `{type(given).__name__}`, not as a relation of DuckDB's",
-                hint=f"`warehouse.engine.load(rows, {list(columns.names)!r}, types)` makes one of a list of tuples",
-            )
+        database = self.engine.database
+        if not isinstance(rows, Relation) or rows.stored.database is not database:
+            if not isinstance(rows, ArrowStream):  # callers may not be type-checked
+                raise not_a_frame(rows, columns)
+            table = arrow_frame(rows, columns.name)
+            held = table if table.num_columns else arrow_rows([()] * table.num_rows, ())
+            stored = database.given(held, [stored_type(field.type) for field in table.schema])
+            rows = Relation(stored, tuple(table.column_names))
         if columns.open:
             return rows
-        return conform(self.engine.database, rows, expected_columns(columns), declared=columns.declared)
+        return conform(database, rows, expected_columns(columns), declared=columns.declared)
 
     def families(self, rows: Relation) -> tuple[str, ...]:
         """See `Platform`."""

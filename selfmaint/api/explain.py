@@ -23,8 +23,9 @@ from datalog.model import (
 )
 from datalog.syntax import show
 from datalog.syntax.anonymous import fresh_names
+from selfmaint.api.update import Update
 from selfmaint.api.validate import require_possible
-from selfmaint.api.warehouse import Update, Warehouse
+from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.at_hand import tests_at_hand
 from selfmaint.decide.counterexample import NotConfirmedError, counterexample
 from selfmaint.decide.inconsistency import Contradiction
@@ -98,7 +99,7 @@ class Supply:
     sources: tuple[Atom, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why a view is, or is not, self-maintainable.
 
@@ -125,6 +126,9 @@ class Explanation:
     def __str__(self) -> str:
         """The verdict and its reason in a few lines; `selfmaint explain` prints all of it."""
         return "\n".join(_lines(self))
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.verdict!r})"
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:
@@ -161,19 +165,7 @@ def _together(atoms: Iterable[Atom]) -> str:
 def explain(
     warehouse: Warehouse[D], update: Update[D], view: str, *, budget_s: float | None = None
 ) -> Explanation:
-    """The certificate of a verdict, evaluated again before it is returned.
-
-    Args:
-        warehouse: the views and what is known besides.
-        update: the change of the base relations, as a whole.
-        view: the view's name.
-        budget_s: how many seconds the search for what the view depends on may take, and again its test on the data;
-            by default as the warehouse says.
-
-    Raises:
-        InputError: SM101 a budget that is not positive; SM102 an unknown name; SM2xx, SM3xx contradictions
-            in what is given.
-    """
+    """The certificate of a verdict; see `Warehouse.explain`."""
     chosen = warehouse.view(view)
     decision, engine = warehouse.decision_within(budget_s), warehouse.engine
     facts, situation = warehouse.given(update)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.feed_records import records_changes
 from selfmaint.api.overlaps import require_outside
-from selfmaint.api.warehouse import Update, Warehouse, require_known
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, input_error
@@ -23,7 +24,7 @@ from selfmaint.feeds.ranges import Ends, Ranges, ranges
 from selfmaint.feeds.report import FeedReport, RelationReport
 from selfmaint.feeds.table import FeedTable, feed_table
 from selfmaint.feeds.table_names import TableNames
-from selfmaint.warehouse.near import near_miss
+from selfmaint.warehouse.near import near_miss, require_known
 
 if TYPE_CHECKING:
     from selfmaint.spark import DataFrame
@@ -51,37 +52,7 @@ def update_from_feed(
     initial_load: bool = False,
     effective: bool | None = None,
 ) -> Update[D]:
-    """The update that a batch of change events amounts to.
-
-    Several versions of a row condense to its first and last one; what was inserted and deleted again, changed
-    back, or only carried over, is not in the update.
-
-    Args:
-        warehouse: whose base relations change. Their columns and types must be declared.
-        feed: for each base relation its feed; or one feed of Debezium's events that say their tables, or a
-            directory of files `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX` (both at once: under None).
-        format: `debezium`, `delta`, `iceberg` or `plain`; by default told from the columns.
-        after: the position or version where the batch before ended; what is there and before is left out. By
-            relation where feeds have positions of their own; that under None is for all others.
-        upto: the position or version where this batch ends; likewise.
-        initial_load: whether the relations were empty before: then snapshot reads (`r`) are insertions.
-        effective: whether inserted rows were absent before and deleted ones present. By default yes if all
-            relations that change have declared keys: databases and tables log what really happened. Without a key
-            two rows may look the same; then as the warehouse says.
-
-    Returns:
-        The update; its `feed` says how much was read, what it came to, and up to which position.
-
-    Raises:
-        InputError: SM101 a path inside a view's; SM102 an unknown relation or table; SM103 no such feed; SM104
-            other columns; SM502 an engine that reads no feeds; SM601 the format; SM602 lines or values that
-            cannot be read; SM603 no order; SM604 changes that cannot follow each other; SM605 rows of which too
-            little is known; SM606 truncations and snapshot reads; SM607 a package is missing. Nothing is applied
-            then.
-
-    Source:
-        Zhou, Larson and Elmongui (VLDB 2007), section 4.
-    """
+    """The net effect of a batch of change events; see `Update.from_feed`."""
     feeds: dict[str | None, Feed] = dict(feed.items()) if isinstance(feed, Mapping) else {None: feed}
     request = _Request(_format(format), ranges(after, upto, feeds), initial_load)
     require_known([name for name in feeds if name], warehouse.catalog.relations, "base relation")

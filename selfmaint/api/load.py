@@ -12,10 +12,10 @@ from selfmaint.api.columns import Columns, columns_of
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.fingerprint import fingerprints
 from selfmaint.api.open_sources import readable
-from selfmaint.api.platform import Platform, known_families, platform_of, with_counts
+from selfmaint.api.platform import Platform, known_families, opened_engine, platform_of, with_counts
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import Location, WarehouseFile, read_warehouse_file
-from selfmaint.engine.protocol import D, Engine
+from selfmaint.engine.protocol import D
 from selfmaint.errors import InputError
 from selfmaint.store.write import recover
 
@@ -41,8 +41,8 @@ def load(
 
     Use it as a context manager, so that connections and kept data are let go of:
 
-        with load("warehouse.toml") as warehouse:
-            verdicts = check(warehouse, read_update(warehouse, "update"))
+        with selfmaint.load("warehouse.toml") as warehouse:
+            verdicts = warehouse.check(Update.from_files(warehouse, "update"))
 
     Args:
         path: the TOML file.
@@ -72,7 +72,7 @@ def open_warehouse(
     """The warehouse that a warehouse file describes; see `load`."""
     local = [*_locations(file).values(), *_copy_locations(file).values()]
     recover([Path(path) for path in local])
-    platform = platform_of(_engine(file, spark, engine or file.engine.kind))
+    platform = platform_of(opened_engine(engine or file.engine.kind, spark, file.engine.options))
     marks = fingerprints(local)
     columns = columns_of(file.catalog)
     contents, present, absent = _contents(platform, file, columns)
@@ -85,21 +85,12 @@ def open_warehouse(
         readable=readable(platform, file),
         locations=_locations(file),
         copy_locations=_copy_locations(file),
+        tables={name: place.text for name, place in file.views.items() if place.is_table},
         effective=file.effective,
         fingerprints=marks,
         feeds=file.feeds,
         budget_s=file.budget_s,
     )
-
-
-def _engine(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -> Engine[Any]:
-    if kind is EngineKind.DUCKDB:
-        from selfmaint.duckdb import DuckEngine  # noqa: PLC0415 - DuckDB only when it is needed
-
-        return DuckEngine(file.engine.options)
-    from selfmaint.spark import SparkEngine, session  # noqa: PLC0415 - Spark only when it is needed
-
-    return SparkEngine(spark or session())
 
 
 def _contents(

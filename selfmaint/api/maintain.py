@@ -10,12 +10,13 @@ from datalog.budget import BudgetSpentError, limit
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict, require_recomputable
+from selfmaint.api.update import Update
 from selfmaint.api.validate import require_possible
 from selfmaint.api.verify import Difference, differences, require_sources
-from selfmaint.api.warehouse import Update, Warehouse
+from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import check as decide
-from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
+from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code
 from selfmaint.fallback.groups import settle_groups
@@ -29,7 +30,7 @@ SHOWN_WITNESSES = 3
 """How many witnesses of each failing J come with the verdicts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Maintained(Generic[D]):
     """What `maintain` found.
 
@@ -42,14 +43,19 @@ class Maintained(Generic[D]):
         update: the update, which partial copies follow as well.
         recomputed: the new contents of the views that were recomputed from their sources; their deltas count
             equal rows.
+        before: the views' contents that the deltas are of.
     """
 
-    verdicts: Mapping[str, Verdict]
+    verdicts: Verdicts
     reads: tuple[Read, ...]
     deltas: Mapping[str, Delta[D]]
     differences: tuple[Difference, ...] | None
     update: Update[D]
     recomputed: Mapping[str, D] = field(default_factory=dict)
+    before: Mapping[str, D] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
 
 
 def maintain(  # noqa: PLR0913 - each is a choice of its own
@@ -63,31 +69,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     budget_s: float | None = None,
     progress: Callable[[str], None] = lambda _message: None,
 ) -> Maintained[D]:
-    """The deltas of all views, computed from the old state of all of them. Nothing is written.
-
-    Args:
-        warehouse: the views and what is known besides.
-        update: the change of the base relations, as a whole.
-        strict: never read a base relation; a view that is not self-maintainable is then an error.
-        verify: recompute every view from its sources and compare, both ways.
-        full: first check that the views explain each other, at the cost of recomputing them.
-        recompute: recompute from its sources, right before or right after the update, what is not decided otherwise.
-        budget_s: how many seconds a search may take for one view, as in `check`.
-        progress: told of each step.
-
-    Returns:
-        Verdicts, reads and deltas.
-
-    Raises:
-        InputError: SM101 a budget that is not positive; SM102 an unknown name; SM103 a base relation without a
-            source, to verify with; SM2xx, SM3xx contradictions in what is given; SM404 recomputing in strict
-            mode, or a query that cannot be run.
-        SourceError: SM401 a source that does not answer; SM402 one that has moved past the update.
-        NotMaintainedError: SM404 a view stays undetermined.
-
-    Source:
-        Huyn (VLDB 1997), Algorithm 3.1 and section 6.
-    """
+    """The deltas of all views; see `Warehouse.maintain`."""
     engine, views = warehouse.engine, warehouse.catalog.views
     decision = warehouse.decision_within(budget_s)
     require_not_strict(recompute=recompute, strict=strict)
@@ -110,12 +92,13 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     )
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in views}
     found = differences(warehouse, deltas, [view.name for view in again]) if verify else None
-    return Maintained(verdicts, (*reads, *anew.reads), deltas, found, update, anew.contents)
+    read = (*reads, *anew.reads)
+    return Maintained(verdicts, read, deltas, found, update, anew.contents, warehouse.contents)
 
 
 def _decided(
     warehouse: Warehouse[D], update: Update[D], progress: Callable[[str], None], *, full: bool
-) -> tuple[tuple[Facts[D], Situation], dict[str, Verdict]]:
+) -> tuple[tuple[Facts[D], Situation], Verdicts]:
     """What is known, and the verdicts from that alone."""
     decision, engine = warehouse.decision, warehouse.engine
     facts, situation = warehouse.given(update)
@@ -123,7 +106,8 @@ def _decided(
     require_possible(warehouse, facts, situation, update.files, full=full)
     progress("deciding")
     known = informed(decision, engine, facts, situation)
-    return known, decide(decision, engine, *known, warehouse.catalog.views, sample=SHOWN_WITNESSES)
+    found = decide(decision, engine, *known, warehouse.catalog.views, sample=SHOWN_WITNESSES)
+    return known, Verdicts(found)
 
 
 def _settled(

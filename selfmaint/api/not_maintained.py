@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from datalog.diagnostics import Diagnostic
-from selfmaint.decide.verdict import Verdict
+from selfmaint.decide.verdict import Verdict, Verdicts
 from selfmaint.errors import SelfmaintError
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.situation import Situation
@@ -19,7 +19,7 @@ class NotMaintainedError(SelfmaintError):
 
     def __init__(self, diagnostics: Sequence[Diagnostic], verdicts: Mapping[str, Verdict]) -> None:
         super().__init__(diagnostics)
-        self.verdicts = dict(verdicts)
+        self.verdicts = Verdicts(verdicts)
 
 
 def uncountable(views: Sequence[View], situation: Situation) -> list[View]:

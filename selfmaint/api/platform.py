@@ -9,15 +9,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from selfmaint.api.columns import Columns
+from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.families import Families, of_views
-from selfmaint.errors import Code, input_error
+from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.expected import Expected
 from selfmaint.warehouse.catalog import Catalog
 
 if TYPE_CHECKING:
+    from selfmaint.api.frames import ArrowStream
     from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry
     from selfmaint.engine.protocol import Engine
     from selfmaint.sources.protocol import Source
+    from selfmaint.spark import SparkSession
     from selfmaint.store.write import Write
 
 D = TypeVar("D")
@@ -39,11 +42,11 @@ class Platform(Protocol[D]):
         """
         ...
 
-    def fit_rows(self, rows: D, columns: Columns) -> D:
+    def fit_rows(self, rows: D | ArrowStream, columns: Columns) -> D:
         """Given rows, columns matched by name where they are declared, else by name or position.
 
         Raises:
-            InputError: SM104 other columns or types, or no relation of the engine's.
+            InputError: SM104 other columns or types, or nothing that offers an Arrow stream.
         """
         ...
 
@@ -68,6 +71,28 @@ class Platform(Protocol[D]):
     def writing(self, rows: D) -> Write:
         """What writes rows into files."""
         ...
+
+
+def opened_engine(
+    kind: EngineKind, spark: SparkSession | None = None, options: Mapping[str, str | int] | None = None
+) -> Engine[Any]:
+    """An engine, ready to be used.
+
+    Args:
+        kind: which one.
+        spark: the session; by default the active one, else a new local one.
+        options: settings of DuckDB's.
+
+    Raises:
+        InputError: SM501 Spark or Java is missing.
+    """
+    if kind is EngineKind.DUCKDB:
+        from selfmaint.duckdb import DuckEngine  # noqa: PLC0415 - DuckDB only when it is needed
+
+        return DuckEngine(options)
+    from selfmaint.spark import SparkEngine, session  # noqa: PLC0415 - Spark only when it is needed
+
+    return SparkEngine(spark or session())
 
 
 def platform_of(engine: Engine[D]) -> Platform[D]:
@@ -107,6 +132,15 @@ def with_counts(platform: Platform[D], catalog: Catalog, views: Mapping[str, D])
         n: platform.counted(rows, known[n].columns) if known[n].is_counted else rows
         for n, rows in views.items()
     }
+
+
+def not_a_frame(rows: object, columns: Columns) -> InputError:
+    """The error for rows that are given as something else than a frame."""
+    return input_error(
+        Code.COLUMNS_DIFFER,
+        f"the rows of `{columns.name}` are given as a `{type(rows).__name__}`, not as a DataFrame or Arrow table",
+        hint=f"`pandas.DataFrame(rows, columns={list(columns.names)!r})` makes one of a list of tuples",
+    )
 
 
 def expected_columns(columns: Columns) -> Expected:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
-from selfmaint.api.warehouse import Update, Warehouse
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import Undecided, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 
 from datalog.model import ANY, ColumnType, TypeName
 from selfmaint.api.columns import Columns
+from selfmaint.api.frames import ArrowStream, arrow_frame
 from selfmaint.api.open_sources import url_of
-from selfmaint.api.platform import expected_columns
+from selfmaint.api.platform import expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry, SourceKind
-from selfmaint.errors import Code, input_error
 from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkEngine
 from selfmaint.spark.bags import counted
 from selfmaint.spark.column_types import column_type
 from selfmaint.spark.formats import writing
+from selfmaint.spark.frames import from_arrow
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.postgres_connection import TIMEOUT_S
 from selfmaint.spark.postgres_source import PostgresSource
@@ -43,15 +44,13 @@ class SparkPlatform:
             expected = replace(expected, types=tuple(text if t == ANY else t for t in expected.types))
         return read(spark, location.text, expected, format_)
 
-    def fit_rows(self, rows: DataFrame, columns: Columns) -> DataFrame:
+    def fit_rows(self, rows: DataFrame | ArrowStream, columns: Columns) -> DataFrame:
         """See `Platform`."""
-        given: object = rows  # callers may not be type-checked
-        if not isinstance(given, DataFrame):
-            raise input_error(
-                Code.COLUMNS_DIFFER,
-                f"the rows of `{columns.name}` are given as a `{type(given).__name__}`, not as a DataFrame",
-                hint=f"`spark.createDataFrame(rows, {list(columns.names)!r})` makes one of a list of tuples",
-            )
+        if not isinstance(rows, DataFrame):
+            if not isinstance(rows, ArrowStream):  # callers may not be type-checked
+                raise not_a_frame(rows, columns)
+            table, spark = arrow_frame(rows, columns.name), self.engine.spark
+            rows = from_arrow(spark, table) if table.num_columns else spark.range(table.num_rows).select()
         if columns.open:
             return rows
         return (conform if columns.declared else conform_undeclared)(rows, expected_columns(columns))

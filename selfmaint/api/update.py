@@ -1,204 +1,156 @@
-"""An update of the base relations from files or relations of the engine's, with the declared columns."""
+"""An update of the base relations, and the three ways to give one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from datalog.diagnostics import Diagnostic
-from datalog.model import Predicate, Version
-from selfmaint.api.columns import Columns, columns_of
-from selfmaint.api.overlaps import require_outside
-from selfmaint.api.platform import Platform, known_families, platform_of
-from selfmaint.api.warehouse import Update, Warehouse, require_known
-from selfmaint.api.warehouse_file import Location
+from datalog.model import Predicate
 from selfmaint.engine.protocol import D
-from selfmaint.errors import Code, InputError, input_error
 
-SUFFIXES = ("parquet", "csv", "jsonl", "ndjson", "json")
-"""What the names of an update's files end with."""
-PARTS = ("insert", "delete")
-"""The two parts of a relation's update, as files name them."""
+if TYPE_CHECKING:
+    from selfmaint.api.feed import Feed
+    from selfmaint.api.frames import ArrowStream
+    from selfmaint.api.warehouse import Warehouse
+    from selfmaint.feeds.ranges import Ends
+    from selfmaint.feeds.report import FeedReport
 
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A file of an update."""
-
-    relation: str
-    part: str
-    path: Path
+E = TypeVar("E")
 
 
-def read_update(
-    warehouse: Warehouse[D], directory: str | Path, *, effective: bool | None = None
-) -> Update[D]:
-    """The update in a directory: `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX`, files or directories.
+@dataclass(frozen=True)
+class Update(Generic[D]):
+    """One update of the base relations, as a whole.
 
-    Args:
-        warehouse: whose base relations change.
-        directory: where the files are; each `parquet`, `csv` with a header line, or `jsonl`.
-        effective: whether inserted rows were absent before, deleted ones present; by default as the warehouse
-            says.
-
-    Returns:
-        The update; a relation without files does not change.
-
-    Raises:
-        InputError: SM101 a file that is no part of an update, or two for one part; SM102 a misspelt relation;
-            SM103 no such directory; SM104 columns that do not fit; every problem of one kind at once.
-    """
-    parts = update_files(directory, warehouse.catalog.relations)
-    inserted = {part.relation: part.path for part in parts if part.part == "insert"}
-    deleted = {part.relation: part.path for part in parts if part.part == "delete"}
-    return update_from(warehouse, inserted, deleted, effective=effective)
-
-
-def update_from(
-    warehouse: Warehouse[D],
-    inserted: Mapping[str, D | str | Path] | None = None,
-    deleted: Mapping[str, D | str | Path] | None = None,
-    *,
-    effective: bool | None = None,
-) -> Update[D]:
-    """An update from DataFrames (relations of the warehouse's engine) or paths.
-
-    Args:
-        warehouse: whose base relations change.
-        inserted: for each relation that gains rows, the rows.
+    Attributes:
+        inserted: for each relation that gains rows, the rows; columns in declared order.
         deleted: for each relation that loses rows, the rows.
-        effective: whether inserted rows were absent before, deleted ones present; by default as the warehouse
-            says.
-
-    Returns:
-        The update. Columns are matched by name to those that are declared; those of a relation that is not
-        declared by position.
-
-    Raises:
-        InputError: SM101 a path inside a view's; SM102 an unknown relation; SM103 nothing at a path; SM104
-            columns that do not fit; every problem of one kind at once.
+        effective: whether inserted rows were absent before and deleted rows present, as change data capture
+            from a database guarantees.
+        feed: where it comes from a change feed, how much was read, and up to which position.
+        files: for each part that was read from files (a relation in the version `INSERTED` or `DELETED`), the path.
     """
-    files = _files(inserted, Version.INSERTED) | _files(deleted, Version.DELETED)
-    require_outside(files.values(), warehouse.locations)
-    platform = platform_of(warehouse.engine)
-    fit = _fitting(platform)
-    columns = columns_of(warehouse.catalog)
-    problems: list[Diagnostic] = []
 
-    def part(given: Mapping[str, D | str | Path] | None) -> dict[str, D]:
-        found = {}
-        for relation, rows in (given or {}).items():
-            try:
-                require_known([relation], warehouse.catalog.relations, "base relation")
-                found[relation] = fit(rows, columns[relation])
-            except InputError as error:
-                problems.extend(_placed(rows, diagnostic) for diagnostic in error.diagnostics)
-        return found
+    inserted: Mapping[str, D] = field(default_factory=dict)
+    deleted: Mapping[str, D] = field(default_factory=dict)
+    effective: bool = False
+    feed: FeedReport | None = None
+    files: Mapping[Predicate, str] = field(default_factory=dict)
 
-    result = Update(
-        part(inserted),
-        part(deleted),
-        warehouse.effective if effective is None else effective,
-        files=files,
-    )
-    if not problems:
-        known = known_families(platform, warehouse.catalog, warehouse.contents)
-        for rows_of in (result.inserted, result.deleted):
-            for relation, rows in rows_of.items():
-                known.add_rows(relation, platform.families(rows), "the update")
-        problems = known.problems
-    if problems:
-        raise InputError(problems)
-    return result
+    @staticmethod
+    def from_files(
+        warehouse: Warehouse[E],
+        directory: str | Path | None = None,
+        *,
+        inserted: Mapping[str, str | Path] | None = None,
+        deleted: Mapping[str, str | Path] | None = None,
+        effective: bool | None = None,
+    ) -> Update[E]:
+        """The update in a directory, in single files, or in both.
 
+        Args:
+            warehouse: whose base relations change.
+            directory: of files or directories `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX`; each `parquet`,
+                `csv` with a header line, or `jsonl`.
+            inserted: by relation the path of the rows that it gains.
+            deleted: by relation the path of the rows that it loses.
+            effective: whether inserted rows were absent before, deleted ones present; by default as the warehouse
+                says.
 
-def _files(given: Mapping[str, D | str | Path] | None, version: Version) -> dict[Predicate, str]:
-    """The parts of an update that are given by path."""
-    return {
-        Predicate(name, version): str(rows)
-        for name, rows in (given or {}).items()
-        if isinstance(rows, str | Path)
-    }
+        Returns:
+            The update; a relation without files does not change.
 
+        Raises:
+            InputError: SM101 a file that is no part of an update, two for one part, or a path inside a view's; SM102
+                a misspelt relation; SM103 nothing at a path; SM104 columns that do not fit; every problem of one
+                kind at once.
+        """
+        from selfmaint.api.update_rows import from_files  # noqa: PLC0415 - what reads files only where some are read
 
-def _fitting(platform: Platform[D]) -> Callable[[D | str | Path, Columns], D]:
-    """What makes given rows fit columns."""
+        return from_files(warehouse, directory, inserted or {}, deleted or {}, effective)
 
-    def fit(rows: D | str | Path, columns: Columns) -> D:
-        if isinstance(rows, str | Path):
-            text = str(rows)
-            here = text if "://" in text else str(Path(text).absolute())
-            return platform.read_rows(Location(here), columns)
-        return platform.fit_rows(rows, columns)
+    @staticmethod
+    def from_frames(
+        warehouse: Warehouse[E],
+        inserted: Mapping[str, E | ArrowStream] | None = None,
+        deleted: Mapping[str, E | ArrowStream] | None = None,
+        *,
+        effective: bool | None = None,
+    ) -> Update[E]:
+        """An update from frames: DataFrames of Spark, pandas or polars, tables of Arrow, relations of DuckDB.
 
-    return fit
+        Args:
+            warehouse: whose base relations change.
+            inserted: for each relation that gains rows, the rows: what offers an Arrow C stream
+                (`__arrow_c_stream__`). Rows of another library than the engine's pass through this process.
+            deleted: for each relation that loses rows, the rows.
+            effective: whether inserted rows were absent before, deleted ones present; by default as the warehouse
+                says.
 
+        Returns:
+            The update. Columns are matched by name to those that are declared; those of a relation that is not
+            declared by position. pandas' NaN is null, and its index without a name is no column.
 
-def update_files(directory: str | Path, relations: Mapping[str, object]) -> list[_Part]:
-    """The files of an update by relation and part.
+        Raises:
+            InputError: SM102 an unknown relation; SM104 columns that do not fit; every problem of one kind at once.
+        """
+        from selfmaint.api.update_rows import update_from  # noqa: PLC0415 - see `from_files`
 
-    Raises:
-        InputError: SM101, SM102, SM103, see `read_update`.
-    """
-    folder = Path(directory)
-    if not folder.is_dir():
-        raise input_error(
-            Code.MISSING_CONTENTS,
-            f"there is no directory `{folder}`",
-            hint="an update is a directory of files `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX`: "
-            "parquet, csv or jsonl",
+        return update_from(warehouse, inserted, deleted, effective=effective)
+
+    @staticmethod
+    def from_feed(
+        warehouse: Warehouse[E],
+        feed: Feed | Mapping[str, Feed] | Mapping[str | None, Feed],
+        *,
+        format: str | None = None,  # noqa: A002 - what it is
+        after: Ends = None,
+        upto: Ends = None,
+        initial_load: bool = False,
+        effective: bool | None = None,
+    ) -> Update[E]:
+        """The update that a batch of change events amounts to.
+
+        Several versions of a row condense to its first and last one; what was inserted and deleted again, changed
+        back, or only carried over, is not in the update.
+
+        Args:
+            warehouse: whose base relations change. Their columns and types must be declared.
+            feed: for each base relation its feed (a DataFrame of Spark's, or the path of a file, a directory, a Delta
+                table); or one feed of Debezium's events that say their tables, or a directory of files
+                `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX` (both at once: under None).
+            format: `debezium`, `delta`, `iceberg` or `plain`; by default told from the columns.
+            after: the position or version where the batch before ended; what is there and before is left out. By
+                relation where feeds have positions of their own; that under None is for all others.
+            upto: the position or version where this batch ends; likewise.
+            initial_load: whether the relations were empty before: then snapshot reads (`r`) are insertions.
+            effective: whether inserted rows were absent before and deleted ones present. By default yes if all
+                relations that change have declared keys: databases and tables log what really happened. Without a
+                key two rows may look the same; then as the warehouse says.
+
+        Returns:
+            The update; its `feed` says how much was read, what it came to, and up to which position.
+
+        Raises:
+            InputError: SM101 a path inside a view's; SM102 an unknown relation or table; SM103 no such feed; SM104
+                other columns; SM502 an engine that reads no feeds; SM601 the format; SM602 lines or values that
+                cannot be read; SM603 no order; SM604 changes that cannot follow each other; SM605 rows of which too
+                little is known; SM606 truncations and snapshot reads; SM607 a package is missing. Nothing is applied
+                then.
+
+        Source:
+            Zhou, Larson and Elmongui (VLDB 2007), section 4.
+        """
+        from selfmaint.api.feed import update_from_feed  # noqa: PLC0415 - what reads feeds only where one is read
+
+        return update_from_feed(
+            warehouse,
+            feed,
+            format=format,
+            after=after,
+            upto=upto,
+            initial_load=initial_load,
+            effective=effective,
         )
-    problems: list[Diagnostic] = []
-    parts: dict[tuple[str, str], _Part] = {}
-    for part in _named(folder, problems):
-        try:
-            require_known([part.relation], relations, "base relation")
-        except InputError as error:
-            problems.extend(_at(part.path, diagnostic) for diagnostic in error.diagnostics)
-        earlier = parts.setdefault((part.relation, part.part), part)
-        if earlier is not part:
-            message = (
-                f"`{earlier.path.name}` and `{part.path.name}` are the same part of the update in `{folder}`"
-            )
-            problems.append(Diagnostic(Code.WAREHOUSE_FILE, message, hint="put their rows into one"))
-    if problems:
-        raise InputError(problems)
-    return list(parts.values())
-
-
-def _named(folder: Path, problems: list[Diagnostic]) -> Iterator[_Part]:
-    """The directory's files by what their names say; other names are problems, hidden files are none."""
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(("_", ".")):
-            continue
-        pieces = path.name.rsplit(".", 2)
-        if (
-            len(pieces) == len(("relation", "part", "suffix"))
-            and pieces[1] in PARTS
-            and pieces[2] in SUFFIXES
-        ):
-            yield _Part(pieces[0], pieces[1], path)
-            continue
-        problems.append(
-            Diagnostic(
-                Code.WAREHOUSE_FILE,
-                f"`{path.name}` in `{folder}` is no part of an update",
-                hint="name it `RELATION.insert.SUFFIX` or `RELATION.delete.SUFFIX`, "
-                f"with {', '.join(f'`{s}`' for s in SUFFIXES[:3])} for the suffix",
-            )
-        )
-
-
-def _placed(rows: object, diagnostic: Diagnostic) -> Diagnostic:
-    """The diagnostic with the file that it is about, if it says nothing of it and there is one."""
-    if not isinstance(rows, str | Path):
-        return diagnostic
-    said = f"{diagnostic.message} {diagnostic.span.source if diagnostic.span is not None else ''}"
-    return diagnostic if str(rows) in said else _at(Path(rows), diagnostic)
-
-
-def _at(path: Path, diagnostic: Diagnostic) -> Diagnostic:
-    """The diagnostic with the file that it is about."""
-    message = f"`{path}`: {diagnostic.message}"
-    return replace(diagnostic, message=message)

@@ -1,25 +1,33 @@
-"""A warehouse with its data, and an update of its base relations."""
+"""A warehouse with its data, and what can be asked of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Generic, Protocol, runtime_checkable
 
 from datalog.budget import DEFAULT_S
 from datalog.model import Predicate, Program, Version
 from datalog.sql.views import SqlViews
 from selfmaint.api.programs import catalog_of
+from selfmaint.api.update import Update
 from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.fallback.settle import Readable
-from selfmaint.feeds.report import FeedReport
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.warehouse.catalog import Catalog, View, with_inexact_sums
-from selfmaint.warehouse.near import near_miss
+from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
+
+if TYPE_CHECKING:
+    from selfmaint.api.apply import Written
+    from selfmaint.api.audit import AuditReport
+    from selfmaint.api.explain import Explanation
+    from selfmaint.api.maintain import Maintained
+    from selfmaint.api.printed import Statements
+    from selfmaint.decide.verdict import Verdicts
 
 
 @runtime_checkable
@@ -31,29 +39,20 @@ class Closable(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Update(Generic[D]):
-    """One update of the base relations, as a whole.
-
-    Attributes:
-        inserted: for each relation that gains rows, the rows; columns in declared order.
-        deleted: for each relation that loses rows, the rows.
-        effective: whether inserted rows were absent before and deleted rows present, as change data capture
-            from a database guarantees.
-        feed: where it comes from a change feed, how much was read, and up to which position.
-        files: for each part that was read from files (a relation in the version `INSERTED` or `DELETED`), the path.
-    """
-
-    inserted: Mapping[str, D] = field(default_factory=dict)
-    deleted: Mapping[str, D] = field(default_factory=dict)
-    effective: bool = False
-    feed: FeedReport | None = None
-    files: Mapping[Predicate, str] = field(default_factory=dict)
+# Each method loads what it needs when it is called: who asks for one thing does not wait for the others' modules.
+# ruff: noqa: PLC0415
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Warehouse(Generic[D]):
     """Materialized views over base relations that live elsewhere.
+
+        with selfmaint.load("warehouse.toml") as warehouse:
+            update = Update.from_files(warehouse, "changes")
+            if warehouse.check(update):
+                warehouse.apply(warehouse.maintain(update))
+
+    Use it as a context manager, or `close` it: connections are ended then, and what the engine holds is let go of.
 
     Attributes:
         catalog: the views' definitions and the base relations' declarations.
@@ -64,10 +63,11 @@ class Warehouse(Generic[D]):
         absent: partial copies: rows known not to be in a base relation before the update.
         readable: base relations that may be read, if need be; in the state right after the update.
         locations: where each view's contents are stored, for those that are files.
+        tables: the names of the tables of a catalog that hold views.
         copy_locations: the same for partial copies, by relation and `PRESENT` or `ABSENT`.
         effective: whether updates are effective unless they say otherwise.
-        fingerprints: what the stored files looked like when they were loaded, so that nothing is written over
-            what another process has written since.
+        fingerprints: what the stored files looked like when they were loaded or last applied to, so that nothing is
+            written over what another process has written since.
         feeds: how change feeds of the base relations are to be read.
         budget_s: how many seconds the search for what a view depends on may take, and again its test on the data,
             unless a call says otherwise.
@@ -81,10 +81,211 @@ class Warehouse(Generic[D]):
     readable: Mapping[str, Readable[D]] = field(default_factory=dict)
     locations: Mapping[str, str] = field(default_factory=dict)
     copy_locations: Mapping[Predicate, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
     effective: bool = False
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
+
+    def check(
+        self,
+        update: Update[D],
+        views: Sequence[str] | None = None,
+        *,
+        full: bool = False,
+        budget_s: float | None = None,
+    ) -> Verdicts:
+        """The verdict on each view, from the views, partial copies and the update alone.
+
+        Args:
+            update: the change of the base relations, as a whole.
+            views: names of the views to decide; all by default.
+            full: also check that the views explain each other, at the cost of recomputing them.
+            budget_s: how many seconds the search for what a view depends on may take, and again its test on the data;
+                by default as the warehouse says. A view for which it is spent is undecided.
+
+        Returns:
+            For each view's name a `SelfMaintainable`, `NotSelfMaintainable` or `Undecided`, in order of definition. A
+            verdict is true if it is the first of these; all together are if each one is.
+
+        Raises:
+            InputError: SM101 a budget that is not positive; SM102 an unknown name; SM2xx, SM3xx contradictions
+                in what is given.
+
+        Semantics:
+            Sets; null is one stored value that never joins; contents and partial copies are before-images.
+
+        Source:
+            Huyn, Multiple-View Self-Maintenance in Data Warehousing Environments, VLDB 1997, sections 2-4 and 6.
+        """
+        from selfmaint.api.check import check
+
+        return check(self, update, views, full=full, budget_s=budget_s)
+
+    def maintain(
+        self,
+        update: Update[D],
+        *,
+        strict: bool = False,
+        verify: bool = False,
+        full: bool = False,
+        recompute: bool = False,
+        budget_s: float | None = None,
+        progress: Callable[[str], None] = lambda _message: None,
+    ) -> Maintained[D]:
+        """The deltas of all views, computed from the old state of all of them. Nothing is written.
+
+        Args:
+            update: the change of the base relations, as a whole.
+            strict: never read a base relation; a view that is not self-maintainable is then an error.
+            verify: recompute every view from its sources and compare, both ways.
+            full: first check that the views explain each other, at the cost of recomputing them.
+            recompute: recompute from its sources, right before or right after the update, what is not decided
+                otherwise.
+            budget_s: how many seconds a search may take for one view, as in `check`.
+            progress: told of each step.
+
+        Returns:
+            Verdicts, reads and deltas. Relations of Spark's engine are DataFrames; those of DuckDB's offer an Arrow
+            stream (`pyarrow.table(delta.gained)`).
+
+        Raises:
+            InputError: SM101 a budget that is not positive; SM102 an unknown name; SM103 a base relation without a
+                source, to verify with; SM2xx, SM3xx contradictions in what is given; SM404 recomputing in strict
+                mode, or a query that cannot be run.
+            SourceError: SM401 a source that does not answer; SM402 one that has moved past the update.
+            NotMaintainedError: SM404 a view stays undetermined.
+
+        Source:
+            Huyn (VLDB 1997), Algorithm 3.1 and section 6.
+        """
+        from selfmaint.api.maintain import maintain
+
+        options = {"strict": strict, "verify": verify, "full": full, "recompute": recompute}
+        return maintain(self, update, **options, budget_s=budget_s, progress=progress)
+
+    def apply(self, maintained: Maintained[D]) -> tuple[Written, ...]:
+        """Writes the new contents of the views that changed, and of the partial copies of the changed relations.
+
+        All are written beside the old contents, and switched to only after all are written. A partial copy
+        follows the update too, else it would be out of date for the next one: what was deleted leaves `present`
+        and joins `absent`, and what was inserted the other way round. Of a view that keeps duplicates each row is
+        written as many times as it stands in it.
+
+        Args:
+            maintained: what `maintain` returned, since the last `apply`.
+
+        Returns:
+            What was written, views in order of definition, then partial copies; nothing if nothing changed.
+
+        Raises:
+            InputError: SM405 something that changes is no local file or directory, another process has written
+                since the warehouse was loaded, or what is given was computed from an earlier state; nothing was
+                written.
+            SelfmaintError: SM405 writing or switching failed; every old contents is in place.
+
+        Semantics:
+            The warehouse goes on with the new contents: it is ready for the next update. Sources are connected to
+            anew when they are next read, and are expected to be in the state after that update.
+        """
+        from selfmaint.api.apply import apply
+
+        return apply(self, maintained)
+
+    def explain(self, update: Update[D], view: str, *, budget_s: float | None = None) -> Explanation:
+        """The certificate of a verdict, evaluated again before it is returned.
+
+        Args:
+            update: the change of the base relations, as a whole.
+            view: the view's name.
+            budget_s: how many seconds the search for what the view depends on may take, and again its test on the
+                data; by default as the warehouse says.
+
+        Raises:
+            InputError: SM101 a budget that is not positive; SM102 an unknown name; SM2xx, SM3xx contradictions
+                in what is given.
+        """
+        from selfmaint.api.explain import explain
+
+        return explain(self, update, view, budget_s=budget_s)
+
+    def audit(
+        self,
+        *,
+        views: Iterable[str] | None = None,
+        without: Iterable[str] = (),
+        advise: bool = True,
+        effective: bool | None = None,
+        budget_s: float | None = None,
+    ) -> AuditReport:
+        """The verdict on each view for every kind of change, whatever the data: always, depends, never, or undecided.
+
+        Of the warehouse's data nothing is read.
+
+        Args:
+            views: names of the views to audit; all by default.
+            without: base relations that can no longer be read: what breaks then.
+            advise: whether to look for keys, foreign keys and views that would turn verdicts to "always".
+            effective: whether updates are effective; by default as the warehouse says.
+            budget_s: how many seconds the search may take for one view and kind of change; by default as the
+                warehouse says. A verdict for which it is spent is undecided.
+
+        Returns:
+            The verdicts, with an example for each that is not "always"; the advice; and what breaks.
+
+        Raises:
+            InputError: SM101 a budget that is not positive; SM102 an unknown name.
+
+        Semantics:
+            Partial copies count as present with any rows. "Always" is exact for the views that the decision is exact
+            for: see `selfmaint.audit.search`.
+
+        Source:
+            Huyn, Multiple-View Self-Maintenance in Data Warehousing Environments, VLDB 1997; Quass, Gupta, Mumick,
+            Widom, Making Views Self-Maintainable for Data Warehousing, PDIS 1996, for the auxiliary views.
+        """
+        from selfmaint.api.audit import audit
+
+        return audit(
+            self, views=views, without=without, advise=advise, effective=effective, budget_s=budget_s
+        )
+
+    def sql(
+        self,
+        view: str,
+        *,
+        inserted: Iterable[str] | None = None,
+        deleted: Iterable[str] | None = None,
+        effective: bool | None = None,
+    ) -> Statements:
+        """A view's test, probe and maintenance statements as Spark SQL, to ship with an ETL job. No data is read.
+
+        Args:
+            view: the view's name.
+            inserted: base relations that gain rows. Without it and `deleted`: any change of any of them.
+            deleted: base relations that lose rows.
+            effective: whether updates are effective; by default as the warehouse says.
+
+        Returns:
+            The statements, as `str` a script.
+
+        Raises:
+            InputError: SM102 an unknown name.
+            EmissionError: a name that Spark cannot take.
+        """
+        from selfmaint.api.printed import any_change, printed
+
+        require_known([view], [view.name for view in self.catalog.views], "view")
+        known = Situation(
+            present=frozenset(self.present),
+            absent=frozenset(self.absent),
+            effective=self.effective if effective is None else effective,
+        )
+        situation = any_change(self.catalog, inserted or (), deleted or (), known)
+        return printed(self.decision, view, situation, self.tables)
+
+    def __repr__(self) -> str:
+        return f"Warehouse({', '.join(view.name for view in self.catalog.views)}; {self.engine.name})"
 
     def __enter__(self) -> Warehouse[D]:
         """The warehouse; at the end of the block it is closed."""
@@ -95,10 +296,7 @@ class Warehouse(Generic[D]):
         self.close()
 
     def close(self) -> None:
-        """Ends the connections of the sources, and lets go of what the engine holds for this warehouse.
-
-        Results that the engine keeps are gone then: write or count deltas before.
-        """
+        """Ends the connections of the sources, and lets go of what the engine holds for this warehouse."""
         self.decision.forget()
         self.engine.release()
         for source in {id(entry.source): entry.source for entry in self.readable.values()}.values():
@@ -168,22 +366,6 @@ class Warehouse(Generic[D]):
             relation = self.catalog.relations[predicate.name]
             columns[predicate] = frozenset(range(relation.arity)) - relation.nullable
         return columns
-
-
-def require_known(names: Iterable[str], known: Iterable[str], kind: str) -> None:
-    """Refuses names that are not known.
-
-    Raises:
-        InputError: SM102, with near misses.
-    """
-    allowed = list(known)
-    for name in names:
-        if name not in allowed:
-            raise input_error(
-                Code.UNKNOWN_RELATION,
-                f"`{name}` is no {kind} of this warehouse",
-                hint=near_miss(name, allowed, kind),
-            )
 
 
 def build(

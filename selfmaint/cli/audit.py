@@ -11,8 +11,8 @@ import typer
 
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
 from selfmaint.api.load import open_warehouse
+from selfmaint.api.update import Update
 from selfmaint.api.validate import require_possible
-from selfmaint.api.warehouse import Update
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.audit.baseline import Worse, baseline_text, read_baseline, worse
 from selfmaint.cli.audit_options import (
@@ -30,6 +30,7 @@ from selfmaint.cli.audit_options import (
     Without,
     WriteBaseline,
 )
+from selfmaint.cli.inputs import known_besides
 from selfmaint.cli.options import Budget, Effective, WarehousePath
 from selfmaint.cli.output import Format, print_text, print_warnings, progressing, reporting
 from selfmaint.errors import Code, InputError, input_error
@@ -38,7 +39,6 @@ from selfmaint.report.audit.page import audit_page
 from selfmaint.report.audit.sarif import audit_sarif
 from selfmaint.report.audit.table import audit_parts, summary
 from selfmaint.report.errors import diagnostics_text, errors_json
-from selfmaint.warehouse.situation import Situation
 
 FAILED, UNDECIDED = 1, 3
 """Exit statuses: something is as bad as `--fail-on` says, or breaks; nothing is, but something is undecided."""
@@ -87,7 +87,7 @@ def audit(
             progress=progress,
             budget_s=file.budget_s if budget is None else budget,
         )
-        report = audit_catalog(file.catalog, _known(file, effective), options)
+        report = audit_catalog(file.catalog, known_besides(file, effective), options)
         least = FailOn.DEPENDS if fail_on is None else fail_on
         found = worse(report.audit.words(), before or {}, least.value)
         shown = None if before is None else found
@@ -124,14 +124,6 @@ def _number(text: str) -> int:
     if not text.replace("_", "").isdecimal():
         raise typer.BadParameter(f"--rows takes R=N with a number of rows, not {text!r}")
     return int(text)
-
-
-def _known(file: WarehouseFile, effective: bool | None) -> Situation:
-    return Situation(
-        present=frozenset(name for name, entry in file.copies.items() if entry.present),
-        absent=frozenset(name for name, entry in file.copies.items() if entry.absent),
-        effective=file.effective if effective is None else effective,
-    )
 
 
 def _print(

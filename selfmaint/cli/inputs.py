@@ -14,12 +14,15 @@ from datalog.diagnostics import Diagnostic, Severity
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.feed import update_from_feed
 from selfmaint.api.load import open_warehouse
-from selfmaint.api.update import update_files, update_from
+from selfmaint.api.update import Update
+from selfmaint.api.update_rows import update_files, update_from
 from selfmaint.api.verify import require_sources
-from selfmaint.api.warehouse import Update, Warehouse, require_known
+from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.cli.output import Format, print_warnings
 from selfmaint.errors import Code, input_error
+from selfmaint.warehouse.near import require_known
+from selfmaint.warehouse.situation import Situation
 
 _EMPTY = Diagnostic(
     Code.WAREHOUSE_FILE,
@@ -181,3 +184,12 @@ def split_assignment(text: str, relations: Mapping[str, object], option: str) ->
     if not name or not path:
         raise typer.BadParameter(f"{option} takes REL=PATH, not {text!r}")
     return name, Path(path)
+
+
+def known_besides(file: WarehouseFile, effective: bool | None) -> Situation:
+    """What a warehouse file says to be known besides the views; `effective` goes before what it says of updates."""
+    return Situation(
+        present=frozenset(name for name, entry in file.copies.items() if entry.present),
+        absent=frozenset(name for name, entry in file.copies.items() if entry.absent),
+        effective=file.effective if effective is None else effective,
+    )

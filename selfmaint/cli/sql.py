@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
 from datalog.syntax import show
-from selfmaint.api.statements import not_printed, statements, tables_of
-from selfmaint.api.warehouse import require_known
-from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
+from selfmaint.api.printed import any_change, printed
+from selfmaint.api.warehouse_file import read_warehouse_file
+from selfmaint.cli.inputs import known_besides
 from selfmaint.cli.options import Effective, FormatOption, WarehousePath
 from selfmaint.cli.output import Format, print_json, print_text, print_warnings, reporting
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.table1 import diff_program, incon_program
 from selfmaint.report.definitions import definition_datalog, recomputing_sql
-from selfmaint.report.statements import statements_datalog, statements_json, statements_sql
+from selfmaint.report.statements import statements_datalog, statements_json
 from selfmaint.report.values import cell
+from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
 
 
@@ -55,47 +55,27 @@ def sql(
         print_warnings(file.catalog.warnings, format_)
         require_known([view], [v.name for v in file.catalog.views], "view")
         chosen = file.catalog.view(view)
-        situation = _situation(file, insert_into or (), delete_from or (), effective)
+        known = known_besides(file, effective)
+        situation = any_change(file.catalog, insert_into or (), delete_from or (), known)
         decision = Decision(file.catalog)
         if table1 and chosen.limitation is None:
             _print_table1(decision, view, situation, format_)
             return
         names = {name: place.text for name, place in file.views.items() if place.is_table}
-        found = statements(decision, chosen, situation, tables_of(file.catalog, names))
-        reason = not_printed(chosen, situation)
+        found = printed(decision, view, situation, names)
     if datalog and chosen.definition is not None and format_ is not Format.JSON:
         print_text(definition_datalog(chosen, file.catalog.program))
     if format_ is Format.JSON:
-        print_json({"view": view, "undecided": reason, "statements": statements_json(found)})
+        print_json({"view": view, "undecided": found.undecided, "statements": statements_json(found)})
     elif chosen.unchanging:
         print_text(cell(f"{'%' if datalog else '--'} nothing to do: {chosen.unchanging}"))
-    elif reason is None:
-        print_text(statements_datalog(found) if datalog else statements_sql(found))
+    elif found.undecided is None:
+        print_text(statements_datalog(found) if datalog else str(found))
     elif chosen.definition is not None and not datalog:
         print_text(recomputing_sql(chosen, file.catalog))
-    if reason is not None:
-        typer.echo(f"undecided: {reason}", err=True)
+    if found.undecided is not None:
+        typer.echo(f"undecided: {found.undecided}", err=True)
         raise typer.Exit(3)
-
-
-def _situation(
-    file: WarehouseFile, inserted: Iterable[str], deleted: Iterable[str], effective: bool | None
-) -> Situation:
-    """The named changes, or any; with the partial copies of the file.
-
-    Raises:
-        InputError: SM102 a misspelt relation.
-    """
-    gaining, losing = frozenset(inserted), frozenset(deleted)
-    require_known(sorted(gaining | losing), file.catalog.relations, "base relation")
-    everything = frozenset(file.catalog.relations)
-    return Situation(
-        inserted=gaining if gaining or losing else everything,
-        deleted=losing if gaining or losing else everything,
-        present=frozenset(name for name, entry in file.copies.items() if entry.present),
-        absent=frozenset(name for name, entry in file.copies.items() if entry.absent),
-        effective=file.effective if effective is None else effective,
-    )
 
 
 def _print_table1(decision: Decision, view: str, situation: Situation, format_: Format) -> None:

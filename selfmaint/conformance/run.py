@@ -10,7 +10,7 @@ from datalog.model import ANY, Predicate, Row, Version
 from selfmaint.conformance.cases import Case
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import Decision, check
-from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
+from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import delta
 from selfmaint.warehouse.catalog import Catalog, View, catalog
@@ -107,22 +107,12 @@ def run_case(case: Case, engine: Engine[D]) -> Iterator[Outcome]:
         yield Outcome(
             case=case.name,
             view=name,
-            verdict=_word(verdicts[name]),
+            verdict=verdicts[name].kind.value,
             expected="yes" if expected.self_maintainable else "no",
             state=state,
             wrong_state=state is not None and expected.state is not None and state != expected.state,
             milliseconds=each,
         )
-
-
-def _word(verdict: SelfMaintainable | NotSelfMaintainable | Undecided) -> str:
-    match verdict:
-        case SelfMaintainable():
-            return "yes"
-        case NotSelfMaintainable():
-            return "no"
-        case Undecided():
-            return "undecided"
 
 
 def _facts(case: Case, schema: Catalog, engine: Engine[D]) -> Facts[D]:

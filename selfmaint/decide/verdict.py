@@ -3,19 +3,34 @@
 `semantics` says, where it makes a difference, what is meant by the new state: the set of its rows, or the bag, in which
 rows stand several times. It is None where rows stand once anyway, as keys say or because the view has all columns of
 its body, and where the view is of no class that is decided.
+
+A verdict is true only if it is a "yes": `if verdict:` never takes what is undecided for one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from enum import StrEnum, unique
+from html import escape
+from typing import ClassVar, TypeAlias
 
 from datalog.model import Atom, Constant, Semantics, Term, Value, Variable
 from datalog.syntax import show
 from selfmaint.decide.new_facts import NewFacts, image
 
 _SHOWN = 3
+"""How many witnesses are named."""
+
+
+@unique
+class VerdictKind(StrEnum):
+    """What a verdict says."""
+
+    YES = "yes"
+    NO = "no"
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,8 +55,30 @@ class Witness:
         return f"Witness({', '.join(show(atom) for atom in self.unknown)})"
 
 
-@dataclass(frozen=True)
-class SelfMaintainable:
+class _Stated(ABC):
+    """What all verdicts have: a kind, a truth value, words."""
+
+    kind: ClassVar[VerdictKind]
+    view: str
+
+    @property
+    @abstractmethod
+    def because(self) -> str:
+        """What the verdict hangs on, in a line or a few."""
+
+    def __bool__(self) -> bool:
+        return self.kind is VerdictKind.YES
+
+    def __str__(self) -> str:
+        return _text([self])
+
+    def _repr_html_(self) -> str:
+        """The verdict for a notebook."""
+        return _html([self])
+
+
+@dataclass(frozen=True, repr=False)
+class SelfMaintainable(_Stated):
     """The view's new state is the same for every database that explains what is known.
 
     Attributes:
@@ -49,25 +86,54 @@ class SelfMaintainable:
         remarks: what to know of the computed state.
     """
 
+    kind: ClassVar[VerdictKind] = VerdictKind.YES
     view: str
     remarks: tuple[str, ...] = ()
     semantics: Semantics | None = None
 
+    @property
+    def because(self) -> str:
+        """That there is one new state, and what to know of it."""
+        state = "" if self.semantics is None else f", as a {self.semantics.value}"
+        found = f"every database that explains what is known gives one new state{state}"
+        return "\n".join([found, *self.remarks])
+
+    def __repr__(self) -> str:
+        return f"SelfMaintainable({self.view!r})"
+
 
 @dataclass(frozen=True, repr=False)
-class NotSelfMaintainable:
-    """Two databases explain what is known and give the view different new states; each witness makes a pair."""
+class NotSelfMaintainable(_Stated):
+    """Two databases explain what is known and give the view different new states; each witness makes a pair.
 
+    Attributes:
+        view: the view.
+        witnesses: some of them.
+    """
+
+    kind: ClassVar[VerdictKind] = VerdictKind.NO
     view: str
     witnesses: tuple[Witness, ...]
     semantics: Semantics | None = None
+
+    @property
+    def unknown(self) -> tuple[tuple[Atom, ...], ...]:
+        """The distinct sets of facts that may or may not exist, fewest facts first."""
+        return unknown_facts(self.witnesses)
+
+    @property
+    def because(self) -> str:
+        """What may or may not exist: the first few."""
+        lines = [f"{' and '.join(map(show, facts))} may or may not exist" for facts in self.unknown]
+        more = len(lines) - _SHOWN
+        return "\n".join([*lines[:_SHOWN], *([f"and {more} or more others"] if more > 0 else [])])
 
     def __repr__(self) -> str:
         return f"NotSelfMaintainable({self.view!r}, {_some(self.witnesses)})"
 
 
 @dataclass(frozen=True, repr=False)
-class Undecided:
+class Undecided(_Stated):
     """The procedure does not say. To be treated as "no".
 
     Attributes:
@@ -78,11 +144,17 @@ class Undecided:
         is_cut: whether a budget was spent before the test was known: there is nothing to settle the view by.
     """
 
+    kind: ClassVar[VerdictKind] = VerdictKind.UNDECIDED
     view: str
     reasons: tuple[str, ...]
     witnesses: tuple[Witness, ...] = ()
     semantics: Semantics | None = None
     is_cut: bool = False
+
+    @property
+    def because(self) -> str:
+        """The reasons."""
+        return "\n".join(self.reasons)
 
     def __repr__(self) -> str:
         shown = f", {_some(self.witnesses)}" if self.witnesses else ""
@@ -96,3 +168,65 @@ def _some(witnesses: Sequence[Witness]) -> str:
 
 
 Verdict: TypeAlias = SelfMaintainable | NotSelfMaintainable | Undecided
+
+
+class Verdicts(Mapping[str, Verdict]):
+    """The verdict on each view, by the view's name.
+
+    True only if there are some and all are "yes".
+    """
+
+    def __init__(self, verdicts: Mapping[str, Verdict]) -> None:
+        self._verdicts = dict(verdicts)
+
+    def __getitem__(self, view: str) -> Verdict:
+        return self._verdicts[view]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._verdicts)
+
+    def __len__(self) -> int:
+        return len(self._verdicts)
+
+    def __bool__(self) -> bool:
+        return bool(self._verdicts) and all(self._verdicts.values())
+
+    def __str__(self) -> str:
+        return _text(self._verdicts.values())
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{name}: {verdict.kind.value}" for name, verdict in self.items())
+        return f"Verdicts({{{kinds}}})"
+
+    def _repr_html_(self) -> str:
+        """The verdicts for a notebook."""
+        return _html(self._verdicts.values())
+
+
+def unknown_facts(witnesses: Iterable[Witness]) -> tuple[tuple[Atom, ...], ...]:
+    """The distinct sets of unknown facts of some witnesses, fewest facts first."""
+    found = dict.fromkeys(witness.unknown for witness in witnesses)
+    return tuple(sorted(found, key=lambda facts: (len(facts), [show(fact) for fact in facts])))
+
+
+def _text(verdicts: Iterable[_Stated]) -> str:
+    """A line or a few for each verdict, in columns."""
+    given = list(verdicts)
+    names = max((len(verdict.view) for verdict in given), default=0)
+    kinds = max((len(verdict.kind) for verdict in given), default=0)
+    lines = []
+    for verdict in given:
+        first, *more = verdict.because.splitlines() or [""]
+        lines.append(f"{verdict.view:<{names}}  {verdict.kind:<{kinds}}  {first}".rstrip())
+        lines += [f"{'':<{names + kinds + 4}}{line}" for line in more]
+    return "\n".join(lines)
+
+
+def _html(verdicts: Iterable[_Stated]) -> str:
+    """The same as a table."""
+    rows = [
+        "".join(f"<td>{escape(text).replace(chr(10), '<br>')}</td>" for text in (v.view, v.kind, v.because))
+        for v in verdicts
+    ]
+    head = "<tr><th>view</th><th>verdict</th><th>because</th></tr>"
+    return f"<table>{head}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

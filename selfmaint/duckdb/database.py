@@ -43,6 +43,7 @@ class Stored:
         rows: the number of its rows, if it is a table.
         parents: what a view reads.
         layout: what is known of a view's rows without computing them.
+        database: where it is.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Stored:
     rows: int | None = None
     parents: tuple[Stored, ...] = ()
     layout: Layout = field(default_factory=Layout)
+    database: Database | None = field(default=None, repr=False)
 
     @property
     def known_rows(self) -> int | None:
@@ -59,7 +61,9 @@ class Stored:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """A relation of the DuckDB engine.
+    """A relation of the DuckDB engine; it offers an Arrow stream, which polars, pandas, Arrow and DuckDB take.
+
+        pyarrow.table(delta.gained), polars.DataFrame(delta.gained), delta.gained.arrow().to_pandas()
 
     Attributes:
         stored: where its rows are.
@@ -73,6 +77,21 @@ class Relation:
     def types(self) -> tuple[SqlType, ...]:
         """The types of its columns."""
         return self.stored.types
+
+    def arrow(self) -> ArrowTable:
+        """Its rows as an Arrow table, computed now; instants in UTC.
+
+        Raises:
+            InputError: SM104 a value that an expression or a type does not have.
+        """
+        stored = self.stored
+        assert stored.database is not None
+        found = stored.database.rows(sql.rows(stored.name, len(stored.types)), [stored.name])
+        return found.rename_columns(list(self.columns)) if self.columns else found.select([])
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Its rows as a capsule of Arrow's C stream interface, computed now."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
 
 
 class Database:
@@ -124,7 +143,7 @@ class Database:
         with computing():
             made = self._execute(text(sql.create(name, query, held=True), dialect="duckdb")).fetchone()
         assert made is not None
-        return self._watched(Stored(name, tuple(types), int(made[0])), held=True)
+        return self._watched(Stored(name, tuple(types), int(made[0]), database=self), held=True)
 
     def view(
         self,
@@ -137,7 +156,8 @@ class Database:
         _require_reads(query, [parent.name for parent in parents])
         name = self._name()
         self._execute(text(sql.create(name, query, held=False), dialect="duckdb"))
-        return self._watched(Stored(name, tuple(types), None, tuple(parents), layout or Layout()), held=False)
+        made = Stored(name, tuple(types), None, tuple(parents), layout or Layout(), self)
+        return self._watched(made, held=False)
 
     def rows(self, query: Any, reads: Collection[str]) -> ArrowTable:
         """The rows of a query, here.
@@ -190,7 +210,7 @@ class Database:
         pairs = zip(read.columns, numbered, strict=True)
         read.select(*(duckdb.ColumnExpression(old).alias(new) for old, new in pairs)).create_view(name)
         types = tuple(sql.sql_type(str(kind)) for kind in read.types)
-        return self._watched(Stored(name, types), held=False)
+        return self._watched(Stored(name, types, database=self), held=False)
 
     def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
         while self._unused:

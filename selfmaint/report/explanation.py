@@ -15,7 +15,6 @@ from selfmaint.decide.pairs import Counterexample
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from selfmaint.report.script import script
 from selfmaint.report.values import Json, cell, json_row, json_rows, shown_row
-from selfmaint.report.verdicts import reason, word
 from selfmaint.warehouse.catalog import View
 
 
@@ -23,7 +22,7 @@ def explanation_sql(explanation: Explanation) -> str:
     """The counterexample as SQL to run anywhere; a comment where there is none."""
     found = explanation.counterexample
     if found is None:
-        return f"-- no counterexample: the verdict is {word(explanation.verdict)}"
+        return f"-- no counterexample: the verdict is {explanation.verdict.kind}"
     return script(explanation.view, found)
 
 
@@ -32,14 +31,14 @@ def render(explanation: Explanation) -> Group:
     name, semantics = explanation.view.name, explanation.verdict.semantics
     kind = "" if semantics is None else f", as a {semantics.value}"
     parts: list[RenderableType] = [
-        cell(f"{name}: {_HEADLINES[word(explanation.verdict)]}{kind}", "bold"),
+        cell(f"{name}: {_HEADLINES[explanation.verdict.kind]}{kind}", "bold"),
         cell(_defined(explanation.view)),
         Text(),
     ]
     if explanation.view.unchanging:
         return Group(*parts, cell(explanation.view.unchanging))
     if isinstance(explanation.verdict, Undecided):
-        parts += [cell(reason(explanation.verdict)), Text()]
+        parts += [cell(explanation.verdict.because), Text()]
     if explanation.counterexample is not None:
         parts += [*_counterexample(explanation, explanation.counterexample), Text()]
     if explanation.settled_by:
@@ -155,7 +154,7 @@ def explanation_json(explanation: Explanation) -> Json:
     verdict = explanation.verdict
     return {
         "view": explanation.view.name,
-        "verdict": word(verdict),
+        "verdict": verdict.kind.value,
         "reasons": list(verdict.reasons) if isinstance(verdict, Undecided) else [],
         "counterexample": None if found is None else _counterexample_json(explanation, found),
         "settled_by": [{"relation": r, "keys": list(columns)} for r, columns in explanation.settled_by],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from selfmaint.errors import Code, input_error
+
 SHOWN = 8
 """How many names a hint lists."""
 
@@ -21,3 +23,19 @@ def near_miss(name: str, known: Iterable[str], kind: str) -> str:
         return f"a {kind} `{close[0]}` exists"
     shown = ", ".join(f"`{n}`" for n in names[:SHOWN]) or "none"
     return f"there are these: {shown}" + (", ..." if len(names) > SHOWN else "")
+
+
+def require_known(names: Iterable[str], known: Iterable[str], kind: str) -> None:
+    """Refuses names that are not known.
+
+    Raises:
+        InputError: SM102, with near misses.
+    """
+    allowed = list(known)
+    for name in names:
+        if name not in allowed:
+            raise input_error(
+                Code.UNKNOWN_RELATION,
+                f"`{name}` is no {kind} of this warehouse",
+                hint=near_miss(name, allowed, kind),
+            )

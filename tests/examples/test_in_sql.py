@@ -18,7 +18,8 @@ from datalog.model import Declaration, Predicate, Program, Row, TypeName
 from datalog.rewrite import guard_joins
 from datalog.syntax import parse_program
 from selfmaint.api.programs import catalog_of_path
-from selfmaint.api.warehouse import Update, Warehouse
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.audit.databases import Evaluation, satisfies, updated
 from selfmaint.audit.matrix import audited

@@ -18,7 +18,8 @@ from datalog.model import Predicate, Program, Row, Version
 from datalog.syntax import parse_program
 from selfmaint.api.maintain import maintain
 from selfmaint.api.statements import Kind, statements, tables_of
-from selfmaint.api.warehouse import Update, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
 from selfmaint.canonical import known_rules
 from selfmaint.decide.procedure import Decision, check
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Verdict

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from selfmaint.api.feed import update_from_feed
+from selfmaint import Update
 from selfmaint.api.maintain import maintain, new_contents
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide.verdict import SelfMaintainable
@@ -40,7 +40,7 @@ def follow(batch: Batch, program: str, engine: MemoryEngine) -> tuple[bool, int]
     with tempfile.TemporaryDirectory() as folder, warehouse(batch, program, engine) as opened:
         feed = Path(folder) / "feed.jsonl"
         feed.write_text("".join(json.dumps(event) + "\n" for event in batch.events), encoding="utf-8")
-        update = update_from_feed(opened, feed)
+        update = Update.from_feed(opened, feed)
         assert update.effective
         found = maintain(opened, update, verify=True, full=True)
         assert found.differences == ()

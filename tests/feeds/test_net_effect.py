@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfmaint.api.feed import update_from_feed
-from selfmaint.api.warehouse import Update, Warehouse, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
@@ -54,7 +54,7 @@ def test_debezium(history: History, wrapped: bool, repeated: bool, order: random
     if repeated:  # delivered at least once: the end of the log again
         records += records[order.randint(0, len(records)) :]
     with tempfile.TemporaryDirectory() as folder:
-        update = update_from_feed(warehouse(), lines(records, folder))
+        update = Update.from_feed(warehouse(), lines(records, folder))
     check(update, history)
 
 
@@ -65,10 +65,10 @@ def test_debezium_without_whole_before_images(history: History) -> None:
         feed = lines(list(debezium(history, whole=False)), folder)
         if {s.before for c in history.commits for s in c if s.before} & {*history.start.values()}:
             with pytest.raises(InputError) as caught:
-                update_from_feed(warehouse(PARTIAL), feed)
+                Update.from_feed(warehouse(PARTIAL), feed)
             assert {d.code for d in caught.value.diagnostics} == {Code.FEED_BEFORE_IMAGE}
         else:
-            check(update_from_feed(warehouse(PARTIAL), feed), history)
+            check(Update.from_feed(warehouse(PARTIAL), feed), history)
 
 
 @given(histories(), st.sampled_from(["delta", "iceberg"]), st.randoms(use_true_random=False))
@@ -79,7 +79,7 @@ def test_rows_with_versions(history: History, format_: str, order: random.Random
         for change, version, row in versions(history, names)
     ]
     order.shuffle(records)
-    check(update_from_feed(warehouse(), {"r": records}), history)
+    check(Update.from_feed(warehouse(), {"r": records}), history)
 
 
 @given(histories(), st.integers(0, 4))
@@ -91,7 +91,7 @@ def test_two_batches_are_one(history: History, cut: int) -> None:
     ]
     table = set(history.start.values())
     for bounds in ({"upto": 2 + cut}, {"after": 2 + cut}):
-        update = update_from_feed(warehouse(), {"r": records}, **bounds)
+        update = Update.from_feed(warehouse(), {"r": records}, **bounds)
         deleted = update.deleted.get("r", frozenset())
         assert deleted <= table
         table = (table - deleted) | update.inserted.get("r", frozenset())

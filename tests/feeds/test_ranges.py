@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from selfmaint.api.feed import update_from_feed
+from selfmaint import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
@@ -30,7 +30,7 @@ def rows(*versions: int) -> list[dict[str, Any]]:
 
 def inserted(after: Ends = None, upto: Ends = None) -> dict[str, set[int]]:
     feeds = {"r": rows(1, 2, 3, 4), "s": rows(1, 2, 3, 4)}
-    found = update_from_feed(warehouse(), feeds, after=after, upto=upto)
+    found = Update.from_feed(warehouse(), feeds, after=after, upto=upto)
     return {name: {key for (key,) in part} for name, part in found.inserted.items()}
 
 
@@ -49,8 +49,8 @@ def test_each_feed_has_its_range(after: Ends, upto: Ends, expected: dict[str, se
 
 def test_a_position_of_no_feed_is_refused() -> None:
     with pytest.raises(InputError, match="SM102"):
-        update_from_feed(warehouse(), {"r": rows(1)}, after={"s": 1})
+        Update.from_feed(warehouse(), {"r": rows(1)}, after={"s": 1})
     with pytest.raises(InputError, match="SM603"):
-        update_from_feed(warehouse(), {"r": rows(1)}, upto={"r": "then"})
+        Update.from_feed(warehouse(), {"r": rows(1)}, upto={"r": "then"})
     with pytest.raises(InputError, match="is empty"):
         inserted({"r": 3, None: 1}, {None: 3, "r": 2})

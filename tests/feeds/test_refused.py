@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from selfmaint.api.feed import update_from_feed
+from selfmaint import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
@@ -41,7 +41,7 @@ def row(key: int, name: str | None = "a") -> dict[str, Any]:
 
 def codes(found: Any, opened: Warehouse[Rows] | None = None, **options: Any) -> set[str]:
     with pytest.raises(InputError) as caught:
-        update_from_feed(opened or warehouse(), found, **options)
+        Update.from_feed(opened or warehouse(), found, **options)
     return {d.code.value for d in caught.value.diagnostics}
 
 
@@ -52,7 +52,7 @@ def write(path: Path, *events: Any) -> Path:
 
 def test_lines_order_events_without_positions(tmp_path: Path) -> None:
     feed = write(tmp_path / "f.jsonl", event("d", row(1), None), event("c", None, row(1, "b")))
-    found = update_from_feed(warehouse(), feed)
+    found = Update.from_feed(warehouse(), feed)
     assert (found.deleted["r"], found.inserted["r"]) == ({(1, "a")}, {(1, "b")})
     assert found.feed is not None
     assert found.feed.relations[0].upto is None
@@ -61,7 +61,7 @@ def test_lines_order_events_without_positions(tmp_path: Path) -> None:
 
 def test_positions_go_before_lines(tmp_path: Path) -> None:
     events = [event("c", None, row(1, "b"), lsn=2), event("d", row(1), None, lsn=1)]
-    found = update_from_feed(warehouse(), write(tmp_path / "f.jsonl", *events))
+    found = Update.from_feed(warehouse(), write(tmp_path / "f.jsonl", *events))
     assert (found.deleted["r"], found.inserted["r"]) == ({(1, "a")}, {(1, "b")})
 
 
@@ -81,7 +81,7 @@ def test_events_of_several_tables(tmp_path: Path) -> None:
     feed = write(tmp_path / "f.jsonl", *events)
     assert codes(feed) == {"SM102"}
     assert codes({"r": feed}) == {"SM102", "SM601"}
-    found = update_from_feed(warehouse(ignored=frozenset({"audit"})), feed)
+    found = Update.from_feed(warehouse(ignored=frozenset({"audit"})), feed)
     assert found.inserted == {"r": {(1, "a")}, "k": {(1,)}}
     assert found.feed is not None
     assert found.feed.ignored == dict.fromkeys((Ignored.TABLE, Ignored.MESSAGE, Ignored.TOMBSTONE), 1)
@@ -94,24 +94,24 @@ def test_two_tables_of_one_name_are_one_only_if_it_is_said(tmp_path: Path) -> No
         event("c", None, row(2), schema="b"),
     )
     assert codes(feed) == {"SM601"}
-    found = update_from_feed(warehouse(tables={"a.r": "r", "b.r": "r"}), feed)
+    found = Update.from_feed(warehouse(tables={"a.r": "r", "b.r": "r"}), feed)
     assert found.inserted["r"] == {(1, "a"), (2, "a")}
 
 
 def test_snapshot_reads_are_insertions_in_an_initial_load_only(tmp_path: Path) -> None:
     feed = write(tmp_path / "f.jsonl", event("r", None, row(1), lsn=1), event("d", row(1), None, lsn=2))
     assert codes(feed) == {"SM606"}
-    assert update_from_feed(warehouse(), feed, initial_load=True).inserted["r"] == frozenset()
+    assert Update.from_feed(warehouse(), feed, initial_load=True).inserted["r"] == frozenset()
 
 
 def test_without_a_key_rows_are_taken_to_be_unique() -> None:
     def rows(*found: tuple[str, int]) -> dict[str, Any]:
         return {"u": [{"_change_type": c, "_commit_version": v, "a": 1, "b": None} for c, v in found]}
 
-    found = update_from_feed(warehouse(), rows(("insert", 1), ("delete", 2), ("insert", 3)))
+    found = Update.from_feed(warehouse(), rows(("insert", 1), ("delete", 2), ("insert", 3)))
     assert found.inserted["u"] == {(1, None)}
     assert not found.effective
-    assert update_from_feed(warehouse(), rows(("insert", 1)), effective=True).effective
+    assert Update.from_feed(warehouse(), rows(("insert", 1)), effective=True).effective
     assert codes(rows(("insert", 1), ("insert", 2))) == {"SM604"}
     assert codes(rows(("insert", 1), ("insert", 1))) == {"SM603"}
     assert codes({"u": [{"_change_type": "insert", "_commit_version": 1, "a": 1, "b": "", "c": 1}]}) == {
@@ -124,10 +124,10 @@ def test_without_a_key_rows_are_taken_to_be_unique() -> None:
 def test_an_update_without_before_image_may_have_changed_another_key() -> None:
     update = event("u", None, {"id": 1}, "k", lsn=2)
     assert codes({"k": [update]}) == {"SM605"}
-    found = update_from_feed(warehouse(), {"k": [event("c", None, {"id": 1}, "k", lsn=1), update]})
+    found = Update.from_feed(warehouse(), {"k": [event("c", None, {"id": 1}, "k", lsn=1), update]})
     assert found.inserted["k"] == {(1,)}
     key_only = event("d", {"id": 1}, None, "k", lsn=2)
-    assert update_from_feed(warehouse(), {"k": [key_only]}).deleted["k"] == {(1,)}
+    assert Update.from_feed(warehouse(), {"k": [key_only]}).deleted["k"] == {(1,)}
 
 
 def test_a_before_image_of_nulls_is_whole_if_something_says_so() -> None:
@@ -136,7 +136,7 @@ def test_a_before_image_of_nulls_is_whole_if_something_says_so() -> None:
 
     assert codes(feed()) == {"SM605"}
     for found, opened in ((feed(), warehouse(full_before_images=True)), (feed(other=1), warehouse())):
-        assert update_from_feed(opened, found).deleted["r"] == {(1, None)}
+        assert Update.from_feed(opened, found).deleted["r"] == {(1, None)}
 
 
 def test_a_large_value_that_is_left_out() -> None:
@@ -148,7 +148,7 @@ def test_every_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     feed = tmp_path / "f.jsonl"
     feed.write_bytes(b'{"op"\n\n\xff\n[1]\n"x"\n' + json.dumps(event("c", None, row(1))).encode()[:-9])
     with pytest.raises(InputError) as caught:
-        update_from_feed(warehouse(), feed)
+        Update.from_feed(warehouse(), feed)
     places = [(d.code.value, d.span.line) for d in caught.value.diagnostics if d.span is not None]
     assert places == [("SM602", 1), ("SM602", 3), ("SM601", 4), ("SM601", 5), ("SM602", 6)]
 
@@ -157,7 +157,7 @@ def test_compressed_lines_and_those_cut_off(tmp_path: Path) -> None:
     whole = gzip.compress(json.dumps(event("c", None, row(1))).encode())
     feed = tmp_path / "f.jsonl.gz"
     feed.write_bytes(whole)
-    assert update_from_feed(warehouse(), feed).inserted["r"] == {(1, "a")}
+    assert Update.from_feed(warehouse(), feed).inserted["r"] == {(1, "a")}
     feed.write_bytes(whole[:-12])
     assert codes(feed) == {"SM602"}
 

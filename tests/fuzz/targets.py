@@ -21,9 +21,9 @@ from datalog.sql.views import SqlText, read_sql
 from datalog.syntax import parse_program, show
 from selfmaint.api.check import check
 from selfmaint.api.dbt_manifest import read_dbt_manifest
-from selfmaint.api.feed import update_from_feed
 from selfmaint.api.programs import catalog_of_sql
-from selfmaint.api.warehouse import Update, Warehouse, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.audit.baseline import read_baseline
 from selfmaint.conformance.cases import read_cases
@@ -258,7 +258,7 @@ def _feed(text: str, original: Original, random: Random, folder: Path) -> None:
     feed = random.choice([path, {random.choice(known): path}, {known[0]: path}])
     format_ = random.choice([None, None, None, "debezium", "delta", "iceberg"])
     ends = random.choice([None, None, None, 3, "8", {known[0]: 7}, "x"])
-    update = update_from_feed(
+    update = Update.from_feed(
         warehouse,
         feed,  # type: ignore[arg-type]
         format=format_,

@@ -30,7 +30,8 @@ from datalog.evaluate import evaluate
 from datalog.model import ColumnType, Constant, Literal, Predicate, Program, Row, Term, TypeName
 from selfmaint.api.explain import explain
 from selfmaint.api.maintain import NotMaintainedError, maintain, new_contents
-from selfmaint.api.warehouse import Update, Warehouse
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
 from selfmaint.canonical import contributions
 from selfmaint.conformance import cases as recorded
 from selfmaint.conformance.cases import case_of

@@ -14,7 +14,7 @@ import pytest
 
 from datalog.model import Row
 from datalog.syntax import parse_program
-from selfmaint import Update, maintain
+from selfmaint import Update
 from selfmaint.api.maintain import Maintained, new_contents
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide.verdict import SelfMaintainable
@@ -67,7 +67,7 @@ def maintained(seeds: range, make: Callable[[Random], Schema]) -> int:
                 {name: base[name] - rows for name, rows in after.items() if base[name] - rows},
                 effective=True,
             )
-            found = maintain(warehouse, update, verify=True)
+            found = warehouse.maintain(update, verify=True)
             assert not found.differences
             if all(isinstance(verdict, SelfMaintainable) for verdict in found.verdicts.values()):
                 assert not found.reads

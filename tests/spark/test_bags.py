@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from selfmaint import Update, apply, build, load, maintain, read_update
+from selfmaint import Update, build, load
 from selfmaint.api.statements import Kind, statements, tables_of
 from selfmaint.decide.decision import Decision
 from selfmaint.warehouse.situation import Situation
@@ -98,13 +98,13 @@ def test_the_file_holds_each_row_as_often_as_it_should(tmp_path: Path) -> None:
 
 def test_deltas_are_counted_rows(tmp_path: Path, spark: SparkSession) -> None:
     with load(shop(tmp_path), spark) as warehouse:
-        found = maintain(warehouse, read_update(warehouse, tmp_path / "u"), strict=True)
+        found = warehouse.maintain(Update.from_files(warehouse, tmp_path / "u"), strict=True)
         delta = found.deltas["prices"]
         assert delta.gained.columns == ["region", "price", "twice", "copies"]
         assert {tuple(row) for row in delta.gained.collect()} == {("us", 5, 10, 1), (None, 1, 2, 2)}
         lost = {("eu", 5, 10, 1), ("eu", 7, 14, 1), (None, None, None, 1)}
         assert {tuple(row) for row in delta.lost.collect()} == lost
-        apply(warehouse, found)
+        warehouse.apply(found)
 
 
 def test_the_statements_run_on_spark(tmp_path: Path, spark: SparkSession) -> None:
@@ -143,6 +143,6 @@ def test_frames_are_given_with_their_duplicates(spark: SparkSession) -> None:
     program = ".decl sale(id: int not null, price: int) key(id).\n.view p(price) bag. p(P) :- sale(_, P)."
     with build(program, {"p": rows}, spark=session) as warehouse:
         gone = session.createDataFrame([(1, 5)], "id int, price int")
-        delta = maintain(warehouse, Update({}, {"sale": gone}, effective=True)).deltas["p"]
+        delta = warehouse.maintain(Update({}, {"sale": gone}, effective=True)).deltas["p"]
         assert [tuple(row) for row in delta.lost.collect()] == [(5, 1)]
         assert delta.gained.isEmpty()

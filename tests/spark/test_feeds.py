@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfmaint import Update, Warehouse, build, update_from_feed
+from selfmaint import Update, Warehouse, build
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from tests.feeds.histories import (
@@ -97,7 +97,7 @@ def test_debezium_files(spark: SparkSession, found: list[History], wrapped: bool
         middle = len(records) // 2
         write_lines(Path(folder) / "1.jsonl", records[:middle])
         write_lines(Path(folder) / "0.jsonl", records[max(0, middle - 5) :])  # some delivered again
-        check(update_from_feed(opened, folder), history)
+        check(Update.from_feed(opened, folder), history)
 
 
 @few
@@ -112,7 +112,7 @@ def test_debezium_frames(spark: SparkSession, found: list[History], as_text: boo
         envelope = f"struct<before: {row}, after: {row}, op: string, source: {source}>"
         frame = frame.where("value <> 'null'").selectExpr(f"from_json(value, '{envelope}') e").select("e.*")
     with warehouse(spark) as opened:
-        check(update_from_feed(opened, {"r": frame}), history)
+        check(Update.from_feed(opened, {"r": frame}), history)
 
 
 def versioned(spark: SparkSession, history: History, format_: str) -> DataFrame:
@@ -126,7 +126,7 @@ def versioned(spark: SparkSession, history: History, format_: str) -> DataFrame:
 def test_rows_with_versions(spark: SparkSession, found: list[History], format_: str) -> None:
     history = together(found)
     with warehouse(spark) as opened:
-        check(update_from_feed(opened, {"r": versioned(spark, history, format_)}), history)
+        check(Update.from_feed(opened, {"r": versioned(spark, history, format_)}), history)
 
 
 def test_rows_with_versions_in_files(spark: SparkSession, tmp_path: Path) -> None:
@@ -142,9 +142,9 @@ def test_rows_with_versions_in_files(spark: SparkSession, tmp_path: Path) -> Non
     ]  # fmt: skip
     write_lines(tmp_path / "feed.jsonl", records)
     with warehouse(spark) as opened:
-        nothing = update_from_feed(opened, {"r": tmp_path / "feed.parquet"})
+        nothing = Update.from_feed(opened, {"r": tmp_path / "feed.parquet"})
         assert rows(nothing.inserted["r"]) == set()
-        update = update_from_feed(opened, {"r": tmp_path / "feed.jsonl"}, upto=4)
+        update = Update.from_feed(opened, {"r": tmp_path / "feed.jsonl"}, upto=4)
         assert {row[1] for row in rows(update.deleted["r"])} == {"a"}
         assert {row[1] for row in rows(update.inserted["r"])} == {"b"}
         assert update.feed is not None
@@ -156,7 +156,7 @@ def test_plain_files(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "insert.csv").write_text("a,b\n1,new\n2,same\n2,same\n", encoding="utf-8")
     (tmp_path / "delete.jsonl").write_text('{"a": 2, "b": "same"}\n{"a": 3, "b": "old"}\n', encoding="utf-8")
     with warehouse(spark) as opened:
-        update = update_from_feed(opened, {"u": tmp_path})
+        update = Update.from_feed(opened, {"u": tmp_path})
         assert rows(update.inserted["u"]) == {(1, "new")}
         assert rows(update.deleted["u"]) == {(3, "old")}
         assert not update.effective, "without a key two rows may look the same"
@@ -214,15 +214,15 @@ def test_a_delta_table(spark: SparkSession, tmp_path: Path) -> None:
     )
     delta_table(tmp_path / "t", history)
     with warehouse(spark) as opened:
-        update = update_from_feed(opened, {"r": tmp_path / "t"}, after=0)
+        update = Update.from_feed(opened, {"r": tmp_path / "t"}, after=0)
         check(update, history)
         assert update.feed is not None
         assert update.feed.relations[0].upto == "5"
-        whole = update_from_feed(opened, {"r": tmp_path / "t"})
+        whole = Update.from_feed(opened, {"r": tmp_path / "t"})
         assert rows(whole.inserted["r"]) == set(history.end.values())
-        part = update_from_feed(opened, {"r": tmp_path / "t"}, after=0, upto=1)
+        part = Update.from_feed(opened, {"r": tmp_path / "t"}, after=0, upto=1)
         assert (rows(part.deleted["r"]), rows(part.inserted["r"])) == ({old}, {new})
-        none = update_from_feed(opened, {"r": tmp_path / "t"}, after=5)
+        none = Update.from_feed(opened, {"r": tmp_path / "t"}, after=5)
         assert (rows(none.deleted["r"]), rows(none.inserted["r"])) == (set(), set())
 
 
@@ -232,7 +232,7 @@ def test_a_delta_table_without_the_package(
     (tmp_path / "_delta_log").mkdir()
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with warehouse(spark) as opened, pytest.raises(InputError) as caught:
-        update_from_feed(opened, {"r": tmp_path})
+        Update.from_feed(opened, {"r": tmp_path})
     assert [d.code for d in caught.value.diagnostics] == [Code.FEED_PACKAGE]
 
 
@@ -241,7 +241,7 @@ def test_a_delta_table_without_a_feed(spark: SparkSession, tmp_path: Path) -> No
 
     write_deltalake(str(tmp_path / "t"), pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
     with warehouse(spark) as opened, pytest.raises(InputError) as caught:
-        update_from_feed(opened, {"u": tmp_path / "t"})
+        Update.from_feed(opened, {"u": tmp_path / "t"})
     assert [d.code for d in caught.value.diagnostics] == [Code.FEED_UNREADABLE]
 
 
@@ -276,7 +276,7 @@ A, B = (1, "a", None, None, None), (1, "b", None, None, None)
 def test_events_of_a_frame_that_are_refused(spark: SparkSession, events: list[Any], code: str) -> None:
     texts = [(json.dumps(found, default=str),) for found in events]
     with warehouse(spark) as opened, pytest.raises(InputError) as caught:
-        update_from_feed(opened, {"r": spark.createDataFrame(texts, "value string")})
+        Update.from_feed(opened, {"r": spark.createDataFrame(texts, "value string")})
     assert {d.code.value for d in caught.value.diagnostics} == {code}
 
 
@@ -295,7 +295,7 @@ def test_rows_of_a_frame_that_are_refused(
 ) -> None:
     frame = spark.createDataFrame(changes, f"_change_type string, _commit_version int, {SCHEMA}")
     with warehouse(spark) as opened, pytest.raises(InputError) as caught:
-        update_from_feed(opened, {"r": frame})
+        Update.from_feed(opened, {"r": frame})
     (found,) = caught.value.diagnostics
     assert found.code.value == code
     assert said in found.message

@@ -16,7 +16,7 @@ import pytest
 
 from datalog.model import ColumnType, Row, TypeName
 from datalog.syntax import parse_program
-from selfmaint import Update, maintain
+from selfmaint import Update
 from selfmaint.api.maintain import new_contents
 from selfmaint.api.warehouse import build
 from selfmaint.fallback.settle import Readable
@@ -127,7 +127,7 @@ def test_many_batches_at_once(spark: SparkSession, seed: int, bags: float | None
         {n: frame(n, old[n] - new[n]) for n in new if old[n] - new[n]},
         effective=True,
     )
-    found = maintain(warehouse, update, verify=True)
+    found = warehouse.maintain(update, verify=True)
     assert found.differences == ()
     for view in schema.views:
         rows = new_contents(warehouse, warehouse.view(view.name), found.deltas[view.name])

@@ -13,13 +13,9 @@ from selfmaint import (
     SelfMaintainable,
     SelfmaintError,
     Undecided,
-    apply,
+    Update,
     build,
-    check,
     load,
-    maintain,
-    read_update,
-    update_from,
 )
 from selfmaint.errors import Code, InputError
 from selfmaint.sources.protocol import Source
@@ -67,12 +63,12 @@ def test_declared_columns_are_matched_by_name_and_read_as_declared(
     write(tmp_path, v_csv="a,b\n1,7\n2,8\n", w_jsonl='{"c1": 7, "x": 1}\n')
     write(tmp_path, u__r_insert_csv="b,a\n7,3\n", u__r_delete_jsonl='{"b": 8, "a": 2}\n')
     with load(warehouse_file(tmp_path, DECLARED), spark) as warehouse:
-        update = read_update(warehouse, tmp_path / "u")
+        update = Update.from_files(warehouse, tmp_path / "u")
         assert rows(warehouse.contents["v"]) == {(7, 1), (8, 2)}
         assert rows(update.inserted["r"]) == {(3, 7)}
         assert [f.dataType.simpleString() for f in update.deleted["r"].schema.fields] == ["int", "int"]
-        assert set(check(warehouse, update).values()) == {SelfMaintainable("v"), SelfMaintainable("w")}
-        written = apply(warehouse, maintain(warehouse, update))
+        assert set(warehouse.check(update).values()) == {SelfMaintainable("v"), SelfMaintainable("w")}
+        written = warehouse.apply(warehouse.maintain(update))
     assert [(entry.name, Path(entry.path)) for entry in written] == [
         ("v", tmp_path / "v.csv"),
         ("w", tmp_path / "w.jsonl"),
@@ -98,9 +94,9 @@ def test_undeclared_columns_are_matched_by_position(tmp_path: Path, spark: Spark
     write(tmp_path, v_csv="second,first\n7,1\n8,2\n", w_jsonl='{"c1": 7, "x": 1}\n')
     write(tmp_path, u__r_insert_csv="p,q\n3,7\n")
     with load(warehouse_file(tmp_path, UNDECLARED), spark) as warehouse:
-        update = read_update(warehouse, tmp_path / "u")
+        update = Update.from_files(warehouse, tmp_path / "u")
         assert rows(warehouse.contents["v"]) == {(7, 1), (8, 2)}
-        deltas = maintain(warehouse, update).deltas
+        deltas = warehouse.maintain(update).deltas
         assert (rows(deltas["v"].gained), rows(deltas["w"].gained)) == ({(7, 3)}, {(3, 7)})
 
 
@@ -115,18 +111,18 @@ def test_names_that_half_fit_are_refused(tmp_path: Path, spark: SparkSession) ->
 def test_the_guarantee_of_the_file_can_be_overridden(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, v_csv="b,a\n7,1\n", w_jsonl='{"c1": 7, "x": 1}\n', u__r_insert_csv="a,b\n1,7\n")
     with load(warehouse_file(tmp_path, DECLARED, "[update]\neffective = true\n"), spark) as warehouse:
-        assert not read_update(warehouse, tmp_path / "u", effective=False).effective
-        update = read_update(warehouse, tmp_path / "u")
+        assert not Update.from_files(warehouse, tmp_path / "u", effective=False).effective
+        update = Update.from_files(warehouse, tmp_path / "u")
         assert update.effective
         with pytest.raises(InputError) as caught:
-            check(warehouse, update)
+            warehouse.check(update)
     assert codes(caught.value) == [Code.CONTRADICTS.value]
 
 
 def test_problems_of_an_update_come_together(tmp_path: Path, spark: SparkSession) -> None:
     warehouse = built(spark)
     with pytest.raises(InputError) as caught:
-        update_from(
+        Update.from_frames(
             warehouse,
             inserted={"r": spark.createDataFrame([(1,)], "a int"), "q": str(tmp_path)},
             deleted={"r": tmp_path / "none.parquet"},
@@ -136,9 +132,11 @@ def test_problems_of_an_update_come_together(tmp_path: Path, spark: SparkSession
 
 def test_rows_that_are_no_dataframe_are_refused(spark: SparkSession) -> None:
     with pytest.raises(InputError) as caught:
-        update_from(built(spark), {"r": [(1, 2)]}, {"r": None})  # type: ignore[dict-item]
+        Update.from_frames(built(spark), {"r": [(1, 2)]}, {"r": None})  # type: ignore[dict-item]
     assert codes(caught.value) == ["SM104", "SM104"]
-    assert caught.value.diagnostics[0].message == "the rows of `r` are given as a `list`, not as a DataFrame"
+    assert caught.value.diagnostics[0].message == (
+        "the rows of `r` are given as a `list`, not as a DataFrame or Arrow table"
+    )
     assert caught.value.diagnostics[0].hint == (
         "`spark.createDataFrame(rows, ['a', 'b'])` makes one of a list of tuples"
     )
@@ -154,17 +152,17 @@ def built(spark: SparkSession, **sources: Source[DataFrame]) -> Warehouse[DataFr
 
 def test_build_takes_dataframes(spark: SparkSession) -> None:
     with built(spark) as warehouse:
-        update = update_from(
+        update = Update.from_frames(
             warehouse,
             inserted={"r": spark.createDataFrame([(7, 3)], "b int, a int")},
             deleted={"r": spark.createDataFrame([(2, 8)], "a int, b int")},
         )
-        found = maintain(warehouse, update)
+        found = warehouse.maintain(update)
         assert all(isinstance(v, SelfMaintainable) for v in found.verdicts.values())
         assert rows(found.deltas["v"].gained) == {(7, 3)}
         assert rows(found.deltas["v"].lost) == {(8, 2)}
         with pytest.raises(InputError) as caught:
-            apply(warehouse, found)
+            warehouse.apply(found)
     assert codes(caught.value) == ["SM405", "SM405"]
 
 
@@ -183,8 +181,8 @@ def test_build_refuses_what_does_not_fit(spark: SparkSession) -> None:
 def test_an_undecided_view(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1,)], "x int")
     warehouse = build("v(X) :- r(X, Y).", {"v": frame}, spark=spark)
-    update = update_from(warehouse, inserted={"r": spark.createDataFrame([(1, 2)], "p int, q int")})
-    assert isinstance(check(warehouse, update)["v"], Undecided)
+    update = Update.from_frames(warehouse, inserted={"r": spark.createDataFrame([(1, 2)], "p int, q int")})
+    assert isinstance(warehouse.check(update)["v"], Undecided)
 
 
 def test_a_write_that_was_cut_off_is_put_right_when_loading(tmp_path: Path, spark: SparkSession) -> None:
@@ -204,11 +202,11 @@ def test_nothing_is_written_over_what_another_process_wrote(tmp_path: Path, spar
     write(tmp_path, v_csv="b,a\n7,1\n", w_jsonl='{"c1": 7, "x": 1}\n', u__r_delete_csv="a,b\n1,7\n")
     toml = warehouse_file(tmp_path, DECLARED)
     with load(toml, spark) as late, load(toml, spark) as early:
-        computed = maintain(late, read_update(late, tmp_path / "u"))
-        first = update_from(early, inserted={"r": spark.createDataFrame([(5, 5)], "a int, b int")})
-        assert [entry.name for entry in apply(early, maintain(early, first))] == ["v"]
+        computed = late.maintain(Update.from_files(late, tmp_path / "u"))
+        first = Update.from_frames(early, inserted={"r": spark.createDataFrame([(5, 5)], "a int, b int")})
+        assert [entry.name for entry in early.apply(early.maintain(first))] == ["v"]
         with pytest.raises(InputError) as caught:
-            apply(late, computed)
+            late.apply(computed)
     assert codes(caught.value) == ["SM405"]
     assert "v.csv" in caught.value.diagnostics[0].message
     with load(toml, spark) as warehouse:

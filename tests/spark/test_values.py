@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from selfmaint import Update, build, maintain
+from selfmaint import Update, build
 from selfmaint.api.maintain import new_contents
 from tests.spark.test_groups_on_spark import FrameSource
 
@@ -145,7 +145,7 @@ def test_every_type_is_maintained_as_it_is_recomputed(view: str, on_a_changing_c
     before = {name: spark.sql(query).localCheckpoint() for name, query in views.items()}
     after = kept.union(new).localCheckpoint()
     warehouse = build(program, before, sources={"r": FrameSource({"r": after})}, spark=spark)
-    found = maintain(warehouse, Update({"r": new}, {"r": gone}, effective=True))
+    found = warehouse.maintain(Update({"r": new}, {"r": gone}, effective=True))
 
     after.createOrReplaceTempView("r")
     for name, query in views.items():

@@ -8,7 +8,7 @@ from datalog.model import Constant, Row, Value
 from datalog.sql import EmissionError
 from datalog.syntax import show
 from selfmaint.api.confirming import proposal_sql, proposal_text
-from selfmaint.api.statements import statements, tables_of
+from selfmaint.api.printed import printed
 from selfmaint.audit.advice import Advice
 from selfmaint.audit.changes import ANYTHING, Kind
 from selfmaint.audit.example import Example
@@ -18,7 +18,6 @@ from selfmaint.audit.proposals import NewView, Proposal
 from selfmaint.decide.procedure import Decision
 from selfmaint.report.audit.markup import Markup, joined, tag
 from selfmaint.report.audit.words import MARKS, change_text, effect_text, flip_text, needs_text, reason
-from selfmaint.report.statements import statements_sql
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.situation import Situation
 
@@ -156,8 +155,7 @@ def view_sql(decision: Decision, its: ViewAudit, known: Situation) -> Markup:
     """The view's test and maintenance statements, folded away."""
     situation = ANYTHING.situation(decision.catalog, known)
     try:
-        found = statements_sql(statements(decision, its.view, situation, tables_of(decision.catalog, {})))
+        shown = str(printed(decision, its.view.name, situation, {})) or "-- none"
     except EmissionError as error:
-        found = f"-- no SQL: {error}"
-    shown = found or f"-- none: {its.view.limitation or its.view.unchanging}"
+        shown = f"-- no SQL: {error}"
     return tag("details", tag("summary", its.view.name), tag("pre", tag("code", shown)))

@@ -11,7 +11,8 @@ from selfmaint.api.check import check
 from selfmaint.api.explain import explain
 from selfmaint.api.maintain import maintain
 from selfmaint.api.statements import statements, tables_of
-from selfmaint.api.warehouse import Update, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
 from selfmaint.conformance.cases import case_of
 from selfmaint.conformance.run import run_case
 from selfmaint.decide.procedure import Decision

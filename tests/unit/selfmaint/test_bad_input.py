@@ -11,9 +11,9 @@ import pytest
 from datalog.diagnostics import ProgramError
 from selfmaint.api.check import check
 from selfmaint.api.dbt_manifest import read_dbt_manifest
-from selfmaint.api.feed import update_from_feed
 from selfmaint.api.programs import catalog_of
-from selfmaint.api.warehouse import Update, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.audit.baseline import read_baseline
 from selfmaint.conformance.cases import read_cases
@@ -127,7 +127,7 @@ def test_json_beyond_limits(text: str, tmp_path: Path) -> None:
         (read_dbt_manifest, "SM107"),
         (read_baseline, "SM701"),
         (lambda path: list(read_cases(path)), "SM101"),
-        (lambda path: update_from_feed(warehouse, path), "SM602"),
+        (lambda path: Update.from_feed(warehouse, path), "SM602"),
     ):
         with pytest.raises(InputError) as caught:
             read(path)
@@ -151,7 +151,7 @@ def test_values_in_feeds_that_are_none(event: object, tmp_path: Path) -> None:
     path.write_text(json.dumps(event) + "\n", encoding="utf-8")
     warehouse = build(".decl r(id: int, x: double) key(id). v(I, X) :- r(I, X).", {"v": NONE}, MemoryEngine())
     with pytest.raises(InputError) as caught:
-        update_from_feed(warehouse, {"r": path})
+        Update.from_feed(warehouse, {"r": path})
     assert codes(caught.value) <= {"SM602", "SM601"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datalog.model import Row, Semantics
-from selfmaint import Update, maintain
+from selfmaint import Update
 from selfmaint.api.audit import AuditOptions, audit_catalog
 from selfmaint.api.check import check
 from selfmaint.api.columns import columns_of
@@ -18,7 +18,7 @@ from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
 from selfmaint.fallback.settle import Readable
 from selfmaint.report.maintenance import changes
-from selfmaint.report.verdicts import reason, verdicts_json
+from selfmaint.report.verdicts import verdicts_json
 from selfmaint.sources.memory import RowsSource
 from selfmaint.warehouse.situation import Situation
 
@@ -46,7 +46,7 @@ def test_a_bag_is_decided_and_its_delta_counts_copies() -> None:
     update = Update(
         {"sale": rows((8, "k", 6), (9, "l", 1), (10, "l", 1))}, {"sale": rows((1, "k", 5))}, effective=True
     )
-    found = maintain(warehouse, update, strict=True)
+    found = warehouse.maintain(update, strict=True)
     assert found.verdicts["v"] == SelfMaintainable("v", semantics=Semantics.BAG)
     assert found.deltas["v"].gained == rows(("k", 6, 1), ("l", 1, 2))
     assert found.deltas["v"].lost == rows(("k", 5, 1))
@@ -59,13 +59,13 @@ def test_a_bag_is_decided_and_its_delta_counts_copies() -> None:
 def test_a_row_that_is_gained_and_lost_as_often_is_no_change() -> None:
     warehouse = given(AMOUNTS, v=rows(("k", 5, 3)))
     update = Update({"sale": rows((9, "k", 5))}, {"sale": rows((1, "k", 5))}, effective=True)
-    found = maintain(warehouse, update, strict=True)
+    found = warehouse.maintain(update, strict=True)
     assert (found.deltas["v"].gained, found.deltas["v"].lost) == (rows(), rows())
 
 
 def test_the_last_copy_takes_the_row_with_it() -> None:
     warehouse = given(AMOUNTS, v=rows(("k", 5, 1)))
-    found = maintain(warehouse, deleted((1, "k", 5)), strict=True)
+    found = warehouse.maintain(deleted((1, "k", 5)), strict=True)
     assert new_contents(warehouse, warehouse.view("v"), found.deltas["v"]) == rows()
 
 
@@ -101,9 +101,9 @@ def test_verdicts_say_which_semantics_they_hold_for() -> None:
         {"view": "w", "verdict": "yes", "semantics": "set"},
         {"view": "x", "verdict": "yes"},
     ]
-    assert reason(verdicts["v"]).endswith("gives one new state, as a bag")
-    assert reason(verdicts["w"]).endswith("gives one new state, as a set")
-    assert reason(verdicts["x"]).endswith("gives one new state")
+    assert verdicts["v"].because.endswith("gives one new state, as a bag")
+    assert verdicts["w"].because.endswith("gives one new state, as a set")
+    assert verdicts["x"].because.endswith("gives one new state")
 
 
 def test_a_bag_is_evidence() -> None:
@@ -125,7 +125,7 @@ def test_a_bag_is_evidence() -> None:
         + ("sale(I, C, A), cust(C, R).")
     )
     warehouse = given(program, v=rows(("k", "eu", 1)), w=rows((1, "k", 5, "eu")))
-    found = maintain(warehouse, Update({"sale": rows((2, "k", 5))}, effective=True), strict=True)
+    found = warehouse.maintain(Update({"sale": rows((2, "k", 5))}, effective=True), strict=True)
     assert found.deltas["w"].gained == rows((2, "k", 5, "eu"))
     assert found.deltas["v"].gained == rows(("k", "eu", 1))
 
@@ -139,7 +139,7 @@ def test_constants_alone_are_as_many_as_there_are_rows() -> None:
     }
     readable = {name: Readable(RowsSource("base", base), 1.0) for name in base}
     warehouse = build(alone, {"w": rows((7,))}, MemoryEngine(), readable=readable)
-    found = maintain(warehouse, deleted((1, "k", 5)), verify=True)
+    found = warehouse.maintain(deleted((1, "k", 5)), verify=True)
     assert not found.differences
     assert found.deltas["w"].lost == rows((7,))
 
@@ -148,7 +148,7 @@ def test_constants_alone_are_as_many_as_there_are_rows() -> None:
 def test_the_copies_of_a_bag_tell_whether_a_coarser_row_stays(copies: int, left: frozenset[Row]) -> None:
     program = SALES + ".view v(x) bag. v(7) :- sale(I, C, A).\nw(7) :- sale(I, C, A)."
     warehouse = given(program, v=rows((7, copies)), w=rows((7,)))
-    found = maintain(warehouse, deleted((1, "k", 5)), strict=True)
+    found = warehouse.maintain(deleted((1, "k", 5)), strict=True)
     assert found.deltas["v"].lost == rows((7, 1))
     assert new_contents(warehouse, warehouse.view("w"), found.deltas["w"]) == left
 
@@ -158,7 +158,7 @@ def test_an_update_of_unknown_effect_is_not_counted() -> None:
     update = Update({"sale": rows((9, "k", 5))})
     assert isinstance(check(warehouse, update)["v"], Undecided)
     with pytest.raises(NotMaintainedError, match="it keeps duplicates, and the update is not effective"):
-        maintain(warehouse, update)
+        warehouse.maintain(update)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from selfmaint.api.check import check
 from selfmaint.api.explain import explain
 from selfmaint.api.maintain import maintain
 from selfmaint.api.not_maintained import NotMaintainedError
-from selfmaint.api.warehouse import Update, Warehouse, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.surviving import placed
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided

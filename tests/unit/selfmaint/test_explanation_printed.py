@@ -6,7 +6,8 @@ from rich.console import Console
 
 from datalog.model import Row
 from selfmaint.api.explain import Explanation, explain
-from selfmaint.api.warehouse import Update, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.report.explanation import explanation_json, render
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datalog.model import Row
 from selfmaint.api.explain import explain
-from selfmaint.api.warehouse import Update, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
 from selfmaint.engine.memory import MemoryEngine
 
 NOTHING: frozenset[Row] = frozenset()

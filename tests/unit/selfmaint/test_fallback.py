@@ -9,7 +9,8 @@ from typing import TypeAlias
 import pytest
 
 from datalog.model import Predicate, Row, Version
-from selfmaint.api.warehouse import Update, Warehouse, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide.procedure import check
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.decide.verdict import SelfMaintainable

@@ -15,7 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from datalog.model import ANY, ColumnType, Row, TypeName, WallClock
-from selfmaint import SelfMaintainable, SelfmaintError, apply, check, load, maintain, read_update, update_from
+from selfmaint import (
+    SelfMaintainable,
+    SelfmaintError,
+    Update,
+    load,
+)
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.files import read_contents
 from selfmaint.duckdb.layouts import finding
@@ -347,12 +352,12 @@ def rows(warehouse: Any, relation: Relation) -> set[Row]:
 def test_a_warehouse_is_checked_maintained_verified_and_written(shop: Path) -> None:
     with load(shop / "w.toml") as warehouse:
         assert warehouse.engine.name == "duckdb"
-        update = read_update(warehouse, shop / "update")
-        verdicts = check(warehouse, update)
+        update = Update.from_files(warehouse, shop / "update")
+        verdicts = warehouse.check(update)
         assert all(isinstance(verdict, SelfMaintainable) for verdict in verdicts.values())
-        found = maintain(warehouse, update, verify=True)
+        found = warehouse.maintain(update, verify=True)
         assert found.differences == ()
-        written_ = [entry.name for entry in apply(warehouse, found)]
+        written_ = [entry.name for entry in warehouse.apply(found)]
         assert written_ == ["v", "w", "totals", "names", "s@present"]
     with load(shop / "w.toml") as warehouse:
         contents = {name: rows(warehouse, relation) for name, relation in warehouse.contents.items()}
@@ -386,8 +391,8 @@ def test_both_engines_say_and_write_the_same_on_spark(shop: Path, request: pytes
     found = {}
     for engine in ("duckdb", "spark"):
         with load(shop / "w.toml", engine=engine) as warehouse:  # type: ignore[call-overload]
-            update = read_update(warehouse, shop / "update")
-            deltas = maintain(warehouse, update).deltas
+            update = Update.from_files(warehouse, shop / "update")
+            deltas = warehouse.maintain(update).deltas
             found[engine] = {
                 name: [
                     sorted(warehouse.engine.sample(part, 99), key=repr) for part in (delta.gained, delta.lost)
@@ -401,7 +406,7 @@ def test_an_undetermined_view_reads_its_source_by_key(shop: Path) -> None:
     (shop / "s_present.csv").write_text("b,name\n", encoding="utf-8")
     (shop / "update" / "s.insert.csv").unlink()
     with load(shop / "w.toml") as warehouse:
-        found = maintain(warehouse, read_update(warehouse, shop / "update"), verify=True)
+        found = warehouse.maintain(Update.from_files(warehouse, shop / "update"), verify=True)
     assert [(read.relation, read.key_columns, read.keys_asked, read.rows_read) for read in found.reads] == [
         ("s", ("b",), 1, 1)
     ]
@@ -419,10 +424,10 @@ def test_the_command_line_names_the_engine(shop: Path) -> None:
 def test_rows_are_given_as_relations_of_the_engine(shop: Path) -> None:
     with load(shop / "w.toml") as warehouse:
         given = warehouse.engine.load([(4, 7)], ["a", "b"], [INT, INT])
-        update = update_from(warehouse, {"r": given})
+        update = Update.from_frames(warehouse, {"r": given})
         assert set(warehouse.engine.sample(update.inserted["r"], 9)) == {(4, 7)}
-        with pytest.raises(InputError, match="not as a relation of DuckDB's"):
-            update_from(warehouse, {"r": [(4, 7)]})
+        with pytest.raises(InputError, match="not as a DataFrame or Arrow table"):
+            Update.from_frames(warehouse, {"r": [(4, 7)]})
 
 
 @pytest.mark.parametrize(
@@ -445,10 +450,9 @@ def test_a_wrong_entry_about_the_engine_is_told(shop: Path, entry: str, message:
 
 
 def test_change_feeds_and_tables_are_sparks(shop: Path) -> None:
-    from selfmaint import update_from_feed
 
     with load(shop / "w.toml") as warehouse, pytest.raises(InputError) as refused:
-        update_from_feed(warehouse, {"r": shop / "update" / "r.delete.csv"})
+        Update.from_feed(warehouse, {"r": shop / "update" / "r.delete.csv"})
     assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS
     file = shop / "w.toml"
     file.write_text(

@@ -6,7 +6,8 @@ import pytest
 
 from datalog.model import Row
 from selfmaint.api.check import check
-from selfmaint.api.warehouse import Update, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
 from selfmaint.decide.procedure import NO_TWO_DATABASES, TOO_LARGE
 from selfmaint.decide.verdict import NotSelfMaintainable, Undecided, Verdict
 from selfmaint.engine.memory import MemoryEngine

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from datalog.model import Row
-from selfmaint import Undecided, Update, maintain
+from selfmaint import Undecided, Update
 from selfmaint.api.maintain import NotMaintainedError, new_contents
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.audit.databases import Evaluation
@@ -65,7 +65,7 @@ def test_recomputed_views_are_those_of_the_new_state(seed: int) -> None:
     here = warehouse(old, source)
     update = Update(inserted, deleted, effective=effective)
     try:
-        found = maintain(here, update, recompute=True)
+        found = here.maintain(update, recompute=True)
     except SourceError:
         # Groups are settled by reading rows of a source that is after the update.
         assert source["s"] != new["s"]
@@ -83,20 +83,20 @@ def test_a_source_that_has_moved_is_refused() -> None:
     update = Update({"r": frozenset({(2, 2, 1.0)})}, effective=True)
     for moved in (frozenset({(2, 3, 1.0), (1, 1, 0.5)}), frozenset({(2, 2, 1.0)}), frozenset[Row]()):
         with pytest.raises(SourceError, match="SM402"):
-            maintain(warehouse(old, {**old, "r": moved}), update, recompute=True)
+            warehouse(old, {**old, "r": moved}).maintain(update, recompute=True)
 
 
 def test_a_view_without_sources_is_refused() -> None:
     old: Database = {"r": frozenset({(1, 1, 0.5)}), "s": frozenset({(1, 1)})}
     update = Update({"s": frozenset({(2, 2)})}, effective=True)
     with pytest.raises(NotMaintainedError) as error:
-        maintain(warehouse(old, old, "s"), update, recompute=True)
+        warehouse(old, old, "s").maintain(update, recompute=True)
     assert {d.message for d in error.value.diagnostics} == {
         f"the view `{name}` cannot be recomputed: `r` has no source"
         for name in ("either", "both", "left", "sums")
     }
     assert all(isinstance(error.value.verdicts[name], Undecided) for name in ("either", "sums"))
     with pytest.raises(InputError, match="strict mode"):
-        maintain(warehouse(old, old), update, recompute=True, strict=True)
+        warehouse(old, old).maintain(update, recompute=True, strict=True)
     with pytest.raises(NotMaintainedError):
-        maintain(warehouse(old, old), update)
+        warehouse(old, old).maintain(update)

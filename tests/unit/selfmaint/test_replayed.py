@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from selfmaint.api.check import check
-from selfmaint.api.warehouse import Update, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
 

@@ -11,11 +11,11 @@ import pytest
 from datalog.diagnostics import ProgramError, Severity
 from datalog.model import OpaqueView, Row, Semantics, ViewDefinition
 from datalog.syntax import show
-from selfmaint import maintain
 from selfmaint.api.check import check
 from selfmaint.api.dbt_manifest import read_dbt_manifest
 from selfmaint.api.programs import catalog_of, is_sql
-from selfmaint.api.warehouse import Update, build
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
 from selfmaint.engine.memory import MemoryEngine
@@ -98,7 +98,7 @@ def test_a_row_joined_with_itself_on_all_columns_has_no_null() -> None:
     """
     warehouse = build(sql, {"own": rows()}, MemoryEngine())
     update = Update({"cust": rows((1, "eu"), (2, None))}, {"cust": rows((3, None))}, effective=True)
-    assert maintain(warehouse, update).deltas["own"].gained == rows((1, "eu"))
+    assert warehouse.maintain(update).deltas["own"].gained == rows((1, "eu"))
 
 
 @pytest.mark.parametrize(

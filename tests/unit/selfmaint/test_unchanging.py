@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from datalog.model import Row
-from selfmaint import Update, audit, check, maintain
+from selfmaint import Update
 from selfmaint.api.explain import explain
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Readable, Warehouse, build
@@ -71,7 +71,7 @@ def test_a_view_whose_condition_never_holds_stays_as_it_is(condition: str, kind:
     (view,) = made.catalog.views
     assert (view.body, view.limitation, view.core, view.grouped) == ((), None, None, None)
     assert bool(view.always_empty) != bool(view.always_one) == (kind == "total")
-    found = maintain(made, Update({"t": frozenset({ROW})}, {}, effective=True))
+    found = made.maintain(Update({"t": frozenset({ROW})}, {}, effective=True))
     assert isinstance(found.verdicts["v"], SelfMaintainable)
     assert found.deltas["v"] == Delta(frozenset(), frozenset())
     (warning,) = [d for d in made.catalog.warnings if d.code is Code.ALWAYS_EMPTY]
@@ -92,7 +92,7 @@ def test_an_empty_view_is_no_evidence_against_what_its_conditions_forbid() -> No
     """
     before: dict[str, frozenset[Row]] = {"big": frozenset(), "by_order": frozenset({(10, "a", 1)})}
     update = Update({"ord": frozenset({(10, "b")})}, {"ord": frozenset({(10, "a")})}, effective=True)
-    verdicts = check(build(program, before, MemoryEngine()), update)
+    verdicts = build(program, before, MemoryEngine()).check(update)
     assert [isinstance(verdicts[name], SelfMaintainable) for name in ("big", "by_order")] == [True, False]
 
 
@@ -107,7 +107,7 @@ def test_a_union_is_its_rules_that_can_have_rows() -> None:
 def test_what_aggregates_no_rows_must_be_stored_as_it_is(stored: frozenset[Row]) -> None:
     made = warehouse("a > 5 and a < 3", "total", stored)
     with pytest.raises(InputError, match="SM201"):
-        check(made, Update({"t": frozenset({ROW})}, {}, effective=True))
+        made.check(Update({"t": frozenset({ROW})}, {}, effective=True))
 
 
 def test_what_aggregates_no_rows_is_verified_explained_and_audited() -> None:
@@ -115,13 +115,13 @@ def test_what_aggregates_no_rows_is_verified_explained_and_audited() -> None:
     source = Readable(RowsSource("here", {"t": (("id", "a", "b", "s", "d", "f", "m"), frozenset({ROW}))}))
     update = Update({"t": frozenset({ROW})}, {}, effective=True)
     made = build(text, {"v": rows_of("total")}, MemoryEngine(), readable={"t": source})
-    assert maintain(made, update, verify=True).differences == ()
+    assert made.maintain(update, verify=True).differences == ()
     assert "has one row, whatever the database" in str(explain(made, update, "v"))
     situation = Situation(inserted=frozenset({"t"}))
     assert (
         diff_program(made.catalog, situation, contributions(made.catalog), made.catalog.view("v")).rules == ()
     )
-    assert set(audit(made).audit.words().values()) == {"always"}
+    assert set(made.audit().audit.words().values()) == {"always"}
 
 
 def test_what_was_found_holds_in_one_situation() -> None:

@@ -10,8 +10,9 @@ import pytest
 from datalog.syntax import parse_program
 from selfmaint.api.columns import columns_of
 from selfmaint.api.families import of_views
-from selfmaint.api.update import update_files
-from selfmaint.api.warehouse import Update, Warehouse, build
+from selfmaint.api.update import Update
+from selfmaint.api.update_rows import update_files
+from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.cli.inputs import split_assignment
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import Code, InputError

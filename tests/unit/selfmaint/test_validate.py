@@ -14,8 +14,9 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Row, Version
 from selfmaint.api.check import check
 from selfmaint.api.maintain import maintain
+from selfmaint.api.update import Update
 from selfmaint.api.validate import SHOWN_ROWS, require_possible, shown_rows
-from selfmaint.api.warehouse import Update, Warehouse, build
+from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.conformance.cases import case_of
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts

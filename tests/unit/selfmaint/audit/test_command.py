@@ -112,9 +112,9 @@ def test_a_page_is_written_to_a_file(tmp_path: Path) -> None:
 
 def test_from_python() -> None:
     given: Any = build(CHAIN, {"v": frozenset()}, MemoryEngine())
-    report = selfmaint.audit(given, without=["s"], effective=True)
+    report = given.audit(without=["s"], effective=True)
     assert report.audit.words()["v", "r", "insert"] == "depends"
     assert report.loss is not None
     assert [one.changed for one in report.loss.broken] == ["r"]
     with pytest.raises(selfmaint.SelfmaintError, match="SM102"):
-        selfmaint.audit(given, views=["w"])
+        given.audit(views=["w"])

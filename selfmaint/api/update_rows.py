@@ -1,0 +1,187 @@
+"""The rows of an update, from files or frames, with the declared columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import Predicate, Version
+from selfmaint.api.columns import Columns, columns_of
+from selfmaint.api.frames import ArrowStream
+from selfmaint.api.overlaps import require_outside
+from selfmaint.api.platform import Platform, known_families, platform_of
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.api.warehouse_file import Location
+from selfmaint.engine.protocol import D
+from selfmaint.errors import Code, InputError, input_error
+from selfmaint.warehouse.near import require_known
+
+SUFFIXES = ("parquet", "csv", "jsonl", "ndjson", "json")
+"""What the names of an update's files end with."""
+PARTS = ("insert", "delete")
+"""The two parts of a relation's update, as files name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file of an update."""
+
+    relation: str
+    part: str
+    path: Path
+
+
+def from_files(
+    warehouse: Warehouse[D],
+    directory: str | Path | None,
+    inserted: Mapping[str, str | Path],
+    deleted: Mapping[str, str | Path],
+    effective: bool | None,
+) -> Update[D]:
+    """See `Update.from_files`."""
+    parts = {"insert": dict(inserted), "delete": dict(deleted)}
+    named = [] if directory is None else update_files(directory, warehouse.catalog.relations)
+    for part in named:
+        if part.relation in parts[part.part]:
+            message = f"`{part.path}` and `{parts[part.part][part.relation]}` are the same part of the update"
+            raise input_error(Code.WAREHOUSE_FILE, message, "put their rows into one")
+        parts[part.part][part.relation] = part.path
+    return update_from(warehouse, parts["insert"], parts["delete"], effective=effective)
+
+
+def update_from(
+    warehouse: Warehouse[D],
+    inserted: Mapping[str, D | ArrowStream | str | Path] | None = None,
+    deleted: Mapping[str, D | ArrowStream | str | Path] | None = None,
+    *,
+    effective: bool | None = None,
+) -> Update[D]:
+    """An update from frames or paths; see `Update.from_frames` and `Update.from_files`."""
+    files = _files(inserted, Version.INSERTED) | _files(deleted, Version.DELETED)
+    require_outside(files.values(), warehouse.locations)
+    platform = platform_of(warehouse.engine)
+    fit = _fitting(platform)
+    columns = columns_of(warehouse.catalog)
+    problems: list[Diagnostic] = []
+
+    def part(given: Mapping[str, D | ArrowStream | str | Path] | None) -> dict[str, D]:
+        found = {}
+        for relation, rows in (given or {}).items():
+            try:
+                require_known([relation], warehouse.catalog.relations, "base relation")
+                found[relation] = fit(rows, columns[relation])
+            except InputError as error:
+                problems.extend(_placed(rows, diagnostic) for diagnostic in error.diagnostics)
+        return found
+
+    result = Update(
+        part(inserted),
+        part(deleted),
+        warehouse.effective if effective is None else effective,
+        files=files,
+    )
+    if not problems:
+        known = known_families(platform, warehouse.catalog, warehouse.contents)
+        for rows_of in (result.inserted, result.deleted):
+            for relation, rows in rows_of.items():
+                known.add_rows(relation, platform.families(rows), "the update")
+        problems = known.problems
+    if problems:
+        raise InputError(problems)
+    return result
+
+
+def _files(
+    given: Mapping[str, D | ArrowStream | str | Path] | None, version: Version
+) -> dict[Predicate, str]:
+    """The parts of an update that are given by path."""
+    return {
+        Predicate(name, version): str(rows)
+        for name, rows in (given or {}).items()
+        if isinstance(rows, str | Path)
+    }
+
+
+def _fitting(platform: Platform[D]) -> Callable[[D | ArrowStream | str | Path, Columns], D]:
+    """What makes given rows fit columns."""
+
+    def fit(rows: D | ArrowStream | str | Path, columns: Columns) -> D:
+        if isinstance(rows, str | Path):
+            text = str(rows)
+            here = text if "://" in text else str(Path(text).absolute())
+            return platform.read_rows(Location(here), columns)
+        return platform.fit_rows(rows, columns)
+
+    return fit
+
+
+def update_files(directory: str | Path, relations: Mapping[str, object]) -> list[_Part]:
+    """The files of an update by relation and part.
+
+    Raises:
+        InputError: SM101, SM102, SM103, see `Update.from_files`.
+    """
+    folder = Path(directory)
+    if not folder.is_dir():
+        raise input_error(
+            Code.MISSING_CONTENTS,
+            f"there is no directory `{folder}`",
+            hint="an update is a directory of files `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX`: "
+            "parquet, csv or jsonl",
+        )
+    problems: list[Diagnostic] = []
+    parts: dict[tuple[str, str], _Part] = {}
+    for part in _named(folder, problems):
+        try:
+            require_known([part.relation], relations, "base relation")
+        except InputError as error:
+            problems.extend(_at(part.path, diagnostic) for diagnostic in error.diagnostics)
+        earlier = parts.setdefault((part.relation, part.part), part)
+        if earlier is not part:
+            message = (
+                f"`{earlier.path.name}` and `{part.path.name}` are the same part of the update in `{folder}`"
+            )
+            problems.append(Diagnostic(Code.WAREHOUSE_FILE, message, hint="put their rows into one"))
+    if problems:
+        raise InputError(problems)
+    return list(parts.values())
+
+
+def _named(folder: Path, problems: list[Diagnostic]) -> Iterator[_Part]:
+    """The directory's files by what their names say; other names are problems, hidden files are none."""
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(("_", ".")):
+            continue
+        pieces = path.name.rsplit(".", 2)
+        if (
+            len(pieces) == len(("relation", "part", "suffix"))
+            and pieces[1] in PARTS
+            and pieces[2] in SUFFIXES
+        ):
+            yield _Part(pieces[0], pieces[1], path)
+            continue
+        problems.append(
+            Diagnostic(
+                Code.WAREHOUSE_FILE,
+                f"`{path.name}` in `{folder}` is no part of an update",
+                hint="name it `RELATION.insert.SUFFIX` or `RELATION.delete.SUFFIX`, "
+                f"with {', '.join(f'`{s}`' for s in SUFFIXES[:3])} for the suffix",
+            )
+        )
+
+
+def _placed(rows: object, diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with the file that it is about, if it says nothing of it and there is one."""
+    if not isinstance(rows, str | Path):
+        return diagnostic
+    said = f"{diagnostic.message} {diagnostic.span.source if diagnostic.span is not None else ''}"
+    return diagnostic if str(rows) in said else _at(Path(rows), diagnostic)
+
+
+def _at(path: Path, diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with the file that it is about."""
+    message = f"`{path}`: {diagnostic.message}"
+    return replace(diagnostic, message=message)
