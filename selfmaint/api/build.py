@@ -82,8 +82,7 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
         spark: the session; by default the active one, else a new local one.
         engine: which engine computes.
 
-    Returns:
-        The warehouse. For rows at hand, and neither engine: `selfmaint.api.warehouse.build`.
+    For rows at hand, and neither engine: `selfmaint.api.warehouse.build`.
 
     Raises:
         ProgramError: the program is not valid.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from selfmaint.cli.app import COMMANDS
 from tests.command_line import run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -332,3 +334,30 @@ def test_importing_the_package_needs_no_spark() -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert ran.stderr == ""
     assert ran.stdout == "v  yes  every database that explains what is known gives one new state\n[(2,)]\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_each_says_first(name: str) -> None:
+    function = getattr(importlib.import_module(f"selfmaint.cli.{name}"), name)
+    said = (function.__doc__ or "").split("\n\n")[0]
+    assert COMMANDS[name] == " ".join(said.split())
+    ran = run(name, "--help")
+    assert ran.status == 0
+    assert f"Usage: selfmaint {name} [OPTIONS]" in ran.stdout
+
+
+def test_listing_the_commands_imports_none_of_them() -> None:
+    code = (
+        "import sys\n"
+        "from selfmaint.cli import app\n"
+        "app(['--help'], standalone_mode=False)\n"
+        "print(sorted(m for m in sys.modules if m.partition('.')[0] in ('datalog', 'selfmaint')))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ran.stdout.splitlines()[-1] == "['selfmaint', 'selfmaint.cli', 'selfmaint.cli.app']"
+
+
+def test_a_misspelt_command_is_told_what_it_may_mean() -> None:
+    ran = run("chekc")
+    assert ran.status == 2
+    assert "No such command 'chekc'. Did you mean 'check'?" in ran.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import math
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from selfmaint import (
     Verdicts,
     Warehouse,
 )
+from selfmaint.api import aliases
 from selfmaint.api.warehouse import build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
@@ -62,6 +64,13 @@ def test_every_name_is_there_and_documented() -> None:
         assert offered.__doc__ or name == "Verdict"  # a union
     with pytest.raises(AttributeError, match="no attribute 'chekc'"):
         _ = selfmaint.chekc  # type: ignore[attr-defined]
+
+
+def test_few_functions_are_offered_besides_those_that_go() -> None:
+    functions = {name for name in selfmaint.__all__ if inspect.isfunction(getattr(selfmaint, name))}
+    going = {name for name in vars(aliases) if not name.startswith("_") and name in functions}
+    assert functions - going == {"build", "load"}
+    assert len(going) == 8
 
 
 def test_what_types_are_checked_by_is_what_is_offered() -> None:
