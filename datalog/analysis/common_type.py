@@ -10,6 +10,7 @@ from datalog.model.schema import ANY, ColumnType, TypeName
 from datalog.model.terms import Value, WallClock
 
 _MOST_DIGITS = 38
+_UNSIZED = ColumnType(TypeName.DECIMAL)
 _BOOLEAN = ColumnType(TypeName.BOOLEAN)
 _INT = ColumnType(TypeName.INT)
 _BIGINT = ColumnType(TypeName.BIGINT)
@@ -61,7 +62,7 @@ def common_type(left: ColumnType, right: ColumnType) -> ColumnType | None:
 
     Semantics:
         Numbers widen as in Spark: whole numbers to the wider one, with decimals to a decimal of at most 38
-        digits, with `float` or `double` to `double`.
+        digits, with `float` or `double` to `double`. A decimal without a size stays one.
 
     Example:
         >>> str(common_type(ColumnType(TypeName.INT), ColumnType(TypeName.DECIMAL, 5, 2)))
@@ -88,6 +89,8 @@ def _is_exact(column_type: ColumnType) -> bool:
 
 
 def _common_decimal(left: ColumnType, right: ColumnType) -> ColumnType:
+    if _UNSIZED in (left, right):
+        return _UNSIZED
     left_whole, left_scale = _digits(left)
     right_whole, right_scale = _digits(right)
     whole, scale = max(left_whole, right_whole), max(left_scale, right_scale)
@@ -97,12 +100,11 @@ def _common_decimal(left: ColumnType, right: ColumnType) -> ColumnType:
 
 
 def _digits(column_type: ColumnType) -> tuple[int, int]:
-    """The digits before and after the point; a decimal without a size has Spark's 10 and 0."""
-    if column_type.name in _WHOLE_DIGITS:
+    """The digits before and after the point."""
+    if column_type.precision is None:
         return _WHOLE_DIGITS[column_type.name], 0
-    precision = 10 if column_type.precision is None else column_type.precision
     scale = column_type.scale or 0
-    return precision - scale, scale
+    return column_type.precision - scale, scale
 
 
 def _whole_type(value: int) -> ColumnType:

@@ -85,7 +85,7 @@ def sum_type(operand: ColumnType | None) -> ColumnType:
     """The type of a sum of values of a type."""
     if operand is None or operand.name in _DOUBLES:
         return _DOUBLE
-    if operand.name is TypeName.DECIMAL:
+    if operand.name is TypeName.DECIMAL and not operand.is_open:
         precision, scale = _sizes(operand)
         return ColumnType(TypeName.DECIMAL, min(_MOST_DIGITS, precision + 10), scale)
     return _BIGINT if operand.name in _DIGITS else ANY
@@ -93,10 +93,12 @@ def sum_type(operand: ColumnType | None) -> ColumnType:
 
 def average_type(operand: ColumnType | None) -> ColumnType:
     """The type of an average of values of a type."""
-    if operand is not None and operand.name is TypeName.DECIMAL:
-        precision, scale = _sizes(operand)
-        return _cut(precision + 4, scale + 4, exact_scale=True)
-    return ANY if operand is not None and operand.name is TypeName.ANY else _DOUBLE
+    if operand is None or operand.name in _DIGITS or operand.name in _DOUBLES:
+        return _DOUBLE
+    if operand.name is not TypeName.DECIMAL or operand.is_open:
+        return ANY
+    precision, scale = _sizes(operand)
+    return _cut(precision + 4, scale + 4, exact_scale=True)
 
 
 def _aggregate(function: AggregateFunction, operand: ColumnType | None) -> ColumnType | None:
@@ -122,7 +124,7 @@ def _operand(expression: Expression, variables: Mapping[Variable, ColumnType]) -
     ):
         return ColumnType(TypeName.DECIMAL, len(str(abs(expression.value))), None)
     found = expression_type(expression, variables)
-    return None if found is None else _settled(found)
+    return ANY if found is not None and found.is_open else found
 
 
 def _arithmetic(operator: str, left: ColumnType | None, right: ColumnType | None) -> ColumnType | None:

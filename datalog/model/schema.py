@@ -61,6 +61,11 @@ class ColumnType:
         """Whether the type has so few values that a fresh one cannot be counted on."""
         return self.name is TypeName.BOOLEAN
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it leaves the type of a stored column open: `any`, or a decimal without a size."""
+        return self.name is TypeName.ANY or (self.name is TypeName.DECIMAL and self.precision is None)
+
     def accepts(self, value: Value) -> bool:
         """Whether a constant may stand in a column of this type."""
         return value is None or self.family in ("any", value_kind(value))

@@ -109,7 +109,7 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
     known = fitted(present, [*schema.relations], "base relation")
     unknown = fitted(absent, [*schema.relations], "base relation")
     if not problems:
-        problems = known_families(platform, schema, contents).problems
+        problems = known_families(platform, schema, contents, known, unknown).problems
     if problems:
         raise InputError(problems)
     readable = {n: s if isinstance(s, Readable) else Readable(s) for n, s in (sources or {}).items()}

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datalog.analysis import column_types
 from datalog.model import (
     ANY,
+    Aggregate,
+    AggregateFunction,
     ColumnType,
     Constant,
     Declaration,
@@ -15,10 +17,13 @@ from datalog.model import (
     Semantics,
     Span,
     TypeName,
+    Variable,
     ViewDefinition,
     value_kind,
 )
-from selfmaint.warehouse.catalog import Catalog
+from selfmaint.store.formats import Format
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.cores import output_types
 
 _OF_KIND = {
     "boolean": ColumnType(TypeName.BOOLEAN),
@@ -43,6 +48,7 @@ class Columns:
         open: whether nothing is known of the columns: those stored are taken as they are.
         as_text: whether values without a type stay text where they are stored as text: nobody looks at the old
             values of a view that is recomputed from its SQL, and what inferring types loses would be written.
+        computed: of a view that groups, the types of what is computed: what text is read as where `types` is open.
     """
 
     name: str
@@ -53,6 +59,16 @@ class Columns:
     place: Span | None = None
     open: bool = False
     as_text: bool = False
+    computed: tuple[ColumnType, ...] = ()
+
+    def types_in(self, format_: Format) -> tuple[ColumnType, ...]:
+        """The types that values are read as from files of a format, `any` for those that are stored or inferred."""
+        read_as = self.computed if format_ in (Format.CSV, Format.JSON_LINES) else ()
+        if self.as_text and format_ is Format.CSV:
+            read_as = (ColumnType(TypeName.STRING),) * len(self.types)
+        if not read_as:
+            return self.types
+        return tuple(other if t == ANY else t for t, other in zip(self.types, read_as, strict=True))
 
 
 def columns_of(schema: Catalog) -> Mapping[str, Columns]:
@@ -73,7 +89,9 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
     for view in schema.views:
         declaration = schema.program.declaration(view.name)
         terms = view.head.terms[: len(view.stored_columns)]
-        types = inferred.get(view.predicate, (ANY,) * len(terms))
+        computed = _computed(view, schema)[: len(terms)]
+        own = tuple(t if _is_own(view, i) else ANY for i, t in enumerate(computed))
+        types = own or inferred.get(view.predicate, (ANY,) * len(terms))
         if declaration is None:
             types = tuple(
                 _OF_KIND.get(value_kind(term.value), ANY) if isinstance(term, Constant) else column_type
@@ -89,8 +107,26 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
             place=place,
             open=not view.columns and isinstance(view.definition, OpaqueView),
             as_text=isinstance(view.definition, OpaqueView),
+            computed=computed,
         )
     return found
+
+
+def _computed(view: View, schema: Catalog) -> tuple[ColumnType, ...]:
+    """The types of the columns of a view that groups, as far as they are known; none of another view."""
+    if view.core is None:
+        return ()
+    return tuple(t or ANY for t in output_types(view, schema.relations))
+
+
+def _is_own(view: View, column: int) -> bool:
+    """Whether a column of a view that groups holds values of a base column, as they are stored there."""
+    assert view.grouped is not None
+    output = view.grouped.block.outputs[column]
+    own = (AggregateFunction.MIN, AggregateFunction.MAX)
+    if isinstance(output, Aggregate) and output.function in own:
+        output = output.operand or output
+    return isinstance(output, Variable)
 
 
 def _naming(definition: ViewDefinition | OpaqueView | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datalog.model import ANY, ColumnType, TypeName
+from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
 from selfmaint.api.frames import ArrowStream, arrow_frame
 from selfmaint.api.platform import expected_columns, not_a_frame
@@ -18,7 +18,7 @@ from selfmaint.duckdb.files import conform, read_as_stored, read_contents
 from selfmaint.duckdb.writing import writing
 from selfmaint.errors import SourceError
 from selfmaint.sources.protocol import Source
-from selfmaint.store.formats import Format, format_of
+from selfmaint.store.formats import format_of
 from selfmaint.store.write import Write
 
 
@@ -34,10 +34,8 @@ class DuckPlatform:
             raise refused(f"`{columns.name}` is the table `{location.text}` of Spark's catalog")
         if columns.open:
             return read_as_stored(self.engine.database, location.text, columns.name)
-        expected = expected_columns(columns)
-        if columns.as_text and format_of(location.text) is Format.CSV:
-            text = ColumnType(TypeName.STRING)
-            expected = replace(expected, types=tuple(text if t == ANY else t for t in expected.types))
+        types = columns.types_in(format_of(location.text))
+        expected = replace(expected_columns(columns), types=types)
         return read_contents(self.engine.database, location.text, expected, declared=columns.declared)
 
     def fit_rows(self, rows: Relation | ArrowStream, columns: Columns) -> Relation:
@@ -54,9 +52,9 @@ class DuckPlatform:
             return rows
         return conform(database, rows, expected_columns(columns), declared=columns.declared)
 
-    def families(self, rows: Relation) -> tuple[str, ...]:
+    def types(self, rows: Relation) -> tuple[ColumnType, ...]:
         """See `Platform`."""
-        return tuple("any" if isinstance(kind, str) else kind.family for kind in rows.types)
+        return tuple(ANY if isinstance(kind, str) else kind for kind in rows.types)
 
     def counted(self, rows: Relation, names: Sequence[str]) -> Relation:
         """See `Platform`."""

@@ -1,72 +1,173 @@
 """Do the types of stored views and of an update agree where no declaration says what they are?
 
-A base column that is not declared has the type of the view columns that come from it, of the constants that
-rules compare it with, and of the update's rows. Values of different families are never equal, and an engine
-that compares them all the same converts one of them: so they are refused.
+A base column that is not declared has the type of the view columns that come from it, of the constants that rules
+compare it with, and of the update's rows. An engine that meets two types converts one of them. So refused are
+
+1. values of different families, which are never equal;
+2. numbers of different kinds (whole numbers, decimals with as many digits behind the point, floats, doubles) where
+   no declaration says what holds both;
+3. stored columns that cannot hold what is computed for them;
+4. sums of undeclared columns whose files say that they are of doubles, or of decimals that do not add up without loss.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Constant, value_kind
+from datalog.model import Aggregate, AggregateFunction, ColumnType, Constant, Term, TypeName, value_kind
+from selfmaint.engine.column_types import casts_exactly, number_kind
 from selfmaint.errors import Code
+from selfmaint.maintain.exact_numbers import adds_up_undeclared
+from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.cores import output_types
 
 _OPEN = ("any", "null")
+_DOUBLES = (TypeName.FLOAT, TypeName.DOUBLE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What somebody said of a column: a family, and which numbers if that is told."""
+
+    family: str
+    kind: str | None
+    where: str
 
 
 @dataclass
 class Families:
-    """What is known of each base column's family, and who said it first.
+    """What is known of each base column's type, and who said it first.
 
     Attributes:
         catalog: the warehouse's schema.
-        problems: columns of which two families were seen.
     """
 
     catalog: Catalog
-    problems: list[Diagnostic] = field(default_factory=list)
-    _seen: dict[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
+    _differing: list[Diagnostic] = field(default_factory=list)
+    _seen: dict[tuple[str, int], _Seen] = field(default_factory=dict)
+    _types: dict[tuple[str, int], ColumnType] = field(default_factory=dict)
+    _stored: dict[str, Sequence[ColumnType]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for relation in self.catalog.relations.values():
-            self.add_rows(relation.name, [t.family for t in relation.types], "its declaration")
+            for position, column_type in enumerate(relation.types):
+                self._see(relation.name, position, _Seen(column_type.family, None, "its declaration"))
         for view in self.catalog.views:
             for name, position, value in _constants(view):
-                self._see(name, position, value_kind(value.value), f"the rule of `{view.name}`")
+                self._see(name, position, _Seen(value_kind(value.value), None, f"the rule of `{view.name}`"))
 
-    def add_view(self, name: str, families: Sequence[str]) -> None:
-        """The families of a view's stored columns."""
+    @property
+    def problems(self) -> list[Diagnostic]:
+        """Columns of which two types were seen; if there are none, columns that cannot hold what is computed."""
+        return self._differing or [
+            Diagnostic(Code.COLUMNS_DIFFER, message, hint=hint)
+            for name, types in self._stored.items()
+            for message, hint in self._computed(self.catalog.view(name), types)
+        ]
+
+    def add_view(self, name: str, types: Sequence[ColumnType]) -> None:
+        """The types of a view's stored columns."""
         view = self.catalog.view(name)
-        of_term = dict(zip(view.head.terms, families, strict=True))
-        for atom in view.body:
+        body, of_term = view.body, dict(zip(view.head.terms, types, strict=False))
+        if view.core is not None and view.grouped is not None:
+            body, of_term = view.core.body, dict(_as_in_the_core(view, types))
+            self._stored[name] = types
+        elif view.is_more_than_rules:
+            return
+        for atom in body:
             for position, term in enumerate(atom.terms):
                 if term in of_term and not isinstance(term, Constant):
-                    self._see(atom.predicate.name, position, of_term[term], f"the view `{name}`")
+                    self._add(atom.predicate.name, position, of_term[term], f"the view `{name}`")
 
-    def add_rows(self, relation: str, families: Sequence[str], where: str) -> None:
-        """The families of rows of a base relation."""
-        for position, family in enumerate(families):
-            self._see(relation, position, family, where)
+    def add_rows(self, relation: str, types: Sequence[ColumnType], where: str) -> None:
+        """The types of rows of a base relation."""
+        for position, column_type in enumerate(types):
+            self._add(relation, position, column_type, where)
 
-    def _see(self, relation: str, position: int, family: str, where: str) -> None:
-        if family in _OPEN:
+    def _add(self, relation: str, position: int, found: ColumnType, where: str) -> None:
+        is_declared = not self.catalog.relations[relation].types[position].is_open
+        self._see(relation, position, _Seen(found.family, None if is_declared else number_kind(found), where))
+        if not is_declared and not found.is_open:
+            known = self._types.setdefault((relation, position), found)
+            if casts_exactly(known, found):
+                self._types[relation, position] = found
+
+    def _see(self, relation: str, position: int, seen: _Seen) -> None:
+        if seen.family in _OPEN:
             return
-        known, first = self._seen.setdefault((relation, position), (family, where))
-        if known == family:
+        place = (relation, position)
+        first = self._seen.setdefault(place, seen)
+        if first.kind is None and seen.kind is not None:
+            self._seen[place] = seen
+        is_one_kind = None in (first.kind, seen.kind) or first.kind == seen.kind
+        if first.family == seen.family and is_one_kind:
             return
+        one, other, note = first.family, seen.family, "values of different families are never equal"
+        if one == other:
+            one, other = str(first.kind), str(seen.kind)
+            note = "one would be converted to the other, and digits be lost"
         column = self.catalog.relations[relation].columns[position]
-        self.problems.append(
+        self._differing.append(
             Diagnostic(
                 Code.COLUMNS_DIFFER,
-                f"column `{column}` of `{relation}` is a {known} in {first} and a {family} in {where}",
-                note="values of different families are never equal",
+                f"column `{column}` of `{relation}` is a {one} in {first.where} and a {other} in {seen.where}",
+                note=note,
                 hint=f"declare `{relation}` with its types, and store the rows accordingly",
             )
         )
+
+    def _computed(self, view: View, stored: Sequence[ColumnType]) -> Iterator[tuple[str, str]]:
+        """What is wrong with stored columns that are computed, and what to do."""
+        assert view.grouped is not None
+        declared = output_types(view, self.catalog.relations)
+        made = output_types(view, self._observed())
+        for i, (column, kind, found) in enumerate(zip(view.columns, made, stored, strict=False)):
+            its, known = declared[i], [one for one in (kind, found) if one is not None and not one.is_open]
+            said = f"column `{column}` of `{view.name}`"
+            if _is_sum(view, i) and its is not None and its.is_open:
+                if i not in view.grouped.inexact and any(one.name in _DOUBLES for one in known):
+                    yield (
+                        f"{said} adds up doubles, whose sum depends on their order",
+                        "declare a decimal type for what it adds up, and store that, or allow `inexact_sums`",
+                    )
+                    continue
+                if not all(one.name in _DOUBLES or adds_up_undeclared(one) for one in known):
+                    yield (
+                        f"{said} adds up decimals that are not declared",
+                        "declare the type of what it adds up",
+                    )
+                    continue
+            if kind is not None and not casts_exactly(kind, found):
+                yield (
+                    f"{said} is `{found}`, and what is computed for it `{kind}`",
+                    f"store it as `{kind}`, or declare the types of the base columns if that is not right",
+                )
+
+    def _observed(self) -> Mapping[str, BaseRelation]:
+        """The base relations with the types that were seen where none are declared."""
+        return {
+            name: replace(r, types=tuple(self._types.get((name, i), t) for i, t in enumerate(r.types)))
+            for name, r in self.catalog.relations.items()
+        }
+
+
+def _as_in_the_core(view: View, types: Sequence[ColumnType]) -> Iterator[tuple[Term, ColumnType]]:
+    """The types of the core's terms of which a view that groups stores values: its groups, extrema."""
+    assert view.grouped is not None
+    yield from ((term, types[i]) for i, term in view.grouped.group_terms.items())
+    for measure in view.grouped.measures:
+        term = view.grouped.operand(measure)
+        if term is not None and measure.aggregate.function in (AggregateFunction.MIN, AggregateFunction.MAX):
+            yield term, types[measure.column]
+
+
+def _is_sum(view: View, column: int) -> bool:
+    assert view.grouped is not None
+    output = view.grouped.block.outputs[column]
+    return isinstance(output, Aggregate) and output.function is AggregateFunction.SUM
 
 
 def _constants(view: View) -> Iterator[tuple[str, int, Constant]]:
@@ -76,10 +177,9 @@ def _constants(view: View) -> Iterator[tuple[str, int, Constant]]:
                 yield atom.predicate.name, position, term
 
 
-def of_views(catalog: Catalog, views: Mapping[str, Sequence[str]]) -> Families:
-    """What the stored views tell, given the families of their columns."""
+def of_views(catalog: Catalog, views: Mapping[str, Sequence[ColumnType]]) -> Families:
+    """What the stored views tell, given the types of their columns."""
     found = Families(catalog)
-    for name, families in views.items():
-        if not catalog.view(name).is_more_than_rules:
-            found.add_view(name, families)
+    for name, types in views.items():
+        found.add_view(name, types)
     return found

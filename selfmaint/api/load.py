@@ -113,11 +113,7 @@ def _contents(
     present = read({name: entry.present for name, entry in file.copies.items()})
     absent = read({name: entry.absent for name, entry in file.copies.items()})
     if not problems:
-        known = known_families(platform, file.catalog, views)
-        for copies in (present, absent):
-            for name, rows in copies.items():
-                known.add_rows(name, platform.families(rows), "the partial copy")
-        problems = known.problems
+        problems = known_families(platform, file.catalog, views, present, absent).problems
     if problems:
         raise InputError(problems)
     return with_counts(platform, file.catalog, views), present, absent

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from datalog.model import ColumnType
 from selfmaint.api.columns import Columns
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.families import Families, of_views
@@ -50,8 +51,8 @@ class Platform(Protocol[D]):
         """
         ...
 
-    def families(self, rows: D) -> tuple[str, ...]:
-        """The family of each column's values; `any` where the language has no such type."""
+    def types(self, rows: D) -> tuple[ColumnType, ...]:
+        """The type of each column; `any` where the language has no such type."""
         ...
 
     def counted(self, rows: D, names: Sequence[str]) -> D:
@@ -120,9 +121,14 @@ def platform_of(engine: Engine[D]) -> Platform[D]:
     return made
 
 
-def known_families(platform: Platform[D], catalog: Catalog, views: Mapping[str, D]) -> Families:
-    """What the stored views tell about the base columns' families."""
-    return of_views(catalog, {name: platform.families(rows) for name, rows in views.items()})
+def known_families(
+    platform: Platform[D], catalog: Catalog, views: Mapping[str, D], *copies: Mapping[str, D]
+) -> Families:
+    """What the stored views and partial copies tell about the base columns' types."""
+    known = of_views(catalog, {name: platform.types(rows) for name, rows in views.items()})
+    for name, rows in (copy for part in copies for copy in part.items()):
+        known.add_rows(name, platform.types(rows), "the partial copy")
+    return known
 
 
 def with_counts(platform: Platform[D], catalog: Catalog, views: Mapping[str, D]) -> dict[str, D]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datalog.model import ANY, ColumnType, TypeName
+from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
 from selfmaint.api.frames import ArrowStream, arrow_frame
 from selfmaint.api.open_sources import url_of
@@ -38,10 +38,8 @@ class SparkPlatform:
         if columns.open:
             return read_as_stored(spark, location.text, columns.name, format_)
         read = read_contents if columns.declared else read_undeclared
-        expected = expected_columns(columns)
-        if columns.as_text and not location.is_table and format_of(location.text) is Format.CSV:
-            text = ColumnType(TypeName.STRING)
-            expected = replace(expected, types=tuple(text if t == ANY else t for t in expected.types))
+        types = columns.types_in(format_ or format_of(location.text))
+        expected = replace(expected_columns(columns), types=types)
         return read(spark, location.text, expected, format_)
 
     def fit_rows(self, rows: DataFrame | ArrowStream, columns: Columns) -> DataFrame:
@@ -55,10 +53,9 @@ class SparkPlatform:
             return rows
         return (conform if columns.declared else conform_undeclared)(rows, expected_columns(columns))
 
-    def families(self, rows: DataFrame) -> tuple[str, ...]:
+    def types(self, rows: DataFrame) -> tuple[ColumnType, ...]:
         """See `Platform`."""
-        types = (column_type(stored.dataType) for stored in rows.schema.fields)
-        return tuple("any" if found is None else found.family for found in types)
+        return tuple(column_type(stored.dataType) or ANY for stored in rows.schema.fields)
 
     def counted(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
         """See `Platform`."""

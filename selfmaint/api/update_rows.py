@@ -84,10 +84,11 @@ def update_from(
         files=files,
     )
     if not problems:
-        known = known_families(platform, warehouse.catalog, warehouse.contents)
+        copies = (warehouse.present, warehouse.absent)
+        known = known_families(platform, warehouse.catalog, warehouse.contents, *copies)
         for rows_of in (result.inserted, result.deleted):
             for relation, rows in rows_of.items():
-                known.add_rows(relation, platform.families(rows), "the update")
+                known.add_rows(relation, platform.types(rows), "the update")
         problems = known.problems
     if problems:
         raise InputError(problems)

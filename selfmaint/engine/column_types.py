@@ -55,6 +55,36 @@ def _fits_decimal(stored: ColumnType, declared: ColumnType) -> bool:
     return scale <= wanted and digits <= precision - wanted
 
 
+def number_kind(column_type: ColumnType) -> str | None:
+    """In words, which numbers a type has; types of one kind differ in their size alone. None of another type.
+
+    >>> number_kind(ColumnType(TypeName.DECIMAL, 9, 2)), number_kind(ColumnType(TypeName.DECIMAL, 9, 0))
+    ('decimal with 2 digits behind the point', 'whole number')
+    """
+    if column_type.name in _INTEGER_DIGITS:
+        return "whole number"
+    if column_type.name is TypeName.DECIMAL and column_type.precision is not None:
+        scale = column_type.scale or 0
+        return f"decimal with {scale} digits behind the point" if scale else "whole number"
+    return column_type.name.value if column_type.name in (TypeName.FLOAT, TypeName.DOUBLE) else None
+
+
+def casts_exactly(column_type: ColumnType, to: ColumnType) -> bool:
+    """Whether a value of a type is the same in another, or an error where that is too narrow.
+
+    >>> price = ColumnType(TypeName.DECIMAL, 9, 2)
+    >>> casts_exactly(price, ColumnType(TypeName.DECIMAL, 20, 2)), casts_exactly(price, ColumnType(TypeName.INT))
+    (True, False)
+    """
+    if column_type.is_open or to.is_open or column_type == to:
+        return True
+    if number_kind(column_type) is None or to.name in (TypeName.FLOAT, TypeName.DOUBLE):
+        return fits(column_type, to)
+    if column_type.name in (TypeName.FLOAT, TypeName.DOUBLE):
+        return False
+    return number_kind(to) is not None and (column_type.scale or 0) <= (to.scale or 0)
+
+
 def settled(stored: ColumnType, declared: ColumnType) -> ColumnType:
     """The type to use where `stored` fits `declared`: the declared one, unless that leaves it open."""
     if declared.name is TypeName.ANY:

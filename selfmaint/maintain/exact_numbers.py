@@ -37,6 +37,7 @@ _KEPT, _MORE = 6, 21
 """Digits behind the point that Spark never cuts off, and those that a product with a bigint has more."""
 _BITS_OF_DOUBLES = 53
 _BITS = {TypeName.TINYINT: 7, TypeName.SMALLINT: 15, TypeName.INT: 31}
+_DOUBLES = (TypeName.FLOAT, TypeName.DOUBLE)
 _TRUE: Condition = AllOf(())
 
 
@@ -108,6 +109,11 @@ def counts_exactly(number: Expression, operand: ColumnType | None) -> Condition:
     if operand is None or operand.name not in _BITS:
         return _TRUE
     return Compared("<=", number, Constant(2 ** (_BITS_OF_DOUBLES - _BITS[operand.name])))
+
+
+def adds_up_undeclared(kind: ColumnType) -> bool:
+    """Whether sums of a type are added without loss where the type is not known: Spark cuts no digit off."""
+    return kind.family == "number" and kind.name not in _DOUBLES and (kind.scale or 0) <= _KEPT
 
 
 def multiplies(operand: ColumnType | None) -> bool:

@@ -68,12 +68,12 @@ def with_core(
     made = replace(view, core=core, grouped=found, limitation=Limitation(kind, f"`{view.name}` {does}"))
     if is_counted:
         return _counted(made)
+    doubtful = replace(found, inexact=found.inexact | _unknown_sums(made, relations))
+    if_inexact = replace(made, grouped=doubtful)
     if not found.inexact:
-        return made
-    text = (
-        f"`{view.name}` groups, and `{view.columns[min(found.inexact)]}` {_adds_up(found, core, relations)}"
-    )
-    return replace(view, limitation=Limitation(kind, text), if_inexact=made)
+        return replace(made, if_inexact=if_inexact) if doubtful.inexact else made
+    text = f"`{view.name}` groups, and `{view.columns[min(found.inexact)]}` {_adds_up(made, relations)}"
+    return replace(view, limitation=Limitation(kind, text), if_inexact=if_inexact)
 
 
 def _over_no_rows(
@@ -124,34 +124,70 @@ def _counted(view: View) -> View:
     return replace(view, head=head, rule=rule, columns=view.grouping.columns, is_counted=True)
 
 
-def _adds_up(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) -> str:
+def _adds_up(view: View, relations: Mapping[str, BaseRelation]) -> str:
     """What is inexact about a view's first inexact column, and what to do."""
-    column = min(found.inexact)
-    if _added_types(found, core, relations)[column].name is TypeName.BIGINT:
+    assert view.core is not None
+    assert view.grouped is not None
+    column = min(view.grouped.inexact)
+    kind = _added_types(view.grouped, view.core, relations)[column].name
+    if kind in _INEXACT:
+        return (
+            "adds up doubles, whose sum depends on their order: use a decimal type, or allow `inexact_sums`"
+        )
+    if kind is TypeName.BIGINT:
         return (
             "is an average of bigints, which Spark adds up as doubles, whose sum depends on their order: "
             "average them as decimals, store their sum and count alone, or allow `inexact_sums`"
         )
-    return "adds up doubles, whose sum depends on their order: use a decimal type, or allow `inexact_sums`"
+    return (
+        "is an average of a column without a declared type, and of bigints and doubles it depends on the order of "
+        "adding: declare the type, store the sum and count alone, or allow `inexact_sums`"
+    )
 
 
 def _inexact(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) -> frozenset[int]:
-    """The columns that add up doubles, as Spark does for an average of bigints too."""
+    """The columns that add up doubles, as Spark does for an average of bigints too, or may do so for one."""
     averages = {m.column for m in found.measures if m.aggregate.function is AggregateFunction.AVG}
     return frozenset(
         c
         for c, its in _added_types(found, core, relations).items()
-        if its.name in _INEXACT or (c in averages and its.name is TypeName.BIGINT)
+        if its.name in _INEXACT or (c in averages and (its.name is TypeName.BIGINT or its.is_open))
     )
 
 
+def _unknown_sums(view: View, relations: Mapping[str, BaseRelation]) -> frozenset[int]:
+    """The columns that are sums of which no declaration tells the type."""
+    assert view.core is not None
+    assert view.grouped is not None
+    return frozenset(c for c, its in _added_types(view.grouped, view.core, relations).items() if its.is_open)
+
+
 def _added_types(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) -> dict[int, ColumnType]:
-    """The types of what is added up, by column, as far as they are known."""
-    types = variable_types(core.body, relations)
-    its = {v: types[t] for v, t in found.terms.items() if isinstance(t, Variable) and t in types}
+    """The types of what is added up, by column."""
+    types = _types_of(found, core, relations)
     adding = [m for m in found.measures if m.aggregate.function in _ADDING]
-    given = {m.column: expression_type(m.aggregate.operand, its) for m in adding if m.aggregate.operand}
+    given = {m.column: expression_type(m.aggregate.operand, types) for m in adding if m.aggregate.operand}
     return {c: one for c, one in given.items() if one is not None}
+
+
+def output_types(view: View, relations: Mapping[str, BaseRelation]) -> tuple[ColumnType | None, ...]:
+    """The types of the columns of a view with a core.
+
+    Returns:
+        `any`, or a decimal without a size, where the types of base columns do not tell; None of what is always null.
+    """
+    assert view.core is not None
+    assert view.grouped is not None
+    types = _types_of(view.grouped, view.core, relations)
+    return tuple(expression_type(output, types) for output in view.grouped.block.outputs)
+
+
+def _types_of(
+    found: Grouped, core: View, relations: Mapping[str, BaseRelation]
+) -> dict[Variable, ColumnType]:
+    """The types of a definition's variables, as far as they are known."""
+    types = variable_types(core.body, relations)
+    return {v: types[t] for v, t in found.terms.items() if isinstance(t, Variable) and t in types}
 
 
 def _unmaintainable(definition: ViewDefinition, found: Grouped, core: View) -> str | None:

@@ -318,7 +318,7 @@ def of(text: str) -> ColumnType:
         ("int", "decimal(5,2)", "decimal(12,2)"),
         ("decimal(5,2)", "decimal(10,4)", "decimal(10,4)"),
         ("decimal(38,0)", "decimal(38,38)", "decimal(38,0)"),
-        ("decimal", "tinyint", "decimal(10,0)"),
+        ("decimal", "tinyint", "decimal"),
         ("float", "int", "double"),
         ("float", "double", "double"),
         ("double", "decimal(5,2)", "double"),

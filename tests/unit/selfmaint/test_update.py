@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from datalog.model import ColumnType, TypeName
 from datalog.syntax import parse_program
 from selfmaint.api.columns import columns_of
 from selfmaint.api.families import of_views
@@ -91,31 +92,36 @@ def test_columns_are_those_declared_or_inferred() -> None:
     }
 
 
+def stored(types: Sequence[str]) -> tuple[ColumnType, ...]:
+    return tuple(ColumnType(TypeName(name)) for name in types)
+
+
 @pytest.mark.parametrize(
     ("program", "views", "rows", "column"),
     [
-        ("v(X) :- r(X).  w(X) :- r(X), s(X).", {"v": ["number"], "w": ["string"]}, {}, "`c0` of `r`"),
-        ("v(X) :- r(X).", {"v": ["number"]}, {"r": ["string"]}, "`c0` of `r`"),
-        ("v(X) :- r(X, 'a').", {"v": ["any"]}, {"r": ["number", "number"]}, "`c1` of `r`"),
-        (".decl r(a: date).  v(X) :- r(X).", {"v": ["number"]}, {}, "`a` of `r`"),
+        ("v(X) :- r(X).  w(X) :- r(X), s(X).", {"v": ["int"], "w": ["string"]}, {}, "`c0` of `r`"),
+        ("v(X) :- r(X).", {"v": ["int"]}, {"r": ["string"]}, "`c0` of `r`"),
+        ("v(X) :- r(X, 'a').", {"v": ["any"]}, {"r": ["int", "int"]}, "`c1` of `r`"),
+        (".decl r(a: date).  v(X) :- r(X).", {"v": ["int"]}, {}, "`a` of `r`"),
         ("v(X, Y) :- r(X), s(X, Y).", {"v": ["date", "any"]}, {"s": ["timestamp", "any"]}, "`c0` of `s`"),
     ],
 )
 def test_families_that_never_meet_are_refused(
     program: str, views: dict[str, Sequence[str]], rows: dict[str, Sequence[str]], column: str
 ) -> None:
-    found = of_views(schema(program), views)
-    for relation, families in rows.items():
-        found.add_rows(relation, families, "the update")
+    found = of_views(schema(program), {name: stored(types) for name, types in views.items()})
+    for relation, types in rows.items():
+        found.add_rows(relation, stored(types), "the update")
     assert any(d.message.startswith(f"column {column} is a ") for d in found.problems)
 
 
 def test_families_that_agree_are_taken() -> None:
     found = of_views(
-        schema("v(X, Y) :- r(X), s(X, Y).  w(Y) :- t(Y, 1)."), {"v": ["date", "any"], "w": ["any"]}
+        schema("v(X, Y) :- r(X), s(X, Y).  w(Y) :- t(Y, 1)."),
+        {"v": stored(["date", "any"]), "w": stored(["any"])},
     )
-    found.add_rows("s", ["date", "string"], "the update")
-    found.add_rows("t", ["string", "number"], "the update")
+    found.add_rows("s", stored(["date", "string"]), "the update")
+    found.add_rows("t", stored(["string", "int"]), "the update")
     assert found.problems == []
 
 
