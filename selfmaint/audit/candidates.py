@@ -7,14 +7,19 @@ all of them could be made: `Candidates.are_all` says so afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeGuard
 
 from datalog.budget import check
 from datalog.model import (
     Atom,
+    Comparison,
     Constant,
     Literal,
+    Negation,
+    NullTest,
     Predicate,
     Program,
     Row,
@@ -23,12 +28,14 @@ from datalog.model import (
     Value,
     Variable,
     Version,
+    variables_of,
 )
+from datalog.rewrite.reachable import predicates_of
 from selfmaint.audit.changes import Change
 from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.databases import Evaluation, satisfies, stored_rows, updated
-from selfmaint.audit.grounding import constants_of, grounded
+from selfmaint.audit.grounding import grounded
 from selfmaint.audit.instance import Instance, frozen
 from selfmaint.audit.unfolding import Body, Unfolding, definitions, unfolded
 from selfmaint.decide.procedure import Decision
@@ -37,7 +44,7 @@ from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.situation import Situation
 
-STEPS = 1_000
+STEPS = 2_000
 """How many instances are looked at for one view and kind of change; above that not all candidates are made."""
 
 Relations = Mapping[str, frozenset[Row]]
@@ -71,15 +78,22 @@ class Candidate:
             len(rows) for part in (self.database, self.inserted, self.deleted) for rows in part.values()
         )
 
-    def facts(self, evaluation: Evaluation, situation: Situation) -> Facts[frozenset[Row]]:
+    def facts(
+        self, evaluation: Evaluation, situation: Situation, views: AbstractSet[str] | None = None
+    ) -> Facts[frozenset[Row]]:
         """What the decision gets to see: the views' contents, the update, and what is readable.
 
+        Args:
+            evaluation: the views that are known.
+            situation: what is known besides.
+            views: of the views only these; all if None.
+
         Raises:
-            CannotEvaluateError: some view is known only as text.
+            CannotEvaluateError: one of these views is known only as text.
         """
+        contents = evaluation.contents(self.database, views)
         found: dict[Predicate, frozenset[Row]] = {
-            Predicate(name): rows
-            for name, rows in stored_rows(evaluation.catalog, evaluation.contents(self.database)).items()
+            Predicate(name): rows for name, rows in stored_rows(evaluation.catalog, contents).items()
         }
         none: frozenset[Row] = frozenset()
         for version, names, rows in (
@@ -97,24 +111,29 @@ class Candidate:
 class Candidates:
     """The candidates of one rule set in one situation.
 
+    Steps that can be taken in one way come first, then choices of values, then constraints that can be satisfied in
+    several ways. Before these, what the instance proves already is proved on each way: if it rules a row out, so does
+    all that comes of it.
+
     Attributes:
         decision: the symbolic side of deciding.
         change: the kind of change.
         situation: its situation.
+        choices: those that the catalog makes necessary, if they are at hand.
         are_all: whether none was left out, as far as the iteration got.
     """
 
     decision: Decision
     change: Change
     situation: Situation
+    choices: Choices | None = None
     are_all: bool = True
 
     def __post_init__(self) -> None:
         catalog = self.decision.catalog
-        self._choices = Choices(catalog)
+        self._choices = self.choices or Choices(catalog)
         self._chase = Chase(catalog, self.situation, self.change)
         self._definitions = definitions(catalog, self.situation, self.decision.known(self.situation))
-        self._constants = constants_of(catalog)
         self.are_all = self._choices.are_all
         self._steps = STEPS
 
@@ -137,9 +156,9 @@ class Candidates:
             while waiting and self._goes_on():
                 current = waiting.pop()
                 more = current.next(self._definitions)
-                if more is not None and (not current.is_before or self._may_fire(current, ruled_out)):
+                if more is not None and self._may_fire(current, ruled_out):
                     waiting.extend(reversed(more))
-                for candidate in self._made(current.body) if more is None else ():
+                for candidate in self._made(current.body, ruled_out) if more is None else ():
                     if candidate not in seen:
                         seen.add(candidate)
                         yield candidate
@@ -152,7 +171,18 @@ class Candidates:
         return self._steps >= 0
 
     def _may_fire(self, current: Unfolding, ruled_out: RuledOut) -> bool:
-        return any(not ruled_out.holds(candidate) for candidate in self._made(current.body))
+        """Whether a body has a row that is not ruled out.
+
+        Rows after the update, of which it is open where they come from, are left out: they prove nothing yet. What is
+        bound by these alone has a value that equals no other, which is all that is known of it: it must not be tested.
+        """
+        if not current.is_before:
+            bound = variables_of([li for li in current.body if isinstance(li, Atom) and not is_open(li)])
+            asked = next(li.terms for li in current.body if is_asked(li))
+            if any(isinstance(asked[i], Variable) and asked[i] not in bound for i in ruled_out.tested):
+                return True
+        holds = ruled_out.holds if current.is_before else ruled_out.will_hold
+        return any(not holds(candidate) for candidate in self._made(current.body, ruled_out))
 
     def holding(self, literals: Sequence[Literal]) -> Iterator[Candidate]:
         """The most general situations in which a conjunction holds; what it negates is not looked at."""
@@ -161,8 +191,8 @@ class Candidates:
                 return
             yield from self._made(body)
 
-    def _made(self, body: Body) -> Iterator[Candidate]:
-        """The situations that the instance of an unfolded body becomes."""
+    def _made(self, body: Body, ruled_out: RuledOut | None = None) -> Iterator[Candidate]:
+        """The situations that the instance of an unfolded body becomes, but for some of those that are ruled out."""
         asked = tuple(t for li in body if is_asked(li) for t in li.terms)
         plain = tuple(li for li in body if not is_asked(li))
         effective = self.situation.effective
@@ -171,40 +201,43 @@ class Candidates:
         while waiting and self._goes_on():
             instance = waiting.pop()
             self.are_all &= not instance.is_crowded
-            more = self._open(instance)
+            more = self._open(instance, ruled_out)
             if more is None:
                 yield from self._ground(instance)
             else:
                 waiting.extend(reversed(more))
 
-    def _open(self, instance: Instance) -> tuple[Instance, ...] | None:
+    def _open(self, instance: Instance, ruled_out: RuledOut | None) -> tuple[Instance, ...] | None:
         """What the next step makes of an instance; None if it is finished."""
-        chased = self._chase.step(instance)
-        if chased is not None:
-            return chased
-        ways = self._choices.ways(instance)
-        return None if ways is None else tuple(one for one in ways if one is not None)
+        found = self._chase.step(instance)
+        if found is None:
+            found = _all(self._choices.ways(instance))
+        if found is None:
+            found = self._chase.ways(instance)
+            if found is not None and ruled_out is not None and self._is_ruled_out(instance, ruled_out):
+                return ()
+        if found is None:
+            found = _all(self._choices.spread(instance))
+        return found
+
+    def _is_ruled_out(self, instance: Instance, ruled_out: RuledOut) -> bool:
+        """Whether an instance with each choice made, to which rows may be added, rules the row out on every way."""
+        spread: Instance | None = instance
+        while spread is not None and not spread.is_crowded:
+            ways = _all(self._choices.spread(spread))
+            if ways is None:
+                values = grounded(self.decision.catalog, spread, self._choices.constants)
+                return values is not None and ruled_out.will_hold(_candidate(spread, values))
+            spread = ways[0] if len(ways) == 1 else None
+        return False
 
     def _ground(self, instance: Instance) -> Iterator[Candidate]:
         catalog = self.decision.catalog
-        values = grounded(catalog, instance, self._constants)
+        values = grounded(catalog, instance, self._choices.constants)
         if values is None:
             self.are_all &= not instance.alone
             return
-
-        def rows(atoms: tuple[Atom, ...]) -> Relations:
-            found: dict[str, set[Row]] = {}
-            for atom in atoms:
-                found.setdefault(atom.predicate.name, set()).add(_row(atom, values))
-            return {name: frozenset(its) for name, its in sorted(found.items())}
-
-        made = Candidate(
-            rows(instance.before),
-            rows(instance.inserted),
-            rows(instance.deleted),
-            rows(instance.present),
-            _terms(instance.asked, values),
-        )
+        made = _candidate(instance, values)
         after = updated(made.database, made.inserted, made.deleted)
         if satisfies(catalog, made.database) and satisfies(catalog, after):
             yield made
@@ -212,8 +245,24 @@ class Candidates:
             self.are_all = False  # equal values that the symbolic steps did not foresee
 
 
-def _row(atom: Atom, values: Mapping[Variable, Value]) -> Row:
-    return _terms(atom.terms, values)
+def _all(ways: Iterator[Instance | None] | None) -> tuple[Instance, ...] | None:
+    return None if ways is None else tuple(one for one in ways if one is not None)
+
+
+def _candidate(instance: Instance, values: Mapping[Variable, Value]) -> Candidate:
+    def rows(atoms: tuple[Atom, ...]) -> Relations:
+        found: dict[str, set[Row]] = {}
+        for atom in atoms:
+            found.setdefault(atom.predicate.name, set()).add(_terms(atom.terms, values))
+        return {name: frozenset(its) for name, its in sorted(found.items())}
+
+    return Candidate(
+        rows(instance.before),
+        rows(instance.inserted),
+        rows(instance.deleted),
+        rows(instance.present),
+        _terms(instance.asked, values),
+    )
 
 
 def _terms(terms: Sequence[Term], values: Mapping[Variable, Value]) -> Row:
@@ -225,6 +274,11 @@ def is_asked(literal: Literal) -> TypeGuard[Atom]:
     return isinstance(literal, Atom) and literal.predicate.version is Version.DEPENDS
 
 
+def is_open(literal: Atom) -> bool:
+    """Whether it is open where a row comes from, or a literal is asked of the others."""
+    return literal.predicate.version is Version.AFTER or is_asked(literal)
+
+
 @dataclass(frozen=True)
 class RuledOut:
     """Whether what the rules of one J negate holds of their row in a situation.
@@ -233,6 +287,7 @@ class RuledOut:
         goal: has a row where it does not.
         given: the rules' row.
         program: the negations.
+        lasting: those that still hold once rows are added to the database and the update.
         evaluation: the views that are known.
         situation: what is known besides.
     """
@@ -240,6 +295,7 @@ class RuledOut:
     goal: Predicate
     given: Predicate
     program: Program
+    lasting: Program | None
     evaluation: Evaluation
     situation: Situation
 
@@ -254,10 +310,56 @@ class RuledOut:
             return None
         given = rules.goal.of(Version.STEP)
         rule = Rule(rules.head, (Atom(given, bound), *negations))
-        return cls(rules.goal, given, support.program([rule], [rules.goal]), evaluation, situation)
+        program = support.program([rule], [rules.goal])
+        lasting = _lasting(program, rule)
+        return cls(rules.goal, given, program, lasting, evaluation, situation)
+
+    @cached_property
+    def views(self) -> frozenset[str]:
+        """The views that are read."""
+        return views_of(self.program)
+
+    @cached_property
+    def tested(self) -> frozenset[int]:
+        """Which of the row's values are compared, or must not be null."""
+        (rule,) = self.program.rules_for(self.goal)
+        given = rule.body[0]
+        assert isinstance(given, Atom)
+        inner = [li for negation in rule.body if isinstance(negation, Negation) for li in negation.body]
+        tests = variables_of([li for li in (*rule.body, *inner) if isinstance(li, Comparison | NullTest)])
+        return frozenset(i for i, term in enumerate(given.terms) if term in tests)
 
     def holds(self, candidate: Candidate) -> bool:
         """Whether the row is ruled out in a candidate."""
-        facts = candidate.facts(self.evaluation, self.situation)
+        return self._holds(self.program, candidate)
+
+    def will_hold(self, candidate: Candidate) -> bool:
+        """Whether the row is ruled out in a candidate and in all that come of it."""
+        return self.lasting is not None and self._holds(self.lasting, candidate)
+
+    def _holds(self, program: Program, candidate: Candidate) -> bool:
+        facts = candidate.facts(self.evaluation, self.situation, self.views)
         facts = replace(facts, relations={**facts.relations, self.given: frozenset([candidate.asked])})
-        return not MemoryEngine().nonempty(self.program, [self.goal], facts)
+        return not MemoryEngine().nonempty(program, [self.goal], facts)
+
+
+def views_of(program: Program) -> frozenset[str]:
+    """The stored views that a program reads."""
+    read = {predicate for rule in program.rules for predicate in predicates_of(rule.body)}
+    return frozenset(predicate.name for predicate in read if predicate.version is Version.STORED)
+
+
+def _lasting(program: Program, rule: Rule) -> Program | None:
+    """A rule with those of its negations alone that more rows cannot take back; None if there are none.
+
+    Facts are taken back by what is negated in their proof: that a referenced row is not inserted, too.
+    """
+    rules = [its for its in program.rules if its != rule and not _negates(its.body)]
+    kept = [li for li in rule.body if not isinstance(li, Negation) or not _negates(li.body)]
+    if len(kept) == 1:
+        return None
+    return Program((Rule(rule.head, tuple(kept)), *rules))
+
+
+def _negates(body: Sequence[Literal]) -> bool:
+    return any(isinstance(literal, Negation) for literal in body)

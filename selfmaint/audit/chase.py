@@ -28,6 +28,8 @@ from selfmaint.warehouse.catalog import Catalog, Reference
 from selfmaint.warehouse.constraints import unifier
 from selfmaint.warehouse.situation import Situation
 
+_ROWS = Predicate("rows")
+
 
 @dataclass(frozen=True)
 class Chase:
@@ -44,7 +46,10 @@ class Chase:
     change: Change
 
     def step(self, instance: Instance) -> tuple[Instance, ...] | None:
-        """The instances that one step makes of one: none if it cannot be; None if nothing is left to do."""
+        """The instances that one step makes of one: none if it cannot be; None if there is none, or only `ways`.
+
+        Rows that may be one, in an update that is not effective, are told apart here: before values are.
+        """
         if not self._is_possible(instance):
             return ()
         certain = not_null_here(self.catalog, instance)
@@ -59,6 +64,12 @@ class Chase:
             found = step(instance, certain)
             if found is not None:
                 return tuple(one for one in found if one is not None)
+        return None
+
+    def ways(self, instance: Instance) -> tuple[Instance, ...] | None:
+        """The instances for a foreign key that can be satisfied in several ways (condition 4); None if none is."""
+        for atom, reference, key in _with_atoms(self, instance.after, not_null_here(self.catalog, instance)):
+            return tuple(self._referring(instance, atom, reference, key))
         return None
 
     def _is_possible(self, instance: Instance) -> bool:
@@ -85,15 +96,16 @@ class Chase:
         return None
 
     def _same_key(self, instance: Instance, certain: frozenset[Variable]) -> Sequence[Instance | None] | None:
-        """Condition 1."""
+        """Condition 1, for all rows at once."""
+        pairs: list[tuple[Atom, Atom]] = []
         for atoms in (instance.before, instance.inserted):
             found: dict[object, Atom] = {}
             for atom in atoms:
                 for key in self._keys(atom, certain):
                     other = found.setdefault(key, atom)
-                    if other != atom:
-                        return [_unified(instance, other, atom)]
-        return None
+                    if other is not atom and other != atom:
+                        pairs.append((other, atom))
+        return [_unified(instance, pairs)] if pairs else None
 
     def _replaced(self, instance: Instance, certain: frozenset[Variable]) -> Sequence[Instance | None] | None:
         """Condition 2."""
@@ -108,7 +120,7 @@ class Chase:
                     if old not in instance.kept and old.predicate.name in self.situation.deleted:
                         ways.append(instance.added(deleted=[old]))
                     if not self.situation.effective:
-                        ways.append(_unified(instance, new, old))
+                        ways.append(_unified(instance, [(new, old)]))
                     return ways
         return None
 
@@ -160,23 +172,35 @@ class Chase:
     def _references_after(
         self, instance: Instance, certain: frozenset[Variable]
     ) -> Sequence[Instance | None] | None:
-        """Condition 4."""
+        """Condition 4, for all rows at once for which there is one way."""
+        made = instance
+        followed = set[object]()
         for atom, reference, key in _with_atoms(self, instance.after, certain):
-            ways: list[Instance | None] = []
-            gone = [a for a in instance.deleted if a.predicate.name == reference.target]
-            target, made = self._target(reference, key, instance)
-            if not any(reference.key_in(a) == key for a in gone):
-                ways.append(made.added(before=[target], kept=[target]))
-            if reference.target in self.situation.inserted:
-                ways.append(made.added(inserted=[target]))
-            if (
-                atom not in instance.kept
-                and atom not in instance.inserted
-                and atom.predicate.name in self.situation.deleted
-            ):
-                ways.append(instance.added(deleted=[atom]))
-            return ways
-        return None
+            if (target := (reference.target, reference.target_columns, key)) not in followed:
+                ways = list(self._referring(made, atom, reference, key))
+                if not ways:
+                    return []
+                if len(ways) == 1:
+                    made = ways[0]
+                    followed.add(target)
+        return None if made is instance else [made]
+
+    def _referring(
+        self, instance: Instance, atom: Atom, reference: Reference, key: tuple[Term, ...]
+    ) -> Iterator[Instance]:
+        """The ways of satisfying the foreign key of one row after the update."""
+        gone = [a for a in instance.deleted if a.predicate.name == reference.target]
+        target, made = self._target(reference, key, instance)
+        if not any(reference.key_in(a) == key for a in gone):
+            yield made.added(before=[target], kept=[target])
+        if reference.target in self.situation.inserted:
+            yield made.added(inserted=[target])
+        if (
+            atom not in instance.kept
+            and atom not in instance.inserted
+            and atom.predicate.name in self.situation.deleted
+        ):
+            yield instance.added(deleted=[atom])
 
     def _target(
         self, reference: Reference, key: tuple[Term, ...], instance: Instance
@@ -199,8 +223,9 @@ class Chase:
         return row, replace(instance, number=number)
 
 
-def _unified(instance: Instance, left: Atom, right: Atom) -> Instance | None:
-    meets = unifier(left, right)
+def _unified(instance: Instance, pairs: Sequence[tuple[Atom, Atom]]) -> Instance | None:
+    left, right = (tuple(t for pair in pairs for t in pair[i].terms) for i in (0, 1))
+    meets = unifier(Atom(_ROWS, left), Atom(_ROWS, right))
     return None if meets is None else instance.under(meets)
 
 

@@ -14,7 +14,8 @@ Conditions of exactness:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,17 +23,24 @@ import networkx as nx
 
 from datalog.model import (
     Atom,
+    ColumnType,
     Comparison,
     Constant,
+    Value,
     Variable,
     variables_of,
 )
+from selfmaint.audit.grounding import constants_of
 from selfmaint.audit.instance import Instance, not_null_here
 from selfmaint.audit.orders import Related
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, View
 
 Place = tuple[str, int]
+
+_Step = Callable[
+    [Related, Instance, Sequence[Variable], Mapping[Variable, ColumnType]], Iterator[Instance | None] | None
+]
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,12 @@ class Choices:
                 for i, j in zip(reference.columns, reference.target_columns, strict=True):
                     yield {(relation.name, i), (reference.target, j)}
 
-    @property
+    @cached_property
+    def constants(self) -> AbstractSet[Value]:
+        """The constants that the views mention."""
+        return constants_of(self.catalog)
+
+    @cached_property
     def are_all(self) -> bool:
         """Whether no view asks for null itself: else a null in a referenced row is not the weakest choice."""
         return not any(term == Constant(None) for v in self._bodies for a in v.body for term in a.terms)
@@ -106,23 +119,31 @@ class Choices:
         for variable, at in places.items():
             if any(self.catalog.relations[name].types[i].is_finite for name, i in at):
                 return (instance.under({variable: Constant(truth)}) for truth in (True, False))
-        return self._ordered(instance, places)
+        return self._ordered(instance, places, (Related.orders, Related.places))
+
+    def spread(self, instance: Instance) -> Iterator[Instance | None] | None:
+        """The instances in which what is placed is different; None if it is. What may make values equal is before."""
+        return self._ordered(instance, _places(instance.atoms), (Related.spread,))
 
     def _ordered(
-        self, instance: Instance, places: dict[Variable, set[Place]]
+        self, instance: Instance, places: dict[Variable, set[Place]], steps: Sequence[_Step]
     ) -> Iterator[Instance | None] | None:
-        """Conditions 3 and 4; what may make values equal comes before what takes them to be different."""
-        types = variable_types(instance.atoms, self.catalog.relations)
+        """Conditions 3 and 4."""
+        start, types = instance, variable_types(instance.atoms, self.catalog.relations)
         together: dict[Related, list[Variable]] = {}
         for variable, at in places.items():
             for its in dict.fromkeys(self.compared[place] for place in at if place in self.compared):
                 together.setdefault(its, []).append(variable)
-        for choose in (Related.orders, Related.places, Related.spread):
+        for choose in steps:
             for its, variables in together.items():
                 ways = choose(its, instance, variables, types)
-                if ways is not None:
-                    return ways
-        return None
+                if ways is None:
+                    continue
+                found = tuple(ways)
+                if len(found) != 1 or found[0] is None or found[0].before is not instance.before:
+                    return iter(found)
+                instance = found[0]  # there is nothing to choose: the next ones, too
+        return None if instance is start else iter([instance])
 
 
 def _places(atoms: Iterable[Atom]) -> dict[Variable, set[Place]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -38,6 +39,7 @@ class Evaluation:
 
     catalog: Catalog
     _kept: dict[tuple[object, ...], Counter[Row]] = field(default_factory=dict, compare=False)
+    _chosen: dict[frozenset[str], tuple[View, ...]] = field(default_factory=dict, compare=False)
 
     @cached_property
     def rules(self) -> Program:
@@ -51,16 +53,20 @@ class Evaluation:
                 rules += [guard_joins(rule) for rule in written]
         return Program(tuple(rules))
 
-    def contents(self, database: Rows) -> Contents:
-        """What every view holds on a database.
+    def contents(self, database: Rows, names: AbstractSet[str] | None = None) -> Contents:
+        """What views hold on a database.
+
+        Args:
+            database: the rows.
+            names: the views; all if None.
 
         Raises:
-            CannotEvaluateError: some view is known only as text.
+            CannotEvaluateError: one of them is known only as text.
         """
         evaluator: Evaluator | None = None
         none: frozenset[Row] = frozenset()
         found: dict[str, Counter[Row]] = {}
-        for view in self.catalog.views:
+        for view in self.catalog.views if names is None else self._with_those_below(frozenset(names)):
             key = (view.name, *(database.get(name, none) for name in self._read[view.name]))
             rows = self._kept.get(key) if self._are_told_apart else None
             if rows is None:
@@ -86,12 +92,24 @@ class Evaluation:
         return not truths or all(its != ANY for its in types)
 
     @cached_property
+    def _below(self) -> Mapping[str, frozenset[str]]:
+        """For each view the relations and views that it is over, through other views too."""
+        return reads(self.catalog)
+
+    @cached_property
     def _read(self) -> Mapping[str, tuple[str, ...]]:
-        """For each view the base relations that it is over, through other views too."""
-        below = reads(self.catalog)
+        """Of these the base relations."""
         return {
-            name: tuple(n for n in sorted(its) if n in self.catalog.relations) for name, its in below.items()
+            name: tuple(n for n in sorted(its) if n in self.catalog.relations)
+            for name, its in self._below.items()
         }
+
+    def _with_those_below(self, names: frozenset[str]) -> tuple[View, ...]:
+        """Some views and those that they read, in order."""
+        if names not in self._chosen:
+            wanted = names.union(*(self._below.get(name, ()) for name in names))
+            self._chosen[names] = tuple(view for view in self.catalog.views if view.name in wanted)
+        return self._chosen[names]
 
     def _rows(
         self, view: View, evaluator: Evaluator, database: Rows, before: Mapping[str, Counter[Row]]

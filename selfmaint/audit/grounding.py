@@ -60,11 +60,13 @@ def grounded(
     taken = {*values.values(), *constants, *_constants_of(instance.atoms)}
     names = _column_names(catalog, instance)
     is_compared = any((view.core or view).comparisons for view in catalog.views)
-    for variable in instance.variables:
-        if variable not in values:
+    for variable in dict.fromkeys((*instance.variables, *instance.asked)):
+        if isinstance(variable, Variable) and variable not in values:
             its = types.get(variable, ANY)
             family = _NUMBER if its == ANY and is_compared and variable not in instance.apart else its
-            values[variable] = next(v for v in candidates_of(family, names[variable]) if v not in taken)
+            values[variable] = next(
+                v for v in candidates_of(family, names.get(variable, "value")) if v not in taken
+            )
             taken.add(values[variable])
     return values
 

@@ -26,8 +26,9 @@ from itertools import islice
 
 from datalog.budget import BudgetSpentError, left, limit
 from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Program, Row, Variable, Version
-from selfmaint.audit.candidates import Candidate, Candidates
+from selfmaint.audit.candidates import Candidate, Candidates, views_of
 from selfmaint.audit.changes import ANYTHING, Change, Kind
+from selfmaint.audit.choices import Choices
 from selfmaint.audit.databases import CannotEvaluateError, Evaluation
 from selfmaint.audit.evidence import without_aggregates
 from selfmaint.audit.example import Example, Replay
@@ -99,6 +100,15 @@ class Search:
     def evaluation(self) -> Evaluation:
         """The views as functions of a database."""
         return Evaluation(self.catalog)
+
+    @cached_property
+    def choices(self) -> Choices:
+        """The choices of values that the views make necessary."""
+        return Choices(self.decision.catalog)
+
+    def candidates(self, change: Change, situation: Situation) -> Candidates:
+        """The candidates for a kind of change, in its situation."""
+        return Candidates(self.decision, change, situation, self.choices)
 
     def readable(self, relations: Iterable[str]) -> Search:
         """The same warehouse with some base relations readable; any examples will do."""
@@ -206,7 +216,7 @@ class _Cell:
 
     def outcome(self) -> Outcome:
         """The verdict."""
-        candidates = Candidates(self.search.decision, self.change, self.situation)
+        candidates = self.search.candidates(self.change, self.situation)
         try:
             self._look(candidates)
         except BudgetSpentError:
@@ -243,10 +253,11 @@ class _Cell:
         program = compact_program(self.search.decision.support(self.situation), [rules])
         if not program.rules_for(rules.goal):
             return None
+        views = views_of(program)
         made = islice(candidates.of(rules, self.search.evaluation), limit)
-        firing = ((c, facts) for c in made if (facts := self._fires(c, program, rules)) is not None)
-        for candidate, facts in islice(firing, FIRING_LIMIT):
-            verdict = self._decided(facts)
+        firing = (c for c in made if self._fires(c, program, views, rules))
+        for candidate in islice(firing, FIRING_LIMIT):
+            verdict = self._decided(candidate.facts(self.search.evaluation, self.situation))
             if isinstance(verdict, SelfMaintainable):
                 continue
             for witness in verdict.witnesses:
@@ -262,11 +273,11 @@ class _Cell:
         return found[self.view.name]
 
     def _fires(
-        self, candidate: Candidate, program: Program, rules: DependsRules
-    ) -> Facts[frozenset[Row]] | None:
-        """What is known in a candidate, if the rules have a row there."""
-        facts = candidate.facts(self.search.evaluation, self.situation)
-        return facts if MemoryEngine().nonempty(program, [rules.goal], facts) else None
+        self, candidate: Candidate, program: Program, views: frozenset[str], rules: DependsRules
+    ) -> bool:
+        """Whether the rules have a row in a candidate."""
+        facts = candidate.facts(self.search.evaluation, self.situation, views)
+        return bool(MemoryEngine().nonempty(program, [rules.goal], facts))
 
     def _example(self, candidate: Candidate, witness: Witness, verdict: type[Verdict]) -> Example | None:
         replay = Replay(self.search.evaluation, self.situation, self.change)
@@ -318,7 +329,7 @@ class _Cell:
     def _is_unconditional(self, positive: tuple[Literal, ...], negative: tuple[Literal, ...]) -> bool:
         if not _is_any_row(positive):
             return False
-        candidates = Candidates(self.search.decision, self.change, self.situation)
+        candidates = self.search.candidates(self.change, self.situation)
         for literal in negative:
             if not isinstance(literal, Negation) or any(isinstance(li, Negation) for li in literal.body):
                 return False

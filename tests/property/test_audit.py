@@ -6,6 +6,7 @@ Oracles:
   no random situation of that kind may be undetermined; where it says "depends", its example must be one for which
   brute force finds two databases too; where it says "never", a situation with an inserted row is undetermined.
 - *The decision itself*: on no example may it say yes.
+- *The search without short cuts*: where nothing is ruled out before it is whole, no more and no fewer tests have rows.
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from datalog.model import Predicate, Value, Version
-from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of
+from selfmaint.audit.candidates import Candidates, RuledOut
+from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of
 from selfmaint.audit.example import Example
+from selfmaint.audit.instance import Instance
 from selfmaint.audit.outcome import Always, Depends
 from selfmaint.audit.search import Search
+from selfmaint.audit.unfolding import Unfolding
 from selfmaint.conformance.cases import case_of
 from selfmaint.decide.procedure import check
+from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
-from selfmaint.warehouse.catalog import Catalog, catalog
+from selfmaint.warehouse.catalog import Catalog, View, catalog
 from selfmaint.warehouse.situation import Situation
 from tests.oracle.bruteforce import Case, SearchTooLongError, solve
 from tests.oracle.constrained_cases import (
@@ -51,6 +56,7 @@ from tests.oracle.rules import contents, ordered
 from tests.oracle.strategies import spelled
 
 STEPS = 1_000
+EFFECTIVE = Situation(effective=True)
 PLAIN = Wanted(effective=None)
 KINDS = {
     "plain": PLAIN,
@@ -223,3 +229,53 @@ def test_always_holds_whatever_the_data(wanted: Wanted, seed: int) -> None:
 @seldom
 def test_always_and_depends_are_those_of_brute_force(wanted: Wanted, seed: int) -> None:
     hold_against_brute_force(seed, wanted)
+
+
+class Whole(Candidates):
+    """The candidates of which none is ruled out before it is whole."""
+
+    def _may_fire(self, current: Unfolding, ruled_out: RuledOut) -> bool:
+        return True
+
+    def _is_ruled_out(self, instance: Instance, ruled_out: RuledOut) -> bool:
+        return False
+
+
+def fires(search: Search, rules: DependsRules, candidates: Candidates) -> bool | None:
+    """Whether the rules of one J have a row in some candidate; None if not all could be made."""
+    situation = candidates.situation
+    program = compact_program(search.decision.support(situation), [rules])
+    for candidate in candidates.of(rules, search.evaluation):
+        facts = candidate.facts(search.evaluation, situation)
+        if MemoryEngine().nonempty(program, [rules.goal], facts):
+            return True
+    return False if candidates.are_all else None
+
+
+def hold_short_cuts(schema: Catalog, view: View, change: Change, most: int) -> int:
+    """Compares the search with one without short cuts; how many tests were compared."""
+    search = Search(schema, EFFECTIVE)
+    situation = change.situation(schema, EFFECTIVE)
+    held = 0
+    for rules in search.decision.depends(view, situation):
+        whole = Whole(search.decision, change, situation)
+        whole._steps = most
+        expected = fires(search, rules, whole)
+        if expected is not None:
+            found = fires(search, rules, Candidates(search.decision, change, situation))
+            assert found == expected, (view.name, change, rules.goal)
+            held += 1
+    return held
+
+
+@pytest.mark.parametrize("wanted", KINDS.values(), ids=KINDS.keys())
+@given(seed=st.integers(0, 2**32))
+@seldom
+def test_what_is_ruled_out_early_has_no_row(wanted: Wanted, seed: int) -> None:
+    _, schema = drawn(seed, wanted)
+    for view in schema.views:
+        for change in (
+            ANYTHING,
+            *(change for name in relations_of(view) for change in changes_of(schema, name)),
+        ):
+            hold_short_cuts(schema, view, change, 200)

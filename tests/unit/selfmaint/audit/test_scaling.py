@@ -44,7 +44,7 @@ def test_views_that_share_no_relation_are_parts_of_their_own(monkeypatch: pytest
     monkeypatch.setattr(
         Evaluation,
         "contents",
-        lambda self, given: held.append(len(self.catalog.views)) or contents(self, given),
+        lambda self, *given: held.append(len(self.catalog.views)) or contents(self, *given),
     )
     audit = audited(Search(tiny(3), EFFECTIVE))
     assert set(held) == {1}
