@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from datalog.budget import DEFAULT_S
-from selfmaint.api.warehouse import Warehouse
 from selfmaint.audit.advice import Advice, advised
 from selfmaint.audit.losing import Loss, loss
 from selfmaint.audit.matrix import Audit, audited
@@ -17,6 +16,9 @@ from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.near import near_miss, require_known
 from selfmaint.warehouse.situation import Situation
+
+if TYPE_CHECKING:
+    from selfmaint.api.warehouse import Warehouse
 
 D = TypeVar("D")
 

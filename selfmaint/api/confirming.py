@@ -22,30 +22,8 @@ from datalog.model import (
     block,
 )
 from datalog.sql import Table, select, select_view, text
-from datalog.syntax import show
 from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, Proposal
 from selfmaint.warehouse.catalog import BaseRelation, Catalog
-
-
-def proposal_text(proposal: Proposal) -> str:
-    """A proposal as the language writes it."""
-
-    def listed(names: tuple[str, ...]) -> str:
-        return ", ".join(show(Predicate(name)) for name in names)
-
-    match proposal:
-        case NewKey():
-            return f".decl {show(Predicate(proposal.relation))} ... key({listed(proposal.columns)})"
-        case NewForeignKey():
-            target = show(Predicate(proposal.target))
-            return (
-                f".decl {show(Predicate(proposal.relation))} ... foreign({listed(proposal.columns)}) "
-                f"references {target}({listed(proposal.target_columns)})"
-            )
-        case NewView(rule=rule):
-            return show(rule)
-        case _:
-            assert_never(proposal)
 
 
 def proposal_sql(catalog: Catalog, proposal: Proposal) -> str:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from datalog.model import Declaration, Program
-from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.syntax import parse_program
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, catalog
+
+if TYPE_CHECKING:
+    from datalog.sql.views import SqlViews
+
+# What reads SQL is loaded only where there is some.
+# ruff: noqa: PLC0415
 
 _SQL = re.compile(
     r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(?:create|select|with)\b(?!\s*(?:[(@.]|:-))|\s*\(\s*select\b",
@@ -38,11 +44,13 @@ def catalog_of(program: str | Program | SqlViews, source: str = "<program>") -> 
         ProgramError: the definitions are not valid.
         InputError: SM105 definitions that are no views.
     """
-    if isinstance(program, SqlViews):
-        return catalog_of_sql(program)
     if isinstance(program, Program):
         return catalog(program)
+    if not isinstance(program, str):
+        return catalog_of_sql(program)
     if is_sql(program):
+        from datalog.sql.views import SqlText, read_sql
+
         return catalog_of_sql(read_sql([SqlText(program, source)]))
     return catalog(parse_program(program, source))
 
@@ -65,11 +73,15 @@ def catalog_of_path(path: Path) -> Catalog:
         return _directory(path)
     text = read_text(path, "program")
     if path.suffix.lower() == ".sql":
+        from datalog.sql.views import SqlText, read_sql
+
         return catalog_of_sql(read_sql([SqlText(text, str(path))]))
     return catalog(parse_program(text, source=str(path)))
 
 
 def _directory(path: Path) -> Catalog:
+    from datalog.sql.views import SqlText, read_sql
+
     texts = [SqlText(read_text(one, "program"), str(one)) for one in sorted(path.glob("*.sql"))]
     if not texts:
         raise input_error(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Version
 from selfmaint.api.columns import Columns, columns_of
-from selfmaint.api.frames import ArrowStream
 from selfmaint.api.overlaps import require_outside
 from selfmaint.api.platform import Platform, known_families, platform_of
 from selfmaint.api.update import Update
@@ -18,6 +18,9 @@ from selfmaint.api.warehouse_file import Location
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.warehouse.near import require_known
+
+if TYPE_CHECKING:
+    from selfmaint.api.frames import ArrowStream
 
 SUFFIXES = ("parquet", "csv", "jsonl", "ndjson", "json")
 """What the names of an update's files end with."""

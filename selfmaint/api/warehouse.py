@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Generic, Protocol, runtime_checkable
 
 from datalog.budget import DEFAULT_S
 from datalog.model import Predicate, Program, Version
-from datalog.sql.views import SqlViews
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
-from selfmaint.fallback.settle import Readable
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.warehouse.catalog import Catalog, View, with_inexact_sums
 from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
+    from datalog.sql.views import SqlViews
     from selfmaint.api.apply import Written
     from selfmaint.api.audit import AuditReport
     from selfmaint.api.explain import Explanation
     from selfmaint.api.maintain import Maintained
     from selfmaint.api.printed import Statements
     from selfmaint.decide.verdict import Verdicts
+    from selfmaint.fallback.settle import Readable
 
 
 @runtime_checkable

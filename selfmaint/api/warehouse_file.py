@@ -39,8 +39,6 @@ from datalog.budget import DEFAULT_S
 from datalog.diagnostics import Diagnostic, ProgramError, in_text_order
 from datalog.model import Predicate
 from datalog.syntax import show
-from selfmaint.api.catalog_views import read_catalog_key
-from selfmaint.api.dbt_manifest import read_dbt_manifest
 from selfmaint.api.engine_settings import EngineSettings, engine_settings
 from selfmaint.api.feed_settings import feed_settings
 from selfmaint.api.overlaps import local_path, report_overlaps
@@ -52,6 +50,7 @@ from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.warehouse.catalog import Catalog, with_inexact_sums
 from selfmaint.warehouse.near import near_miss
+from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
     from selfmaint.spark import SparkSession
@@ -143,6 +142,14 @@ class WarehouseFile:
     budget_s: float = DEFAULT_S
     engine: EngineSettings = field(default_factory=EngineSettings)
 
+    def known(self, effective: bool | None = None) -> Situation:
+        """What it says to be known besides the views; `effective` goes before what it says of updates."""
+        return Situation(
+            present=frozenset(name for name, entry in self.copies.items() if entry.present),
+            absent=frozenset(name for name, entry in self.copies.items() if entry.absent),
+            effective=self.effective if effective is None else effective,
+        )
+
 
 def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> WarehouseFile:
     """What a warehouse file says, checked as far as it can be without data.
@@ -198,6 +205,8 @@ def _catalog(root: TomlTable, spark: SparkSession | None) -> tuple[Catalog | Non
         root.file.report(("tables",), "`tables` is for views of Spark's catalog: there is no `catalog`")
     try:
         if "catalog" in root.data and not any(key in root.data for key in others):
+            from selfmaint.api.catalog_views import read_catalog_key  # noqa: PLC0415 - SQL only where views are in it
+
             found = read_catalog_key(root, spark)
             return (None if found is None else catalog_of_sql(found)), ()
         given = root.one_of(*others, "catalog")
@@ -215,6 +224,8 @@ def _given_catalog(root: TomlTable, key: str, value: str) -> Catalog:
         case "program":
             return catalog_of_path(path)
         case "dbt_manifest":
+            from selfmaint.api.dbt_manifest import read_dbt_manifest  # noqa: PLC0415 - see above
+
             return catalog_of_sql(read_dbt_manifest(path))
         case _:
             return catalog_of(_in_place(root, value), source=str(root.file.path))

@@ -10,9 +10,7 @@ from pathlib import Path
 import typer
 
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
-from selfmaint.api.load import open_warehouse
 from selfmaint.api.update import Update
-from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.audit.baseline import Worse, baseline_text, read_baseline, worse
 from selfmaint.cli.audit_options import (
@@ -30,13 +28,9 @@ from selfmaint.cli.audit_options import (
     Without,
     WriteBaseline,
 )
-from selfmaint.cli.inputs import known_besides
 from selfmaint.cli.options import Budget, Effective, WarehousePath
 from selfmaint.cli.output import Format, print_text, print_warnings, progressing, reporting
 from selfmaint.errors import Code, InputError, input_error
-from selfmaint.report.audit.objects import audit_json
-from selfmaint.report.audit.page import audit_page
-from selfmaint.report.audit.sarif import audit_sarif
 from selfmaint.report.audit.table import audit_parts, summary
 from selfmaint.report.errors import diagnostics_text, errors_json
 
@@ -87,7 +81,7 @@ def audit(
             progress=progress,
             budget_s=file.budget_s if budget is None else budget,
         )
-        report = audit_catalog(file.catalog, known_besides(file, effective), options)
+        report = audit_catalog(file.catalog, file.known(effective), options)
         least = FailOn.DEPENDS if fail_on is None else fail_on
         found = worse(report.audit.words(), before or {}, least.value)
         shown = None if before is None else found
@@ -149,12 +143,19 @@ def _print(
 
 
 def _text(report: AuditReport, found: Sequence[Worse] | None, format_: AuditFormat, title: str) -> str:
+    """The report in a format, each of which loads what it needs."""
     match format_:
         case AuditFormat.HTML:
+            from selfmaint.report.audit.page import audit_page  # noqa: PLC0415
+
             return audit_page(report, title)
         case AuditFormat.SARIF:
+            from selfmaint.report.audit.sarif import audit_sarif  # noqa: PLC0415
+
             return json.dumps(audit_sarif(report, found), ensure_ascii=False, indent=2) + "\n"
         case _:
+            from selfmaint.report.audit.objects import audit_json  # noqa: PLC0415
+
             return json.dumps(audit_json(report, found), ensure_ascii=False) + "\n"
 
 
@@ -175,6 +176,9 @@ def _write(path: Path, text: str) -> None:
 
 def _contents(file: WarehouseFile, format_: Format, progress: Callable[[str], None]) -> int:
     """Whether any database explains what the views hold now; what contradicts is printed."""
+    from selfmaint.api.load import open_warehouse  # noqa: PLC0415 - engines only where data is asked for
+    from selfmaint.api.validate import require_possible  # noqa: PLC0415
+
     with closing(open_warehouse(file)) as warehouse:
         progress("comparing the views' contents")
         facts, situation = warehouse.given(Update())

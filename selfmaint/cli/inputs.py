@@ -22,7 +22,6 @@ from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.cli.output import Format, print_warnings
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.near import require_known
-from selfmaint.warehouse.situation import Situation
 
 _EMPTY = Diagnostic(
     Code.WAREHOUSE_FILE,
@@ -184,12 +183,3 @@ def split_assignment(text: str, relations: Mapping[str, object], option: str) ->
     if not name or not path:
         raise typer.BadParameter(f"{option} takes REL=PATH, not {text!r}")
     return name, Path(path)
-
-
-def known_besides(file: WarehouseFile, effective: bool | None) -> Situation:
-    """What a warehouse file says to be known besides the views; `effective` goes before what it says of updates."""
-    return Situation(
-        present=frozenset(name for name, entry in file.copies.items() if entry.present),
-        absent=frozenset(name for name, entry in file.copies.items() if entry.absent),
-        effective=file.effective if effective is None else effective,
-    )

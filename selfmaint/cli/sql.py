@@ -9,7 +9,6 @@ import typer
 from datalog.syntax import show
 from selfmaint.api.printed import any_change, printed
 from selfmaint.api.warehouse_file import read_warehouse_file
-from selfmaint.cli.inputs import known_besides
 from selfmaint.cli.options import Effective, FormatOption, WarehousePath
 from selfmaint.cli.output import Format, print_json, print_text, print_warnings, reporting
 from selfmaint.decide.procedure import Decision
@@ -55,7 +54,7 @@ def sql(
         print_warnings(file.catalog.warnings, format_)
         require_known([view], [v.name for v in file.catalog.views], "view")
         chosen = file.catalog.view(view)
-        known = known_besides(file, effective)
+        known = file.known(effective)
         situation = any_change(file.catalog, insert_into or (), delete_from or (), known)
         decision = Decision(file.catalog)
         if table1 and chosen.limitation is None:

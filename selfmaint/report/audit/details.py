@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datalog.model import Constant, Row, Value
 from datalog.sql import EmissionError
 from datalog.syntax import show
-from selfmaint.api.confirming import proposal_sql, proposal_text
+from selfmaint.api.confirming import proposal_sql
 from selfmaint.api.printed import printed
 from selfmaint.audit.advice import Advice
 from selfmaint.audit.changes import ANYTHING, Kind
@@ -17,7 +17,15 @@ from selfmaint.audit.outcome import Depends, Outcome, word
 from selfmaint.audit.proposals import NewView, Proposal
 from selfmaint.decide.procedure import Decision
 from selfmaint.report.audit.markup import Markup, joined, tag
-from selfmaint.report.audit.words import MARKS, change_text, effect_text, flip_text, needs_text, reason
+from selfmaint.report.audit.words import (
+    MARKS,
+    change_text,
+    effect_text,
+    flip_text,
+    needs_text,
+    proposal_text,
+    reason,
+)
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.situation import Situation
 

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datalog.model import Row
 from datalog.syntax import show
 from selfmaint.api.audit import AuditReport
-from selfmaint.api.confirming import proposal_sql, proposal_text
+from selfmaint.api.confirming import proposal_sql
 from selfmaint.audit.advice import Advice
 from selfmaint.audit.baseline import Worse
 from selfmaint.audit.example import Example
 from selfmaint.audit.losing import Loss
 from selfmaint.audit.matrix import Line
 from selfmaint.audit.outcome import Depends, Outcome, word
-from selfmaint.report.audit.words import reason
+from selfmaint.report.audit.words import proposal_text, reason
 from selfmaint.report.values import Json, json_rows
 from selfmaint.warehouse.catalog import Catalog
 

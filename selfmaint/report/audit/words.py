@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import assert_never
 
-from datalog.model import Row
+from datalog.model import Predicate, Row
 from datalog.syntax import show
-from selfmaint.api.confirming import proposal_text
 from selfmaint.audit.advice import Advice, Flip
 from selfmaint.audit.changes import Kind
 from selfmaint.audit.example import Example
@@ -15,6 +14,7 @@ from selfmaint.audit.losing import Loss
 from selfmaint.audit.matrix import Line
 from selfmaint.audit.needs import Need
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
+from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, Proposal
 from selfmaint.report.values import shown_row
 
 MARKS = {"always": "✓", "depends": "?", "never": "✗", "undecided": "…"}
@@ -29,6 +29,27 @@ _CHANGES = {
     Kind.UPDATE: "rows are updated in",
     Kind.ANY: "anything happens to",
 }
+
+
+def proposal_text(proposal: Proposal) -> str:
+    """A proposal as the language writes it."""
+
+    def listed(names: tuple[str, ...]) -> str:
+        return ", ".join(show(Predicate(name)) for name in names)
+
+    match proposal:
+        case NewKey():
+            return f".decl {show(Predicate(proposal.relation))} ... key({listed(proposal.columns)})"
+        case NewForeignKey():
+            target = show(Predicate(proposal.target))
+            return (
+                f".decl {show(Predicate(proposal.relation))} ... foreign({listed(proposal.columns)}) "
+                f"references {target}({listed(proposal.target_columns)})"
+            )
+        case NewView(rule=rule):
+            return show(rule)
+        case _:
+            assert_never(proposal)
 
 
 def change_text(line: Line, kind: Kind) -> str:

@@ -11,13 +11,14 @@ from datalog.model import Row
 from selfmaint import Update
 from selfmaint.api.explain import explain
 from selfmaint.api.programs import catalog_of
-from selfmaint.api.warehouse import Readable, Warehouse, build
+from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.canonical import contributions
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.table1 import diff_program
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import Code, InputError
+from selfmaint.fallback.settle import Readable
 from selfmaint.maintain import Delta
 from selfmaint.sources.memory import RowsSource
 from selfmaint.warehouse.situation import Situation

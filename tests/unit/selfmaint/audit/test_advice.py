@@ -9,13 +9,14 @@ import pytest
 from datalog.evaluate import evaluate
 from datalog.model import Predicate
 from datalog.syntax import parse_program
-from selfmaint.api.confirming import proposal_sql, proposal_text
+from selfmaint.api.confirming import proposal_sql
 from selfmaint.api.programs import catalog_of
 from selfmaint.audit.advice import Flip, advised
 from selfmaint.audit.changes import Change, Kind, changes_of
 from selfmaint.audit.outcome import Always
 from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, with_proposals
 from selfmaint.audit.search import Search
+from selfmaint.report.audit.words import proposal_text
 from selfmaint.warehouse.catalog import Catalog, catalog
 from selfmaint.warehouse.situation import Situation
 
