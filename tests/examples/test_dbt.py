@@ -1,4 +1,4 @@
-"""The dbt project: what the README shows of its audit is what is printed."""
+"""The dbt project: what the guide shows of its audit is what is printed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ ROOT = Path(__file__).resolve().parents[2]
 WAREHOUSE = ROOT / "examples" / "dbt" / "warehouse.toml"
 
 
-def test_the_readme_shows_what_is_printed() -> None:
-    shown = (ROOT / "README.md").read_text(encoding="utf-8").split("<!-- dbt -->")[1].split("```")[1]
+def test_the_guide_shows_what_is_printed() -> None:
+    shown = (
+        (ROOT / "docs" / "guide" / "audit.md")
+        .read_text(encoding="utf-8")
+        .split("<!-- dbt -->")[1]
+        .split("```")[1]
+    )
     _, command, *expected = [line.rstrip() for line in shown.splitlines()]
     assert command == "$ selfmaint audit examples/dbt/warehouse.toml --no-advice"
     ran = run("audit", str(WAREHOUSE), "--no-advice")
