@@ -1,7 +1,7 @@
 """Concrete values for free variables.
 
-Exact: None is returned only if there are no values. Doubles and floats are taken as the discrete numbers that they
-are; whole numbers, halves, and so on are preferred where there is room.
+Exact: None is returned only if there are no values that can be written (`points.is_writable`). Doubles and floats are
+taken as the discrete numbers that they are; whole numbers, halves, and so on are preferred where there is room.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from datalog.model import (
     Variable,
     apply_comparison,
 )
-from datalog.order.domains import Domain, Floats, domain_of
+from datalog.order.domains import Domain, Floats, Grid, domain_of
 from datalog.order.families import Types
 from datalog.order.floats import is_float
-from datalog.order.points import value_of
+from datalog.order.points import LAST_DAY, LAST_MICROSECOND, value_of
 from datalog.order.solve import Solution, solve
 
 _BITS = {TypeName.FLOAT: 32, TypeName.DOUBLE: 64}
@@ -44,7 +44,8 @@ def assign(
             the family that it is compared with.
 
     Returns:
-        A value a free variable, none of them null; or None if there are none.
+        A value a free variable, none of them null; or None if there are none. Of dates and timestamps there may be
+        some all the same, before the year 1 or after 9999.
 
     Complexity: see `datalog.order.solve`.
 
@@ -56,7 +57,7 @@ def assign(
     values: dict[Variable, Term] = {variable: Constant(value) for variable, value in known.items()}
     fixed = [apply_comparison(values, comparison) for comparison in comparisons]
     fixed += [Comparison("=", variable, variable) for variable in free]
-    solution = solve(fixed, types)
+    solution = solve(fixed, types, domain=_writable)
     if solution is None:
         return None
     if not all(_is_exact(variable, solution, types) for variable in free):
@@ -75,4 +76,14 @@ def _is_exact(variable: Variable, solution: Solution, types: Types) -> bool:
 def _as_stored(column_type: ColumnType, family: str) -> Domain:
     if family == "number" and column_type.name in _BITS:
         return Floats(_BITS[column_type.name])
-    return domain_of(column_type, family)
+    return _writable(column_type, family)
+
+
+def _writable(column_type: ColumnType, family: str) -> Domain:
+    match family:
+        case "date":
+            return Grid(1, LAST_DAY)
+        case "timestamp" | "timestamp_ntz":
+            return Grid(0, LAST_MICROSECOND)
+        case _:
+            return domain_of(column_type, family)

@@ -1,7 +1,7 @@
 r"""Which points a column of some type can hold, and the one operation that deciding needs: the least point above.
 
 - `Grid`: whole numbers, decimals (multiples of a power of ten), booleans, dates, timestamps: equal steps between
-  two bounds.
+  two bounds. Dates and timestamps are those that engines hold, far more than can be written here.
 - `Dense`: `double`, `float`, decimals without a size, and numbers of undeclared columns: a dense order without end
   points. Finite doubles are in truth discrete, with steps so small that only data could ask for them. What is
   unsatisfiable over the dense order is so over doubles; the converse fails only between neighbouring doubles.
@@ -26,8 +26,11 @@ from typing import TypeAlias, assert_never
 
 from datalog.model import ColumnType, TypeName
 from datalog.order.floats import least_float
-from datalog.order.points import LAST_DAY, LAST_MICROSECOND, Number, Point, precedes
+from datalog.order.points import Number, Point, precedes
 
+_UNIX_DAY = 719_163
+_UNIX_MICROSECOND = (_UNIX_DAY - 1) * 86_400_000_000
+"""1970-01-01, from which engines count days in 32 bits and microseconds in 64."""
 _WHOLE_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
 
 
@@ -101,9 +104,9 @@ def domain_of(column_type: ColumnType, family: str) -> Domain:
         case "boolean":
             return Grid(0, 1)
         case "date":
-            return Grid(1, LAST_DAY)
+            return Grid(_UNIX_DAY - (1 << 31), _UNIX_DAY + (1 << 31) - 1)
         case "timestamp" | "timestamp_ntz":
-            return Grid(0, LAST_MICROSECOND)
+            return Grid(_UNIX_MICROSECOND - (1 << 63), _UNIX_MICROSECOND + (1 << 63) - 1)
         case "string":
             return Strings()
         case _:

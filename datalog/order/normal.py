@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datalog.model import ANY, ColumnType, Comparison, Constant, Term, TypeName, Variable, apply_comparison
 from datalog.order.families import Types
 from datalog.order.implication import constants_compare, implies
-from datalog.order.points import point_of, value_of
+from datalog.order.points import is_writable, point_of, value_of
 from datalog.order.solve import Solution, solve
 
 
@@ -73,7 +73,7 @@ def _equalities(
             continue
         same = [other for other in kept if solution[other] == solution[term]]
         family, point = solution[term]
-        if not any(isinstance(other, Constant) for other in same):
+        if not any(isinstance(other, Constant) for other in same) and is_writable(point, family):
             same.append(Constant(value_of(point, family, types.get(term, ANY))))
         found = next((o for o in same if implies(comparisons, Comparison("=", term, o), types)), None)
         if found is None:

@@ -21,7 +21,8 @@ Point: TypeAlias = Number | str
 _EPOCH = dt.datetime(1, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
 LAST_DAY = dt.date.max.toordinal()
-LAST_MICROSECOND = (dt.datetime(9999, 12, 31, 23, 59, 59, 999_999) - _EPOCH) // _MICROSECOND
+LAST_MICROSECOND = LAST_DAY * dt.timedelta(days=1) // _MICROSECOND - 1
+"""The last points that a value here stands for; the first are day 1 and microsecond 0. Data may go beyond."""
 
 
 def precedes(left: Point, right: Point) -> bool:
@@ -70,7 +71,7 @@ def value_of(point: Point, family: str, column_type: ColumnType) -> Value:
     """The value of a point, as a column of the type holds it.
 
     Args:
-        point: a point of the family.
+        point: a point of the family, a writable one.
         family: `number`, `string`, `boolean`, `date`, `timestamp` or `timestamp_ntz`.
         column_type: for numbers: whole types give an int, `decimal` a Decimal with its scale, `float` and `double`
             a float, `any` an int or a Decimal.
@@ -91,6 +92,17 @@ def value_of(point: Point, family: str, column_type: ColumnType) -> Value:
             return WallClock.of(_EPOCH + int(point) * _MICROSECOND)
         case _:
             return _number(point, column_type)
+
+
+def is_writable(point: Point, family: str) -> bool:
+    """Whether a value stands for a point: not for days and times before the year 1 or after 9999."""
+    match family:
+        case "date":
+            return precedes(0, point) and not precedes(LAST_DAY, point)
+        case "timestamp" | "timestamp_ntz":
+            return not precedes(point, 0) and not precedes(LAST_MICROSECOND, point)
+        case _:
+            return True
 
 
 def _number(point: Number, column_type: ColumnType) -> Value:

@@ -146,6 +146,8 @@ def _parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         raise input_error(Code.MISSING_CONTENTS, f"`{name}`: there are no data files")
     try:
         schema = pq.read_schema(files[0])
+        for file in files[1:]:
+            _require_alike(pq.read_schema(file), file, schema, files[0], name)
         raw, types = database.parquet([str(file) for file in files])
     except (duckdb.Error, OSError, ValueError) as failure:
         line = next(iter(str(failure).splitlines()), "")
@@ -158,6 +160,41 @@ def _parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
     query = sql.values_of(raw.name, _numbered(len(types)), read_as)
     found = database.view(query, read_as, [raw], layout_of(files))
     return Relation(found, tuple(schema.names))
+
+
+def _require_alike(found: pa.Schema, file: Path, schema: pa.Schema, first: Path, name: str) -> None:
+    """Refuses a file of other columns than the first one's, whose types DuckDB would cast it to.
+
+    Raises:
+        InputError: SM104.
+    """
+    types, wanted = ({field.name.casefold(): _plain(field.type) for field in one} for one in (found, schema))
+    other = [
+        column
+        for column in dict.fromkeys((*wanted, *types))
+        if not _is_alike(types.get(column), wanted.get(column))
+    ]
+    if other:
+        said = " and ".join(
+            f"{'no such column' if (kind := one.get(other[0])) is None else f'`{kind}`'} in `{path.name}`"
+            for one, path in ((wanted, first), (types, file))
+        )
+        message = f"`{name}`: the files of `{file.parent}` differ in column `{other[0]}`: {said}"
+        raise input_error(Code.COLUMNS_DIFFER, message, "store all of them with the same columns and types")
+
+
+def _is_alike(one: pa.DataType | None, other: pa.DataType | None) -> bool:
+    if one is None or other is None:
+        return False
+    kinds = (one, other)
+    return one == other or any(map(pa.types.is_null, kinds)) or all(map(pa.types.is_integer, kinds))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type of the values, however Arrow holds them."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.string() if kind in (pa.large_string(), pa.string_view()) else kind
 
 
 def _numbered(width: int) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from selfmaint.engine.protocol import Layout
+from selfmaint.store.order import range_of
 
 FOOTERS_READ = 200
 """Of more files nothing is told."""
@@ -18,22 +19,22 @@ FEW_ROWS = 50
 
 def layout_of(files: Sequence[Path]) -> Layout:
     """The number of rows, the columns without null, and how many whole numbers lie in a column's range."""
-    if len(files) > FOOTERS_READ:
+    if not 0 < len(files) <= FOOTERS_READ:
         return Layout()
     footers = [pq.read_metadata(file) for file in files]
     groups = [footer.row_group(i) for footer in footers for i in range(footer.num_row_groups)]
-    width = footers[0].num_columns if footers else 0
-    if any(group.num_columns != width for group in groups) or any(
-        "." in footers[0].schema.column(i).path for i in range(width)
-    ):
+    columns = [[footer.schema.column(i).path for i in range(footer.num_columns)] for footer in footers]
+    if any(paths != columns[0] for paths in columns) or any("." in path for path in columns[0]):
         return Layout(sum(footer.num_rows for footer in footers))
     never_null, spreads = set(), {}
-    for column in range(width):
+    for column in range(len(columns[0])):
         told = [group.column(column).statistics for group in groups]
         if all(one is not None and one.has_null_count and one.null_count == 0 for one in told):
             never_null.add(column)
-        if told and all(one is not None and one.has_min_max and type(one.min) is int for one in told):
-            spreads[column] = max(one.max for one in told) - min(one.min for one in told) + 1
+        ends = [end for one in told for end in range_of(one) or (None,)]
+        whole = [end for end in ends if type(end) is int]
+        if whole and len(whole) == len(ends):
+            spreads[column] = max(whole) - min(whole) + 1
     return Layout(sum(footer.num_rows for footer in footers), spreads, frozenset(never_null))
 
 

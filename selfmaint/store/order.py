@@ -39,10 +39,21 @@ def ranges_of(groups: Sequence[pq.RowGroupMetaData], name: str) -> list[tuple[An
     for group in groups:
         columns = (group.column(i) for i in range(group.num_columns))
         found = next((c.statistics for c in columns if c.path_in_schema == name), None)
-        if found is None or not found.has_min_max:
+        ends = range_of(found)
+        if ends is None:
             return []
-        ranges.append((found.min, found.max))
+        ranges.append(ends)
     return ranges
+
+
+def range_of(statistics: pq.Statistics | None) -> tuple[Any, Any] | None:
+    """The smallest and the largest value, if they are told and Python has such values: no day before the year 1."""
+    if statistics is None or not statistics.has_min_max:
+        return None
+    try:
+        return statistics.min, statistics.max
+    except (OverflowError, ValueError):
+        return None
 
 
 def is_in_order(ranges: Sequence[tuple[Any, Any]]) -> bool:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import datetime as dt
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from hypothesis import strategies as st
 
-from datalog.model import ANY, ColumnType, Comparison, Constant, Term, TypeName, Value, Variable
+from datalog.model import ANY, ColumnType, Comparison, Constant, Term, TypeName, Value, Variable, WallClock
 
 OPERATORS: Mapping[str, Any] = {
     "=": operator.eq,
@@ -34,6 +35,8 @@ HALF_DIGIT = ColumnType(TypeName.DECIMAL, 1, 1)
 STRING = ColumnType(TypeName.STRING)
 BOOLEAN = ColumnType(TypeName.BOOLEAN)
 DATE = ColumnType(TypeName.DATE)
+INSTANT = ColumnType(TypeName.TIMESTAMP)
+WALL_CLOCK = ColumnType(TypeName.TIMESTAMP_NTZ)
 
 THEMES: Sequence[tuple[Sequence[ColumnType], Sequence[Value]]] = (
     ((INT,), (0, 1, 2, 4)),
@@ -45,14 +48,40 @@ THEMES: Sequence[tuple[Sequence[ColumnType], Sequence[Value]]] = (
     ((STRING, ANY), ("", "a", "a\0", "b\0")),
     ((BOOLEAN,), (True, False)),
     ((DATE,), (dt.date(9999, 12, 31), dt.date(9999, 12, 29), dt.date(9999, 12, 30))),
+    ((DATE,), (dt.date(1, 1, 1), dt.date(1, 1, 3))),
+    ((INSTANT,), (dt.datetime(1, 1, 1), dt.datetime(1, 1, 1, microsecond=1))),
+    (
+        (WALL_CLOCK,),
+        (WallClock(9999, 12, 31, 23, 59, 59, 999_999), WallClock(9999, 12, 31, 23, 59, 59, 999_998)),
+    ),
     ((ANY,), (0, 1, 2)),
     ((ANY, INT, STRING), (0, 1, "a")),
     ((ANY,), (1, "a", True)),
 )
 
 
-def kind(value: Value) -> str:
+@dataclass(frozen=True, order=True)
+class Tick:
+    """A day or a microsecond of a family, by its distance from the start of year 1: engines have more than Python."""
+
+    at: int
+    family: str
+
+
+def tick(value: Value) -> Tick:
     match value:
+        case dt.datetime():
+            return Tick((value - dt.datetime(1, 1, 1)) // dt.timedelta(microseconds=1), type(value).__name__)
+        case dt.date():
+            return Tick(value.toordinal(), "date")
+        case _:
+            raise ValueError(value)
+
+
+def kind(value: Any) -> str:
+    match value:
+        case Tick():
+            return value.family
         case bool():
             return "boolean"
         case int() | float() | Decimal() | Fraction():
@@ -72,6 +101,7 @@ def compares(comparison: Comparison, values: Mapping[Variable, Value]) -> bool:
         return False
     if kind(left) != kind(right):
         return comparison.operator == "!="
+    left, right = (tick(v) if isinstance(v, dt.date) else v for v in (left, right))
     if Decimal in (type(left), type(right)) and Fraction in (type(left), type(right)):
         left, right = Fraction(left), Fraction(right)  # type: ignore[arg-type]
     return bool(OPERATORS[comparison.operator](left, right))
@@ -93,8 +123,10 @@ def pool(column_type: ColumnType, count: int, constants: Sequence[Value]) -> lis
             return [*some, *(c for c in constants if type(c) in (int, float) and c not in some)]
         case TypeName.BOOLEAN:
             return [False, True]
-        case TypeName.DATE:
-            return [dt.date(9999, 12, 31) - dt.timedelta(days=n) for n in range(2 * count + 4)]
+        case TypeName.DATE | TypeName.TIMESTAMP | TypeName.TIMESTAMP_NTZ:
+            ticks = [tick(c) for c in constants if isinstance(c, dt.date)]
+            span = range(min(t.at for t in ticks) - count - 1, max(t.at for t in ticks) + count + 2)
+            return [Tick(at, ticks[0].family) for at in span]
         case TypeName.STRING:
             bases = ["", "\1", *(c + more for c in constants if isinstance(c, str) for more in ("", "\1"))]
             return sorted({base + "\0" * n for base in bases for n in range(count + 2)})

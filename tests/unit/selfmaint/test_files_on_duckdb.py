@@ -473,3 +473,47 @@ def test_footers_tell_sizes_nulls_and_which_column_finds_few_rows(engine: DuckEn
     assert (layout.rows, layout.never_null, dict(layout.spreads)) == (many, {1, 2}, {1: 3, 2: many})
     assert (engine.count(data), engine.fetch(data, many - 1)) == (many, None)
     assert [finding(layout, columns) for columns in ((0, 1, 2), (0, 1), (0,))] == [2, None, None]
+
+
+def test_footers_of_files_with_another_order_of_columns_tell_no_columns(
+    engine: DuckEngine, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"a": [1, 2], "b": [3, 4]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"b": [5, 6], "a": pa.array([None, 7], pa.int64())}), tmp_path / "2.parquet")
+    expected = Expected("r", ("a", "b"), (BIGINT, BIGINT))
+    read = read_contents(engine.database, str(tmp_path), expected, declared=True)
+    assert read.stored.layout.never_null == frozenset()
+    assert set(engine.sample(read, 9)) == {(1, 3), (2, 4), (None, 5), (7, 6)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_read"),
+    [
+        ({"a": [1]}, {"a": [1.5]}, False),
+        ({"a": [1.5]}, {"a": [2**53 + 1]}, False),
+        ({"a": [Decimal("1.0")]}, {"a": [Decimal("1.05")]}, False),
+        ({"a": [1]}, {"a": ["7"]}, False),
+        ({"a": [AT.date()]}, {"a": [AT]}, False),
+        ({"a": [AT]}, {"a": [AT.replace(tzinfo=dt.UTC)]}, False),
+        ({"a": [1]}, {"a": [1], "b": [1]}, False),
+        ({"a": [1]}, {"b": [1]}, False),
+        ({"a": [1]}, {"a": pa.array([2], pa.int8())}, True),
+        ({"a": [None, 1]}, {"a": [None]}, True),
+        ({"a": ["x"]}, {"a": pa.array(["y"]).dictionary_encode()}, True),
+    ],
+)
+def test_files_of_one_folder_have_the_same_types(
+    first: dict[str, Any], second: dict[str, Any], is_read: bool, engine: DuckEngine, tmp_path: Path
+) -> None:
+    """DuckDB casts the values of a file to the types of the first one: 1.5 would be 2."""
+    for number, columns in enumerate((first, second)):
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
+    wanted = Expected("r", ("a",), (ANY,))
+    if is_read:
+        read = read_contents(engine.database, str(tmp_path), wanted, declared=True)
+        values = [x for columns in (first, second) for x in pa.array(columns["a"]).to_pylist()]
+        assert sorted(engine.sample(read, 9), key=repr) == sorted(((x,) for x in values), key=repr)
+        return
+    with pytest.raises(InputError, match="differ in column") as refused:
+        read_contents(engine.database, str(tmp_path), wanted, declared=True)
+    assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
