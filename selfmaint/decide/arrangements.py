@@ -183,8 +183,9 @@ def _landmarks(
             found.setdefault(term, _Landmark(term))
             return
         atom = next(li for li in residue if isinstance(li, Atom) and term in li.terms)
-        column = atom.terms.index(term)
-        key = (atom.predicate, column, tuple(t for t in atom.terms if isinstance(t, Constant)))
+        # What r(X, X) binds is not all that r(X, Y) does.
+        shape = tuple(t if isinstance(t, Constant) else atom.terms.index(t) for t in atom.terms)
+        key = (atom.predicate, atom.terms.index(term), shape)
         if key not in found:
             names = {v: Variable(f"{prefix}{len(found)}_{i}") for i, v in enumerate(variables_of([atom]))}
             found[key] = _Landmark(names[term], apply_atom(names, atom))
