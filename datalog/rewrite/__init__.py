@@ -5,9 +5,9 @@ from datalog.rewrite.demand import demand
 from datalog.rewrite.emptiness import drop_empty
 from datalog.rewrite.equalities import propagate_equalities
 from datalog.rewrite.guards import guard_joins, guarded_variables
-from datalog.rewrite.negations import drop_implied_negations, restrict_negations
+from datalog.rewrite.negations import drop_implied_negations, without_given
 from datalog.rewrite.nulls import drop_null_tests
-from datalog.rewrite.pipeline import SIMPLIFY, simplify
+from datalog.rewrite.pipeline import SIMPLIFY, minimised, simplify
 from datalog.rewrite.plain_views import Beyond, MoreThanRules, plain_rules
 from datalog.rewrite.reachable import drop_unreachable
 from datalog.rewrite.subsumption import drop_subsumed
@@ -28,13 +28,14 @@ __all__ = [
     "guard_joins",
     "guarded_variables",
     "is_plain",
+    "minimised",
     "plain_rules",
     "propagate_equalities",
-    "restrict_negations",
     "simplify",
     "simplify_comparisons",
     "simplify_rule",
     "unfold",
     "unfold_negation",
     "unfold_single_rules",
+    "without_given",
 ]

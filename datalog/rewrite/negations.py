@@ -1,12 +1,12 @@
-"""Rewrites of negations: drop those that another implies, and restrict them to the bindings that matter.
+"""Rewrites of negations: drop those that another implies, and what the literals around them say anyway.
 
 `drop_implied_negations`
 Before: `d(X) :- c(X), not p(X), not (p(X), q(X, Y)).`
 After:  `d(X) :- c(X), not p(X).`
 
-`restrict_negations` (the magic-set idea: a semi-join with the candidates)
-Before: `d(X) :- c(X, Z), not (p(X, Y), q(Y)).`
-After:  `d(X) :- c(X, Z), not (c(X, Z'), p(X, Y), q(Y)).`
+`without_given`
+Before: `d(X) :- p(X, Y), not (p(X, Y), q(Y)).   e(X) :- p(X), not p(X).`
+After:  `d(X) :- p(X, Y), not q(Y).`
 """
 
 from __future__ import annotations
@@ -56,38 +56,26 @@ def _implies(stronger: Negation, weaker: Negation, outer: frozenset[Variable]) -
     return containment_mapping(stronger.body, weaker.body, fixed) is not None
 
 
-def restrict_negations(rule: Rule, candidate: Atom) -> Rule:
-    """The rule with `candidate` repeated inside each negation that joins, its other variables existential.
+def without_given(rule: Rule) -> Rule | None:
+    """The rule whose negations ask nothing that its positive literals say; None if it can have no rows.
 
-    Args:
-        rule: a rule whose body contains `candidate`.
-        candidate: a positive atom of the rule, over distinct variables.
-
-    The meaning is the same: the shared variables are bound to a row of the candidate outside already.
+    A variable that stands in a positive literal is bound inside negations, so an equal literal there is one that holds.
     """
-    taken = {v.name for v in variables_of([rule.head, *rule.body])}
-    body = tuple(
-        replace(literal, body=_restricted(literal.body, candidate, taken))
-        if isinstance(literal, Negation)
-        else literal
-        for literal in rule.body
-    )
-    return replace(rule, body=body)
+    body = _unsaid(rule.body, frozenset())
+    return None if body is None else rule if body == rule.body else replace(rule, body=body)
 
 
-def _restricted(body: Sequence[Literal], candidate: Atom, taken: set[str]) -> tuple[Literal, ...]:
-    used = frozenset(variables_of(body))
-    if not any(isinstance(literal, Atom) for literal in body) or not used.intersection(candidate.terms):
-        return tuple(body)
-    terms = tuple(
-        Variable(_unused(term.name, taken)) if isinstance(term, Variable) and term not in used else term
-        for term in candidate.terms
-    )
-    return (replace(candidate, terms=terms), *body)
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    name = f"{name}_any"
-    while name in taken:
-        name += "_"
-    return name
+def _unsaid(body: Sequence[Literal], given: frozenset[Literal]) -> tuple[Literal, ...] | None:
+    """What is left of a body where some literals hold; None if it never holds."""
+    here = given.union(literal for literal in body if not isinstance(literal, Negation))
+    result: list[Literal] = []
+    for literal in body:
+        if isinstance(literal, Negation):
+            inner = _unsaid(literal.body, here)
+            if inner == ():
+                return None
+            if inner is not None:
+                result.append(literal if inner == literal.body else replace(literal, body=inner))
+        elif literal not in given:
+            result.append(literal)
+    return tuple(result)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeAlias
 
+from datalog.containment import minimise
 from datalog.model import Predicate, Program
 from datalog.rewrite.comparisons import simplify_comparisons
 from datalog.rewrite.equalities import propagate_equalities
@@ -54,3 +55,11 @@ def simplify(program: Program, goals: Iterable[Predicate]) -> Program:
     for rewrite in SIMPLIFY:
         program = rewrite(program, wanted)
     return program
+
+
+def minimised(program: Program) -> Program:
+    """An equivalent program without atoms that others of a body imply, and without rules that others contain.
+
+    Before: `p(X) :- r(X, Y), r(X, Z).  p(X) :- r(X, W).`  After: `p(X) :- r(X, Z).`
+    """
+    return drop_subsumed(replace(program, rules=tuple(minimise(rule) for rule in program.rules)))

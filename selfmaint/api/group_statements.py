@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from datalog.model import Predicate, Program, Version
+from datalog.rewrite import minimised
 from datalog.sql import (
     Changes,
     Table,
@@ -146,7 +147,7 @@ def _parts(
 ) -> _Parts | None:
     assert view.core is not None
     assert view.grouped is not None
-    program = core_program(decision.support(situation), situation, view)
+    program = minimised(core_program(decision.support(situation), situation, view))
     columns = tuple(f"c{i}" for i in range(view.core.head.arity))
     rows = {
         side: select(program, goal, tables, columns=columns)

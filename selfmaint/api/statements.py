@@ -13,17 +13,18 @@ from dataclasses import dataclass, replace
 from enum import Enum, unique
 
 from datalog.model import Predicate, Program, Rule, Version
-from datalog.rewrite import drop_unreachable, simplify
+from datalog.rewrite import drop_unreachable, minimised, simplify
 from datalog.sql import Table, read_set, select, text
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, counted_sql, group_statements
 from selfmaint.api.not_maintained import uncountable
 from selfmaint.api.toml_tables import dotted
 from selfmaint.decide.group_verdict import UNCOUNTABLE
+from selfmaint.decide.implied import without_implied
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.procedure import NO_TWO_DATABASES, Decision
-from selfmaint.decide.selftest import DependsRules
-from selfmaint.fallback.probes import Probe, options
+from selfmaint.decide.selftest import DependsRules, compact_program
+from selfmaint.fallback.probes import Probe, options, roughly
 from selfmaint.maintain import gained, lost
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
@@ -168,12 +169,16 @@ def _counted(view: View, tables: Mapping[Predicate, Table]) -> Statement:
 def _tests(
     decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> Iterator[Statement]:
-    program = decision.test(view, situation)
-    asked = [rules for rules in decision.depends(view, situation) if program.rules_for(rules.goal)]
-    doubts = [_doubts(decision, view, situation, rules.new_facts) for rules in asked]
-    for rules, doubt in zip(asked, doubts, strict=True):
+    every = decision.depends(view, situation)
+    doubts = {rules.goal: _doubts(decision, view, situation, rules.new_facts) for rules in every}
+    needed = without_implied(every, [not doubts[rules.goal] for rules in every])
+    program = minimised(compact_program(decision.support(situation), needed))
+    asked = [rules for rules in needed if program.rules_for(rules.goal)]
+    exact = not any(doubts[rules.goal] for rules in asked)
+    for rules in asked:
+        doubt = doubts[rules.goal]
         names = tuple(variable.name.lower() for variable in rules.new_facts.bound)
-        about = f"{_unknown(rules)}; {_rows_mean(view, doubt, exact=not any(doubts))}"
+        about = f"{_unknown(rules)}; {_rows_mean(view, doubt, exact=exact)}"
         made = _statement(Kind.TEST, rules.goal, about, program, tables, names)
         yield replace(made, exact=not doubt)
 
@@ -204,15 +209,27 @@ def _unknown(rules: DependsRules) -> str:
 def _probes(
     decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> Iterator[Statement]:
-    """For each base relation and key, the keys that some failing test would have looked up."""
-    test = decision.test(view, situation)
+    """For each base relation and key, the keys that some failing test would have looked up.
+
+    Where views group, rows of a test do not settle it: there may be more keys, and the statements are shorter.
+    """
+    support, every = decision.support(situation), decision.depends(view, situation)
+    rough = bool(decision.catalog.grouped_views) and situation.effective
+    test = Program() if rough else decision.test(view, situation)
     wanted: dict[Predicate, tuple[Probe, list[Rule]]] = {}
-    for rules in decision.depends(view, situation):
-        for probe in options(decision.catalog, rules) if test.rules_for(rules.goal) else ():
-            if probe.columns:
-                wanted.setdefault(probe.keys, (probe, []))[1].extend(probe.program.rules)
-    for keys, (probe, rules_) in wanted.items():
-        program = simplify(Program((*rules_, *test.rules)), [keys])
+    for rules in every if rough else (r for r in every if test.rules_for(r.goal)):
+        for probe in options(decision.catalog, rules):
+            for rule in probe.program.rules:
+                more = roughly(rules, rule.head) if rough else [rule]
+                wanted.setdefault(probe.keys, (probe, []))[1].extend(more)
+    for keys, (probe, asked) in wanted.items():
+        if rough:
+            made = map(support.unfolded, dict.fromkeys(asked))
+            program = minimised(support.program([rule for rule in made if rule is not None], [keys]))
+        else:
+            program = simplify(Program((*asked, *test.rules)), [keys])
+        if not program.rules_for(keys):
+            continue
         columns = decision.catalog.relations[probe.relation].columns
         names = tuple(columns[i] for i in probe.columns)
         shown = ", ".join(f"`{name}`" for name in names)

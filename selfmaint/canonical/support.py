@@ -33,6 +33,7 @@ from datalog.rewrite import (
     propagate_equalities,
     unfold,
     unfold_negation,
+    without_given,
 )
 from selfmaint.canonical.references import referenced_columns
 from selfmaint.canonical.rules import Contribution, after_rules, known_rules, wholly_known
@@ -92,7 +93,8 @@ class Support:
         after = drop_empty(
             Program(after_rules(catalog, situation)), _undefined(catalog, Version.KNOWN, known)
         )
-        after_flat = unfold(after, known_once).rules
+        unfolded = (without_given(rule) for rule in unfold(after, known_once).rules)
+        after_flat = [rule for rule in unfolded if rule is not None]
         definitions = {**known_once, **_defined_once(after_flat)}
         shared = tuple(rule for rule in (*known, *after_flat) if rule.head.predicate not in definitions)
         empty = _undefined(catalog, Version.KNOWN, known) | _undefined(catalog, Version.AFTER, after_flat)
@@ -123,6 +125,11 @@ class Support:
         moved = (apply_literal(image, li) for li in negative)
         return self.with_negations(Rule(head, body), self.prepared(moved, bound))
 
+    def unfolded(self, rule: Rule) -> Rule | None:
+        """A rule with the definitions unfolded; None if it can have no rows."""
+        positive = tuple(literal for literal in rule.body if not isinstance(literal, Negation))
+        return self.rule(rule.head, positive, [li for li in rule.body if isinstance(li, Negation)])
+
     def prepared(self, negative: Iterable[Literal], bound: frozenset[Variable]) -> tuple[Literal, ...] | None:
         """The negations of a rule with the definitions unfolded; None if one of them never holds.
 
@@ -144,7 +151,9 @@ class Support:
         """A rule of positive literals with prepared negations; None if it can have no rows."""
         if negations is None:
             return None
-        return propagate_equalities(Rule(rule.head, tuple(dict.fromkeys((*rule.body, *negations)))))
+        return without_given(
+            propagate_equalities(Rule(rule.head, tuple(dict.fromkeys((*rule.body, *negations)))))
+        )
 
     def negation(self, negation: Negation, bound: frozenset[Variable]) -> Negation | None:
         """A negation with the definitions unfolded; None if its body can never hold. Prepared once.

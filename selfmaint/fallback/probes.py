@@ -7,10 +7,21 @@ relation of every failing J is enough for a round; the cheapest is read first, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from datalog.model import Atom, Constant, Predicate, Program, Rule, Version
+from datalog.model import (
+    Atom,
+    Constant,
+    Literal,
+    Negation,
+    Predicate,
+    Program,
+    Rule,
+    Variable,
+    Version,
+    variables_of,
+)
 from selfmaint.decide.newness import may_be_other
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.warehouse.catalog import Catalog
@@ -67,6 +78,47 @@ def options(catalog: Catalog, rules: DependsRules) -> tuple[Probe, ...]:
         program = Program((Rule(goal, (rules.head,)),)) if columns else Program()
         found[goal.predicate] = Probe(atom.predicate.name, columns, program, (rules.goal,))
     return tuple(found.values())
+
+
+def roughly(test: DependsRules, goal: Atom) -> Iterator[Rule]:
+    """Rules for the keys that a probe looks up, and perhaps more: of the test they ask only what leads to the keys.
+
+    Args:
+        test: a test.
+        goal: the keys, over variables that the test binds.
+
+    Semantics:
+        Each body is a part of one of the test's, so every key of a row of the test is among them.
+    """
+    for body in test.positive:
+        atoms = _leading([literal for literal in body if isinstance(literal, Atom)], goal)
+        own = frozenset(variables_of(body)).difference(variables_of(atoms))  # what the part does not bind
+
+        def is_bound(literal: Literal, own: frozenset[Variable] = own) -> bool:
+            return own.isdisjoint(variables_of([literal]))
+
+        filters = (literal for literal in body if not isinstance(literal, Atom) and is_bound(literal))
+        facts = (n for n in test.negative if isinstance(n, Negation) and len(n.body) == 1 and is_bound(n))
+        yield Rule(goal, (*atoms, *filters, *facts))
+
+
+def _leading(atoms: Sequence[Atom], goal: Atom) -> tuple[Atom, ...]:
+    """The first of some atoms, those that bind the goal's variables, and those that join these with it, in order."""
+    before: dict[int, int] = {}
+    reached, waiting = [0], list(range(1, len(atoms)))
+    for at in reached:
+        near = [i for i in waiting if not set(variables_of([atoms[i]])).isdisjoint(atoms[at].terms)]
+        before.update(dict.fromkeys(near, at))
+        reached.extend(near)
+        waiting = [i for i in waiting if i not in near]
+    order = [*reached, *waiting]
+    needed = {0}
+    for variable in variables_of([goal]):
+        found: int | None = next(i for i in order if variable in atoms[i].terms)
+        while found is not None:
+            needed.add(found)
+            found = before.get(found)
+    return tuple(atoms[i] for i in order if i in needed)
 
 
 def next_probes(

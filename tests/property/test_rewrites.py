@@ -56,12 +56,13 @@ from datalog.rewrite import (
     drop_unused_columns,
     guard_joins,
     is_plain,
+    minimised,
     propagate_equalities,
-    restrict_negations,
     simplify,
     simplify_comparisons,
     unfold,
     unfold_single_rules,
+    without_given,
 )
 from datalog.rewrite.reachable import predicates_of
 from datalog.syntax import show
@@ -116,13 +117,9 @@ def unfold_some(program: Program, goal: Predicate, random: Random) -> Program:
     return unfold(program, dict([random.choice(list(plain.items()))])) if plain else program
 
 
-def restrict(program: Program, _goal: Predicate, random: Random) -> Program:
-    def restricted(rule: Rule) -> Rule:
-        variables = [tuple(t for t in atom.terms if isinstance(t, Variable)) for atom in rule.atoms]
-        fit = [a for a, own in zip(rule.atoms, variables, strict=True) if len(set(own)) == len(own)]
-        return restrict_negations(rule, random.choice(fit)) if fit else rule
-
-    return replace(program, rules=tuple(map(restricted, program.rules)))
+def ungiven(program: Program, _goal: Predicate, _random: Random) -> Program:
+    found = map(without_given, program.rules)
+    return replace(program, rules=tuple(rule for rule in found if rule is not None))
 
 
 def demand_some(program: Program, goal: Predicate, random: Random) -> Program:
@@ -144,9 +141,10 @@ REWRITES: Mapping[str, Rewrite] = {
     "propagate_equalities": each(propagate_equalities),
     "simplify_comparisons": lambda program, goal, _random: simplify_comparisons(program, [goal]),
     "drop_implied_negations": each(drop_implied_negations),
-    "restrict_negations": restrict,
+    "without_given": ungiven,
     "drop_subsumed": lambda program, _goal, _random: drop_subsumed(program),
     "minimise": each(minimise),
+    "minimised": lambda program, _goal, _random: minimised(program),
     "simplify": lambda program, goal, _random: simplify(program, [goal]),
     "drop_unused_columns": lambda program, goal, _random: drop_unused_columns(program, [goal]),
     "demand": demand_some,

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 import sqlglot
 from sqlglot import exp
 
+from datalog.evaluate import Evaluator
+from datalog.model import Program, Rule
 from datalog.sql import Table
 from datalog.sql.bags import delete_changed
 from datalog.sql.text import text
 from datalog.syntax import parse_program
 from selfmaint.api.programs import catalog_of_path
 from selfmaint.api.statements import Kind, Statement, not_printed, statements, tables_of
+from selfmaint.canonical.rules import after_rules
 from selfmaint.decide.decision import Decision
+from selfmaint.fallback.probes import options
 from selfmaint.warehouse.catalog import Catalog, catalog
 from selfmaint.warehouse.situation import Situation
+from tests.oracle.aggregates import Schema
+from tests.oracle.random_stars import random_roll_up, random_star
+from tests.spark.printed_cases import facts_of, stars
 
 SELF_REFERENCE = """
 create table ord (
@@ -113,3 +122,44 @@ def test_rows_of_a_test_prove_a_no_only_where_no_group_is_asked() -> None:
         assert "`v1` is self-maintainable if no test has rows; rows of this one do not settle it" in one.about
     others = {s.kind: s.exact for s in printed(beside, "v1") if s.kind is not Kind.TEST}
     assert set(others.values()) == {None}
+
+
+@pytest.mark.parametrize(("make", "seed"), [(random_star, 2), (random_star, 8), (random_roll_up, 1)])
+def test_less_is_printed_than_is_asked_and_says_the_same(make: Callable[[Random], Schema], seed: int) -> None:
+    """Some printed test has rows iff some test has; every key that a test's rows ask for is looked up.
+
+    Oracle: the reference evaluator over the whole test, its rules as they are found and nothing made smaller.
+    """
+    failing = 0
+    for case in stars(make, seed):
+        facts = facts_of(case).relations
+        for view in case.schema.views:
+            if view.limitation is not None and view.core is None:
+                continue
+            rules = case.decision.depends(view, case.situation)
+            asked = Program(
+                (
+                    *(Rule(each.head, (*body, *each.negative)) for each in rules for body in each.positive),
+                    *case.decision.known(case.situation),
+                    *after_rules(case.schema, case.situation),
+                )
+            )
+            whole = Evaluator(asked, facts)
+            found = statements(case.decision, view, case.situation, tables_of(case.schema, {}))
+            rows = {
+                s.name: Evaluator(s.program, facts).extension(goal)
+                for s in found
+                if s.kind in (Kind.TEST, Kind.PROBE)
+                for goal in s.program.heads
+                if str(goal) == s.name
+            }
+            has_rows = any(rows[s.name] for s in found if s.kind is Kind.TEST)
+            assert has_rows == any(whole.extension(each.goal) for each in rules)
+            failing += has_rows
+            for each in rules:
+                for probe in options(case.schema, each) if whole.extension(each.goal) else ():
+                    keys = Evaluator(Program((*probe.program.rules, *asked.rules)), facts).extension(
+                        probe.keys
+                    )
+                    assert not probe.columns or keys <= rows[str(probe.keys)]
+    assert failing
