@@ -49,17 +49,41 @@ def mappings(
     atoms = [literal for literal in source if isinstance(literal, Atom)]
     if any(atom.predicate not in index for atom in atoms):
         return
+    start = _forced(atoms, index, fixed or {})
+    if start is None:
+        return
+    atoms = [atom for atom in atoms if len(index[atom.predicate]) > 1]
     filters = [literal for literal in source if not isinstance(literal, Atom)]
+    if not filters:
+        yield from _extend(atoms, index, start)
+        return
     others = [literal for literal in target if not isinstance(literal, Atom)]
     own = frozenset(variables_of(literal for literal in source if not isinstance(literal, Negation)))
     bound = frozenset(variables_of(literal for literal in target if not isinstance(literal, Negation)))
     bound |= {term for term in (fixed or {}).values() if isinstance(term, Variable)}
-    for found in _extend(atoms, index, dict(fixed or {})):
+    for found in _extend(atoms, index, start):
         if all(
             _holds(apply_literal(found, literal), others) and not _captured(literal, own.union(found), bound)
             for literal in filters
         ):
             yield found
+
+
+def _forced(
+    atoms: Sequence[Atom], index: Mapping[Predicate, list[Atom]], fixed: Substitution
+) -> dict[Variable, Term] | None:
+    """What the atoms that have one image only must be mapped by; None if they cannot."""
+    found = dict(fixed)
+    for atom in atoms:
+        images = index[atom.predicate]
+        if len(images) > 1:
+            continue
+        if len(atom.terms) != len(images[0].terms):
+            return None
+        for term, goal in zip(atom.terms, images[0].terms, strict=True):
+            if (found.setdefault(term, goal) if isinstance(term, Variable) else term) != goal:
+                return None
+    return found
 
 
 def containment_mapping(
@@ -90,9 +114,10 @@ def _extend(
         ]
         if choices is None or len(options) < len(choices):
             best, choices = atom, options
-        if not options:
-            return
-    assert choices is not None
+        if len(options) <= 1:
+            break
+    if not choices:
+        return
     rest = [atom for atom in atoms if atom is not best]
     for choice in choices:
         yield from _extend(rest, index, choice)

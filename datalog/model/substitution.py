@@ -80,6 +80,9 @@ def terms_of(literal: Literal) -> Iterator[Term]:
 
 def variables_of(literals: Iterable[Literal]) -> tuple[Variable, ...]:
     """The distinct variables of some literals, in order of first appearance."""
-    return tuple(
-        dict.fromkeys(t for literal in literals for t in terms_of(literal) if isinstance(t, Variable))
-    )
+    found: dict[Variable, None] = {}
+    for literal in literals:
+        for term in literal.terms if isinstance(literal, Atom) else terms_of(literal):
+            if isinstance(term, Variable):
+                found[term] = None
+    return tuple(found)

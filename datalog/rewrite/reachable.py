@@ -19,11 +19,15 @@ def drop_unreachable(program: Program, goals: Iterable[Predicate]) -> Program:
         by_head.setdefault(rule.head.predicate, []).append(rule)
     waiting = list(goals)
     reached: set[Predicate] = set()
+    looked_at: set[int] = set()  # literals that many rules share
     while waiting:
         predicate = waiting.pop()
         if predicate not in reached:
             reached.add(predicate)
-            waiting.extend(p for rule in by_head.get(predicate, ()) for p in predicates_of(rule.body))
+            for rule in by_head.get(predicate, ()):
+                new = [literal for literal in rule.body if id(literal) not in looked_at]
+                looked_at.update(map(id, new))
+                waiting.extend(predicates_of(new))
     return replace(program, rules=tuple(rule for rule in program.rules if rule.head.predicate in reached))
 
 

@@ -55,7 +55,7 @@ class _Negation:
     """What a negation has become, by those of its variables that the rule around it binds; each made once."""
 
     variables: frozenset[Variable]
-    unfolded: dict[frozenset[Variable], Negation | None] = field(default_factory=dict)
+    unfolded: list[tuple[frozenset[Variable], Negation | None]] = field(default_factory=list)
     split: dict[frozenset[Variable], tuple[Negation, ...]] = field(default_factory=dict)
 
 
@@ -139,7 +139,7 @@ class Support:
         """
         made = [self.negation(li, bound) if isinstance(li, Negation) else li for li in negative]
         kept = tuple(dict.fromkeys(li for li in made if li is not None))
-        if any(li == Negation(()) for li in kept):
+        if any(isinstance(li, Negation) and not li.body for li in kept):
             return None
         if len(kept) > IMPLICATION_LIMIT:
             return kept
@@ -151,9 +151,7 @@ class Support:
         """A rule of positive literals with prepared negations; None if it can have no rows."""
         if negations is None:
             return None
-        return without_given(
-            propagate_equalities(Rule(rule.head, tuple(dict.fromkeys((*rule.body, *negations)))))
-        )
+        return propagate_equalities(Rule(rule.head, tuple(dict.fromkeys((*rule.body, *negations)))))
 
     def negation(self, negation: Negation, bound: frozenset[Variable]) -> Negation | None:
         """A negation with the definitions unfolded; None if its body can never hold. Prepared once.
@@ -164,12 +162,13 @@ class Support:
         """
         its = self._its(negation)
         own = its.variables & bound
-        if own not in its.unfolded:
-            impossible = any(isinstance(li, Atom) and li.predicate in self.empty for li in negation.body)
-            its.unfolded[own] = (
-                None if impossible else unfold_negation(negation, self.definitions, own, self.mark)
-            )
-        return its.unfolded[own]
+        for bindings, found in its.unfolded:
+            if bindings == own:
+                return found
+        impossible = any(isinstance(li, Atom) and li.predicate in self.empty for li in negation.body)
+        made = None if impossible else unfold_negation(negation, self.definitions, own, self.mark)
+        its.unfolded.append((own, made))
+        return made
 
     def disjuncts(self, negation: Negation, bound: frozenset[Variable]) -> tuple[Negation, ...]:
         """A prepared negation as several, none of which reads a shared predicate; those that others imply left out.

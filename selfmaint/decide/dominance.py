@@ -17,17 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from datalog.containment import containment_mapping
-from datalog.model import Atom, Literal, Predicate, Term, Variable, Version, variables_of
+from datalog.model import Atom, Literal, Term, Variable, Version, variables_of
 from selfmaint.decide.inconsistency import Contradiction
-from selfmaint.decide.instances import Instance
+from selfmaint.decide.instances import Instance, places
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.situation import Situation
-
-_Residues: TypeAlias = dict[int, list[tuple[Contradiction, frozenset[Predicate]]]]
 
 
 @dataclass
@@ -42,10 +39,6 @@ class Dominance:
     catalog: Catalog
     survivors: Sequence[NewFacts]
     _plain: dict[tuple[int, int], NewFacts] = field(default_factory=dict)
-    _possible: dict[tuple[int, int, int], list[Contradiction]] = field(default_factory=dict)
-    _implied: dict[tuple[int, int, int], bool] = field(default_factory=dict)
-    _residues: dict[int, _Residues] = field(default_factory=dict)
-    _smaller: dict[tuple[int, int, int], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._plain = {(id(n.instance), n.facts): n for n in self.survivors if _is_plain(n)}
@@ -70,67 +63,60 @@ class Dominance:
 
     def _is_smaller(self, new_facts: NewFacts, g: int) -> bool:
         """Whether J with g fails wherever J fails with the fact of g known."""
-        key = (id(new_facts.instance), new_facts.facts, g)
-        if key not in self._smaller:
-            more = self._plain.get((key[0], new_facts.facts | 1 << g))
-            self._smaller[key] = more is not None and self._dominates(new_facts, more, g)
-        return self._smaller[key]
+        larger = self._plain.get((id(new_facts.instance), new_facts.facts | 1 << g))
+        if larger is None:
+            return False
+        key, found = (new_facts.facts, g), new_facts.instance.dominated
+        if key not in found:
+            found[key] = self._dominates(new_facts, larger, g)
+        return found[key]
 
     def _dominates(self, smaller: NewFacts, larger: NewFacts, g: int) -> bool:
-        atom = smaller.instance.body[g]
+        instance = smaller.instance
+        atom = instance.body[g]
         relation = self.catalog.relations[atom.predicate.name]
         if relation.unique or relation.references or larger.fresh.isdisjoint(atom.terms):
             return False
-        added = (
-            c
-            for c in larger.instance.within(larger.facts)
-            if c.facts >> g & 1 and c.bound.isdisjoint(larger.fresh)
-        )
-        return all(self._is_covered(smaller, new, g) for new in added)
+        added = instance.applicable(larger.facts, larger.fresh) & instance.uses[g]
+        before = instance.applicable(smaller.facts, smaller.fresh)
+        return all(_is_covered(instance, new, g, before) for new in places(added))
 
-    def _is_covered(self, smaller: NewFacts, new: Contradiction, g: int) -> bool:
-        """Condition 2 for one contradiction that J with g adds."""
-        facts, fresh, instance = smaller.facts, smaller.fresh, smaller.instance
-        return any(
-            old.applies(facts, fresh) and self._is_implied(instance, old, new, g)
-            for old in self._candidates(instance, new, g)
-        )
 
-    def _needs(self, instance: Instance) -> _Residues:
-        """The contradictions of an instance by their new facts, with the predicates of what known facts must match."""
-        if id(instance) not in self._residues:
-            found: _Residues = {}
-            for c in instance.contradictions:
-                needs = frozenset(li.predicate for li in c.residue if isinstance(li, Atom))
-                found.setdefault(c.facts, []).append((c, needs))
-            self._residues[id(instance)] = found
-        return self._residues[id(instance)]
+def _is_covered(instance: Instance, new: int, g: int, before: int) -> bool:
+    """Condition 2 for one contradiction that J with g adds, by its place: whether one of some happens, g known."""
+    if (new, g) not in instance.covered:
+        instance.covered[new, g] = (0, ~_candidates(instance, new, g))
+    happen, asked = instance.covered[new, g]
+    if happen & before:
+        return True
+    added = instance.contradictions[new]
+    rest = added.facts & ~(1 << g)
+    waiting = [(at, instance.contradictions[at]) for at in places(before & ~asked)]
+    waiting.sort(
+        key=lambda old: (old[1].facts != rest, old[1].view is not added.view)
+    )  # it usually lacks only g
+    for at, old in waiting:
+        asked |= 1 << at
+        if _follows(old, _premises(instance, added, g), instance.occurrences):
+            happen |= 1 << at
+            break
+    instance.covered[new, g] = (happen, asked)
+    return bool(happen & before)
 
-    def _candidates(self, instance: Instance, new: Contradiction, g: int) -> list[Contradiction]:
-        """The contradictions without g that one with g may imply; what only lacks g first, for it usually does."""
-        key = (id(instance), id(new), g)
-        if key not in self._possible:
-            rest = new.facts & ~(1 << g)
-            given = {li.predicate for li in _premises(instance, new, g) if isinstance(li, Atom)}
-            found = [
-                old
-                for facts, olds in self._needs(instance).items()
-                if not facts & ~rest
-                for old, needs in olds
-                if needs <= given
-                and set(old.conditions) <= set(new.conditions)
-                and old.not_null <= new.not_null
-            ]
-            found.sort(key=lambda old: (old.facts != rest, old.view is not new.view))
-            self._possible[key] = found
-        return self._possible[key]
 
-    def _is_implied(self, instance: Instance, old: Contradiction, new: Contradiction, g: int) -> bool:
-        """Condition 2: whether a contradiction happens where one with g does, the fact of g known."""
-        key = (id(old), id(new), g)
-        if key not in self._implied:
-            self._implied[key] = _follows(old, _premises(instance, new, g), instance.occurrences)
-        return self._implied[key]
+def _candidates(instance: Instance, new: int, g: int) -> int:
+    """The contradictions without g that one with g may imply, as a bit set."""
+    added = instance.contradictions[new]
+    given = {li.predicate for li in _premises(instance, added, g) if isinstance(li, Atom)}
+    found = instance.applicable(added.facts & ~(1 << g))
+    for predicate, needing in instance.needs.items():
+        if predicate not in given:
+            found &= ~needing
+    for at in places(found & instance.conditional):
+        old = instance.contradictions[at]
+        if not (set(old.conditions) <= set(added.conditions) and old.not_null <= added.not_null):
+            found &= ~(1 << at)
+    return found
 
 
 def _premises(instance: Instance, new: Contradiction, g: int) -> tuple[Literal, ...]:

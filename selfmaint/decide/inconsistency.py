@@ -27,6 +27,7 @@ from datalog.model import (
     Comparison,
     Constant,
     Literal,
+    Negation,
     NullTest,
     Term,
     Variable,
@@ -70,6 +71,16 @@ class Contradiction:
     def demanded(self) -> tuple[Literal, ...]:
         """What it demands of known facts and k's variables, null tests left out."""
         return (*self.residue, *self.conditions, *self.comparisons)
+
+    @cached_property
+    def _denied(self) -> Negation:
+        return Negation(self.demanded)
+
+    def denied(self, not_null: frozenset[Variable]) -> Negation:
+        """That it does not hold where some variables are not null."""
+        if not not_null:
+            return self._denied
+        return Negation((*self.demanded, *sorted(map(NullTest, not_null), key=str)))
 
     @cached_property
     def variables(self) -> frozenset[Variable]:
@@ -252,6 +263,7 @@ def _finish(
     guards: list[Literal] = []
     tested = (*comparisons, *(c for c in partial.conditions if isinstance(c, Comparison)))
     compared = {t for c in tested for t in (c.left, c.right)}
+    unbound = frozenset(variables_of(left))
     for variable in guarded:
         image = partial.images.get(variable, variable)
         if isinstance(image, Constant):
@@ -259,7 +271,7 @@ def _finish(
                 return None
         elif variable not in partial.images:
             if (
-                variable in variables_of(left)
+                variable in unbound
                 and variable not in compared
                 and not _never_null(variable, left, relations)
             ):
@@ -268,7 +280,7 @@ def _finish(
             not_null.add(image)
     conditions = tuple(dict.fromkeys(partial.conditions))
     images = {t for t in partial.images.values() if isinstance(t, Variable)}
-    bound = frozenset(variables_of(conditions)) | images.intersection(variables_of(left))
+    bound = frozenset(variables_of(conditions)) | images & unbound
     return Contradiction(
         view,
         match.mapping,

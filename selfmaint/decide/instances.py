@@ -12,7 +12,7 @@ Conditions of soundness and completeness:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -23,7 +23,9 @@ from datalog.model import (
     Comparison,
     Constant,
     Literal,
+    Negation,
     NullTest,
+    Predicate,
     Term,
     Variable,
     apply_atom,
@@ -64,14 +66,20 @@ class Instance:
     comparisons: tuple[Comparison, ...]
     contradictions: tuple[Contradiction, ...]
     skipped: tuple[View, ...]
-    demanded: dict[object, tuple[tuple[Literal, ...], ...]] = field(
+    demanded: dict[object, tuple[Negation, ...]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
     """What contradictions come to for new facts, by what that depends on (`new_facts.py`)."""
 
-    _within: dict[int, tuple[Contradiction, ...]] = field(
+    dominated: dict[tuple[int, int], bool] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+    """Whether a set of new facts fails wherever it fails with one fact less, by these (`dominance.py`)."""
+
+    covered: dict[tuple[int, int], tuple[int, int]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """For a contradiction and a known fact: what else happens then, and what was looked at (`dominance.py`)."""
 
     @property
     def is_possible(self) -> bool:
@@ -94,19 +102,47 @@ class Instance:
         return tuple(frozenset(variables_of([atom])) for atom in self.atoms)
 
     @cached_property
-    def _by_facts(self) -> dict[int, list[int]]:
-        """The places of the contradictions that use exactly some new facts."""
-        found: dict[int, list[int]] = {}
-        for place, contradiction in enumerate(self.contradictions):
-            found.setdefault(contradiction.facts, []).append(place)
-        return found
+    def uses(self) -> tuple[int, ...]:
+        """For each atom, the contradictions that use a new fact for it, as a bit set."""
+        return tuple(bit_set(c.facts >> j & 1 for c in self.contradictions) for j in range(len(self.atoms)))
 
-    def within(self, facts: int) -> tuple[Contradiction, ...]:
-        """The contradictions that use none but some new facts, in order."""
-        if facts not in self._within:
-            places = (at for its, each in self._by_facts.items() if not its & ~facts for at in each)
-            self._within[facts] = tuple(self.contradictions[at] for at in sorted(places))
-        return self._within[facts]
+    @cached_property
+    def binds(self) -> Mapping[Variable, int]:
+        """For each variable, the contradictions that are impossible where it is fresh, as a bit set."""
+        bound = frozenset[Variable]().union(*(c.bound for c in self.contradictions))
+        return {v: bit_set(v in c.bound for c in self.contradictions) for v in bound}
+
+    def applicable(self, facts: int, fresh: Iterable[Variable] = ()) -> int:
+        """The contradictions that use only some new facts and that some fresh variables allow, as a bit set."""
+        without = 0
+        for j, mask in enumerate(self.uses):
+            if not facts >> j & 1:
+                without |= mask
+        for variable in fresh:
+            without |= self.binds.get(variable, 0)
+        return (1 << len(self.contradictions)) - 1 & ~without
+
+    @cached_property
+    def needs(self) -> Mapping[Predicate, int]:
+        """For each predicate, the contradictions for which known facts must match it, as a bit set."""
+        wanted = [{li.predicate for li in c.residue if isinstance(li, Atom)} for c in self.contradictions]
+        every = frozenset[Predicate]().union(*wanted)
+        return {predicate: bit_set(predicate in its for its in wanted) for predicate in every}
+
+    @cached_property
+    def conditional(self) -> int:
+        """The contradictions that ask something of the view's variables alone, as a bit set."""
+        return bit_set(c.conditions or c.not_null for c in self.contradictions)
+
+    @cached_property
+    def bare(self) -> int:
+        """The contradictions that need nothing but that some variables are not null, as a bit set."""
+        return bit_set(not c.demanded for c in self.contradictions)
+
+    @cached_property
+    def contradicts_companions(self) -> bool:
+        """Whether companions alone can be contradicted."""
+        return any(not c.facts & ~self.chased.companions for c in self.contradictions)
 
     @cached_property
     def occurrences(self) -> dict[Variable, int]:
@@ -125,6 +161,19 @@ class Instance:
     def dead(self) -> tuple[Contradiction, ...]:
         """The unconditional contradictions: each kills every set of new facts that contains its own."""
         return tuple(c for c in self.contradictions if c.is_unconditional)
+
+
+def bit_set(members: Iterable[object]) -> int:
+    """The places of what is true, as a bit set."""
+    return sum(1 << place for place, is_member in enumerate(members) if is_member)
+
+
+def places(bits: int) -> Iterator[int]:
+    """The places in a bit set, in order."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def instances(catalog: Catalog, view: View) -> tuple[Instance, ...]:

@@ -16,6 +16,7 @@ from datalog.model import (
     Comparison,
     Constant,
     Literal,
+    Negation,
     NullTest,
     Term,
     Variable,
@@ -25,7 +26,7 @@ from datalog.model import (
     variables_of,
 )
 from selfmaint.decide.inconsistency import Contradiction
-from selfmaint.decide.instances import Instance
+from selfmaint.decide.instances import Instance, places
 from selfmaint.decide.positions import Above, At, Position, resolved, substitution
 from selfmaint.warehouse.catalog import View
 
@@ -67,12 +68,12 @@ class NewFacts:
         """View k."""
         return self.instance.view
 
-    @property
+    @cached_property
     def subgoals(self) -> tuple[int, ...]:
         """The indices in J."""
         return tuple(j for j in range(len(self.instance.body)) if self.facts >> j & 1)
 
-    @property
+    @cached_property
     def outside(self) -> tuple[int, ...]:
         """The indices of the subgoals whose facts are known."""
         return tuple(j for j in range(len(self.instance.body)) if not self.facts >> j & 1)
@@ -130,31 +131,39 @@ class NewFacts:
         more = variables_of([*self.links, *self.patterns])
         return (*outside, *(v for v in more if v in wanted and v not in outside))
 
+    @property
+    def is_impossible(self) -> bool:
+        """Whether something contradicts these new facts whatever the data."""
+        if self.positions:
+            return Negation(()) in self.contradictions
+        applicable = self.instance.applicable(self.facts, self.fresh)
+        bare = (self.instance.contradictions[at] for at in places(applicable & self.instance.bare))
+        return any(contradiction.not_null <= self.fresh for contradiction in bare)
+
     @cached_property
-    def contradictions(self) -> tuple[tuple[Literal, ...], ...]:
-        """What can contradict these new facts, to be tested on data: conjunctions none of which may hold."""
+    def contradictions(self) -> tuple[Negation, ...]:
+        """What can contradict these new facts, to be tested on data: none of it may hold."""
         key = (self.facts, self.fresh, self.positions, self.dodges)
         demanded = self.instance.demanded
         if key not in demanded:
             demanded[key] = tuple(dict.fromkeys(self._contradictions()))
         return demanded[key]
 
-    def _contradictions(self) -> Iterator[tuple[Literal, ...]]:
-        fresh, positions = self.fresh, dict(self.positions)
+    def _contradictions(self) -> Iterator[Negation]:
+        instance, fresh, positions = self.instance, self.fresh, dict(self.positions)
         chosen, special = substitution(positions), fresh.union(positions)
-        for contradiction in self.instance.within(self.facts):
-            if positions or contradiction.bound.isdisjoint(fresh):
-                if contradiction.comparisons and self.dodges:
-                    continue
-                if not positions:
-                    tests = (NullTest(v) for v in contradiction.not_null - fresh)
-                    yield (*contradiction.demanded, *sorted(tests, key=str))
-                elif special.isdisjoint(contradiction.variables):
-                    yield contradiction.plainly
-                else:
-                    body = self._placed(contradiction, positions, chosen)
-                    if body is not None:
-                        yield body
+        for place in places(instance.applicable(self.facts, () if positions else fresh)):
+            contradiction = instance.contradictions[place]
+            if contradiction.comparisons and self.dodges:
+                continue
+            if not positions:
+                yield contradiction.denied(contradiction.not_null - fresh)
+            elif special.isdisjoint(contradiction.variables):
+                yield Negation(contradiction.plainly)
+            else:
+                body = self._placed(contradiction, positions, chosen)
+                if body is not None:
+                    yield Negation(body)
 
     def _placed(
         self,

@@ -41,6 +41,7 @@ from datalog.model import (
     apply_literal,
     variables_of,
 )
+from datalog.rewrite import without_given
 from selfmaint.canonical.support import Support
 from selfmaint.decide.dominance import Dominance
 from selfmaint.decide.new_facts import NewFacts
@@ -132,7 +133,7 @@ def _rules(
         impossible_here = predicate.of(Version.IMPOSSIBLE, number)
         if impossible_here in situation.ruled_out:
             negative = (*negative, Negation((Atom(impossible_here, new_facts.bound),)))
-        if any(n == Negation(()) for n in negative):
+        if any(isinstance(li, Negation) and not li.body for li in negative):
             continue
         positive = (
             (
@@ -260,8 +261,7 @@ def _guards(catalog: Catalog, new_facts: NewFacts) -> tuple[NullTest, ...]:
 
 def _negative(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Literal]:
     yield from newness(catalog, new_facts, situation)
-    for contradiction in new_facts.contradictions:
-        yield Negation(contradiction)
+    yield from new_facts.contradictions
     for taken in new_facts.excluded:
         yield Negation(taken)
 
@@ -283,5 +283,7 @@ def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
                 image = {v: t for v, t in terms if v != t}
                 moved = tuple(apply_literal(image, literal) for literal in negations) if image else negations
                 whole = support.with_negations(anchored, moved)
+                if whole is not None and rule.new_facts.patterns:
+                    whole = without_given(whole)
                 made += [] if whole is None else [whole]
     return support.program(made, [rule.goal for rule in rules])

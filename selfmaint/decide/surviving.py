@@ -80,7 +80,7 @@ def _alive_arrangements(catalog: Catalog, candidate: NewFacts, numbers: Iterator
     for found in arranged(catalog, candidate):
         check()
         arrangement = _with_given(found)
-        if arrangement is not None and () not in arrangement.contradictions:
+        if arrangement is not None and not arrangement.is_impossible:
             vague = arrangement.is_cut or _has_twins(catalog, arrangement)
             yield replace(arrangement, number=next(numbers), is_cut=vague)
 
@@ -194,12 +194,11 @@ def has_better_links(catalog: Catalog, candidate: NewFacts, impossible: frozense
         candidate: a surviving set.
         impossible: relations that have no new facts in the situation.
     """
-    companions = candidate.instance.chased.companions
     if (
         candidate.instance.compares
         or _is_rigid(catalog, candidate)
         or candidate.instance.chased.opaque
-        or any(not c.facts & ~companions for c in candidate.instance.contradictions)
+        or candidate.instance.contradicts_companions
     ):
         return False
     return any(link.predicate.name not in impossible for link in candidate.free_links)
