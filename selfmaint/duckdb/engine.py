@@ -23,7 +23,8 @@ from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.bags import RelationBags
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, found_rows, stored_type
-from selfmaint.duckdb.programs import Extension, Programs
+from selfmaint.duckdb.extensions import Extension
+from selfmaint.duckdb.programs import Programs
 from selfmaint.engine.arrow_rows import arrow_table
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts

@@ -197,6 +197,22 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.string() if kind in (pa.large_string(), pa.string_view()) else kind
 
 
+def parquet_columns(database: Database, files: Sequence[Path], names: Sequence[str]) -> Relation:
+    """Some columns of Parquet files, as they are stored, read when they are used.
+
+    Raises:
+        InputError: SM104 they cannot be read.
+        ValueError: there is no such column.
+    """
+    data = _parquet(database, files, "contents")
+    places = [data.columns.index(name) for name in names]
+    types = [data.types[place] for place in places]
+    with writing_sql():
+        query = sql.cast_rows(data.stored.name, types, types, places)
+    made = database.view(query, types, [data.stored], _taken(data.stored.layout, places))
+    return Relation(made, tuple(names))
+
+
 def _numbered(width: int) -> list[str]:
     return [f"c{i}" for i in range(width)]
 

@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from datalog.analysis.dependency import evaluation_order
 from datalog.model import Atom, Predicate, Program, Rule
 from datalog.rewrite.reachable import predicates_of
-from datalog.sql import Table
 from datalog.sql import duckdb as sql
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
+from selfmaint.duckdb.extensions import Extension
+from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of
 from selfmaint.duckdb.layouts import finding
 from selfmaint.engine.plans import MOST_HELD, by_head, over_tables, prepared
 from selfmaint.engine.protocol import Facts
-
-
-@dataclass(frozen=True)
-class Extension:
-    """Where the rows of a predicate are."""
-
-    stored: Stored
-    not_null: frozenset[int] = frozenset()
-
-    def table(self) -> Table:
-        """The same for a statement."""
-        return Table(
-            (self.stored.name,), tuple(f"c{i}" for i in range(len(self.stored.types))), self.not_null
-        )
 
 
 class Programs:
@@ -37,10 +24,12 @@ class Programs:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._held: OrderedDict[object, Extension] = OrderedDict()
+        self.fetched = Fetched(self.made)
 
     def release(self) -> None:
         """Lets go of the rows of all predicates."""
         self._held.clear()
+        self.fetched.release()
 
     def extension(self, program: Program, goal: Predicate, facts: Facts[Relation]) -> Stored:
         """The rows of a predicate with rules, each once.
@@ -120,17 +109,36 @@ class Programs:
         read = self._read(rules, known)
         named = {p: (one.stored.name, one.not_null) for p, one in read.items()}
         key = tuple(over_tables(rule, named) for rule in rules)
-        if key in self._held:
-            self._held.move_to_end(key)
-            return self._held[key]
+        if key not in self._held:
+            asked = lookup_of(rules)
+            if asked is None or read[asked.stored].stored.rows is not None:
+                self._held[key] = self.made(rules, read)
+            else:
+                self._held[key] = self._looked_up(asked, read)
+            if len(self._held) > MOST_HELD:
+                self._held.popitem(last=False)
+        self._held.move_to_end(key)
+        return self._held[key]
+
+    def _looked_up(self, asked: Lookup, read: Mapping[Predicate, Extension]) -> Extension:
+        stored = read[asked.stored]
+        found = self.fetched.rows(
+            asked,
+            read[asked.keys],
+            stored.stored.name,
+            lambda rule, keys: self.made([rule], {KEYS: keys, STORED: stored}),
+        )
+        assert found is not None
+        return found
+
+    def made(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
+        """The rows of one predicate, computed now."""
+        read = self._read(rules, known)
         made = self._written(rules, read)
         if not any(_may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
         stored = self._database.table(made.query(), made.types, names if made.queries else ())
-        self._held[key] = Extension(stored, made.not_null)
-        if len(self._held) > MOST_HELD:
-            self._held.popitem(last=False)
         return Extension(stored, made.not_null)
 
     def _read(

@@ -16,8 +16,7 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -45,9 +44,6 @@ Range: TypeAlias = tuple[Value, Value]
 ONE_PARTITION_ROWS = 50_000
 """A held relation with at most so many rows is read as one partition."""
 
-MOST_GAPS = 31
-"""So many gaps between keys are written into a statement."""
-
 LONGEST_TEXT = 200
 """Longer strings are not written into statements."""
 
@@ -61,12 +57,10 @@ class Measure:
     Attributes:
         rows: the number of rows, or None.
         ranges: by 0-based column, for columns without null whose values can be ordered and written.
-        gaps: for some of these columns, widest intervals between two neighbouring values.
     """
 
     rows: int | None
     ranges: Mapping[int, Range]
-    gaps: Mapping[int, tuple[Range, ...]] = field(default_factory=dict)
 
 
 def held(frame: DataFrame) -> tuple[DataFrame, Measure]:
@@ -108,25 +102,16 @@ def _plain(bound: Column, kind: st.DataType) -> Column:
     return f.when(bound.between(first, last), bound)
 
 
-def measured(rows: Collection[Row], types: Sequence[st.DataType], gaps_of: Collection[int] = ()) -> Measure:
-    """The measure of rows that are at hand, with the gaps of some columns."""
+def measured(rows: Collection[Row], types: Sequence[st.DataType]) -> Measure:
+    """The measure of rows that are at hand."""
     ranges: dict[int, Range] = {}
-    gaps: dict[int, tuple[Range, ...]] = {}
     for i, kind in enumerate(types):
         values: list[Any] = [row[i] for row in rows]
         if values and isinstance(kind, _ORDERED) and None not in values:
             low, high = min(values), max(values)
             if _can_be_written(low) and _can_be_written(high):
                 ranges[i] = (low, high)
-            if i in gaps_of and isinstance(kind, st.IntegralType | st.DateType):
-                gaps[i] = _widest_gaps(sorted(set(values)))
-    return Measure(len(rows), ranges, gaps)
-
-
-def _widest_gaps(values: Sequence[Any]) -> tuple[Range, ...]:
-    """The widest intervals between neighbours, but for those as narrow as others that are left out."""
-    neighbours = sorted(pairwise(values), key=lambda pair: pair[1] - pair[0], reverse=True)
-    return tuple(neighbours[:MOST_GAPS])
+    return Measure(len(rows), ranges)
 
 
 def _can_be_written(value: Value) -> bool:
@@ -155,39 +140,17 @@ def _ranges(body: Sequence[Literal], measures: Mapping[Predicate, Measure]) -> d
     return found
 
 
-def _gaps(
-    body: Sequence[Literal], measures: Mapping[Predicate, Measure]
-) -> dict[Variable, tuple[Range, ...]]:
-    """The gaps that a body's own atoms leave between its variables' values."""
-    return {
-        term: gaps
-        for literal in body
-        if isinstance(literal, Atom) and literal.predicate in measures
-        for i, gaps in measures[literal.predicate].gaps.items()
-        if isinstance(term := literal.terms[i], Variable)
-    }
-
-
-def _outside(variable: Variable, gaps: Sequence[Range]) -> list[Literal]:
-    return [
-        Negation((Comparison(">", variable, Constant(low)), Comparison("<", variable, Constant(high))))
-        for low, high in gaps
-    ]
-
-
 def _body(
     body: Sequence[Literal], ranges: Mapping[Variable, Range], measures: Mapping[Predicate, Measure]
 ) -> tuple[Literal, ...]:
     """The body with conditions where a ranged variable meets an atom that is not measured."""
     known = {**_ranges(body, measures), **ranges}
-    gaps = _gaps(body, measures)
     large = {t for li in body if isinstance(li, Atom) and li.predicate not in measures for t in li.terms}
     conditions: list[Literal] = []
     for variable, (low, high) in known.items():
         if variable in large:
             conditions.append(Comparison(">=", variable, Constant(low)))
             conditions.append(Comparison("<=", variable, Constant(high)))
-            conditions += _outside(variable, gaps.get(variable, ()))
     inner = (
         replace(li, body=_body(li.body, known, measures)) if isinstance(li, Negation) else li for li in body
     )

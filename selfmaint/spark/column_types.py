@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from datalog.model import ANY, ColumnType, TypeName, Unmodelled
+from datalog.sql.duckdb import SqlType
 from datalog.sql.views import BINARY_HINT, OTHER_HINT, PADDED_HINT
 from selfmaint.engine.column_types import decimal_size
 
@@ -64,3 +66,9 @@ def column_type(stored: st.DataType) -> ColumnType | None:
         case _:
             names = [name for name, known in _SPARK.items() if type(known) is type(stored)]
             return ColumnType(names[0]) if names else None
+
+
+def types_of(frame: DataFrame) -> list[SqlType]:
+    """The types of a DataFrame's columns, as DuckDB has them; of others the names."""
+    found = (stored_type(field) for field in frame.schema.fields)
+    return [kind if isinstance(kind, ColumnType) else str(kind) for kind in found]

@@ -26,12 +26,13 @@ from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts
 from selfmaint.spark.bags import FrameBags
 from selfmaint.spark.bounds import held
+from selfmaint.spark.column_types import types_of
 from selfmaint.spark.exact_rows import are_exact, exact_rows
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import difference, empty, once, positional, rows, session_zone
 from selfmaint.spark.goals import union_all
 from selfmaint.spark.near import NEAR_VALUES, NearRows
-from selfmaint.spark.programs import UTC, Programs, types_of, unless_unlike
+from selfmaint.spark.programs import UTC, Programs, unless_unlike
 from selfmaint.spark.statements import Statements
 from selfmaint.spark.text_views import text_rows
 

@@ -24,6 +24,7 @@ from selfmaint.engine.arrow_rows import ArrowTable
 from selfmaint.spark.column_types import spark_type, stored_type
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import positional
+from selfmaint.spark.local_files import local_contents
 
 NEAR_VALUES = 4_000_000
 """How many values of one relation may come into this process."""
@@ -141,6 +142,15 @@ class NearRows:
         return Relation(
             self.engine.database.table(query, types, ()), tuple(f"c{i}" for i in range(len(types)))
         )
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anything is computed here."""
+        return self._values > 0
+
+    def contents(self, frame: DataFrame) -> Relation | None:
+        """The rows of a DataFrame as its local files have them."""
+        return local_contents(frame, self.engine.database)
 
     def release(self) -> None:
         """Lets go of what was computed on the way."""

@@ -19,16 +19,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import ColumnType, Constant, Predicate, Program, Rule, terms_of
+from datalog.model import Constant, Predicate, Program, Rule, terms_of
 from datalog.rewrite.reachable import predicates_of
-from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import Relation
-from selfmaint.duckdb.programs import Extension
+from selfmaint.duckdb.extensions import Extension
+from selfmaint.duckdb.fetched import KEYS, STORED, lookup_of
+from selfmaint.duckdb.layouts import finding
 from selfmaint.engine.plans import MOST_HELD, by_head, over_tables, prepared
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import Facts, Layout
 from selfmaint.errors import Code, InputError
 from selfmaint.spark.bounds import Measure, bounded, held, measured
-from selfmaint.spark.column_types import stored_type
+from selfmaint.spark.column_types import types_of
 from selfmaint.spark.exact_rows import are_exact, exact_rows
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import session_zone
@@ -69,6 +70,7 @@ class Programs:
         self._own = Statements(spark)
         self._held: OrderedDict[object, Rows] = OrderedDict()
         self._names: WeakKeyDictionary[DataFrame, str] = WeakKeyDictionary()
+        self._contents: WeakKeyDictionary[DataFrame, Relation | None] = WeakKeyDictionary()
         self._numbers = count()
         self.measures: WeakKeyDictionary[DataFrame, Measure] = WeakKeyDictionary()
 
@@ -148,9 +150,24 @@ class Programs:
             return frozenset(int(number) for (number,) in union_all(tested).collect())
 
     def _prepared(self, program: Program, goals: Sequence[Predicate], facts: Facts[DataFrame]) -> Program:
+        def found_by(predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:
+            best = finding(self._layout(facts.relations[predicate]), columns)
+            return () if best is None else (best,)
+
         types = {p: types_of(frame) for p, frame in facts.relations.items()}
-        here = {p for p, frame in facts.relations.items() if self._relation(frame) is not None}
-        return prepared(program, goals, types, facts.small | here)
+        return prepared(program, goals, types, facts.small, found_by)
+
+    def _layout(self, frame: DataFrame) -> Layout:
+        """What the footers of a relation's files tell, if it is read from them here."""
+        files = self._files(frame)
+        return Layout() if files is None else files.stored.layout
+
+    def _files(self, frame: DataFrame) -> Relation | None:
+        """The rows of a relation in Spark, as its local files have them."""
+        if frame not in self._contents:
+            is_here = self._relation(frame) is not None or not self._near.is_used
+            self._contents[frame] = None if is_here else self._near.contents(frame)
+        return self._contents[frame]
 
     def _derived(
         self, program: Program, facts: Facts[DataFrame], without: Sequence[Predicate]
@@ -176,17 +193,50 @@ class Programs:
         if key in self._held:
             self._held.move_to_end(key)
             return self._held[key]
-        made = self._here(rules, known)
-        if made is None:
-            found = Rows(self._by_spark(rules, known))
-        else:
-            found = Rows(
-                self._near.frame(Relation(made.stored, numbered(len(made.stored.types)))), made.not_null
-            )
+        made = self._looked_up(rules, known) or self._here(rules, known)
+        found = Rows(self._by_spark(rules, known)) if made is None else self._as_rows(made)
         self._held[key] = found
         if len(self._held) > MOST_HELD:
             self._held.popitem(last=False)
         return found
+
+    def _as_rows(self, made: Extension) -> Rows:
+        relation = Relation(made.stored, numbered(len(made.stored.types)))
+        return Rows(self._near.frame(relation), made.not_null)
+
+    def _looked_up(self, rules: Sequence[Rule], known: Mapping[Predicate, Rows]) -> Extension | None:
+        """The demanded rows of a relation that is in Spark; None if the rules are others, or the rows too many."""
+        asked = lookup_of(rules)
+        if asked is None or self._relation(known[asked.stored].frame) is not None:
+            return None
+        stored, keys = known[asked.stored], known[asked.keys]
+        here = self._relation(keys.frame)
+        if here is None:
+            return None
+
+        def read(rule: Rule, missing: Extension) -> Extension | None:
+            given = {KEYS: self._as_rows(missing), STORED: stored}
+            made = self._here([rule], given) or self._in_files(rule, missing, stored)
+            if made is not None:
+                return made
+            found = self._relation(self._by_spark([rule], given))
+            return None if found is None else Extension(found.stored)
+
+        fetched = self._near.engine.programs.fetched
+        demanded = Extension(here.stored, keys.not_null)
+        return unless_unlike(lambda: fetched.rows(asked, demanded, self._name(stored.frame), read))
+
+    def _in_files(self, rule: Rule, keys: Extension, stored: Rows) -> Extension | None:
+        """The rows of some keys, from local files; None if it has none, or what Spark alone can read."""
+        files = self._files(stored.frame)
+        if files is None:
+            return None
+        never_null = stored.not_null | files.stored.layout.never_null
+        given = {KEYS: keys, STORED: Extension(files.stored, never_null)}
+        try:
+            return self._near.engine.programs.made([rule], given)
+        except InputError:
+            return None
 
     def _here(self, rules: Sequence[Rule], known: Mapping[Predicate, Rows]) -> Extension | None:
         """The rows of one predicate, computed in this process; None if they cannot be.
@@ -284,7 +334,7 @@ class Programs:
         number = self._near.engine.count(here)
         written = types and number <= KEY_ROWS and are_exact(types)
         rows = exact_rows(self._near.rows(here)) if written else None
-        return Measure(number, {}) if rows is None else measured(rows, types, range(len(types)))
+        return Measure(number, {}) if rows is None else measured(rows, types)
 
 
 def _constants(rule: Rule) -> Iterator[Constant]:
@@ -303,12 +353,6 @@ def unless_unlike(compute: Callable[[], T]) -> T | None:
         if all(diagnostic.code is Code.ENGINE_DIFFERS for diagnostic in error.diagnostics):
             return None
         raise
-
-
-def types_of(frame: DataFrame) -> list[SqlType]:
-    """The types of a DataFrame's columns, as DuckDB has them; of others the names."""
-    found = (stored_type(field) for field in frame.schema.fields)
-    return [kind if isinstance(kind, ColumnType) else str(kind) for kind in found]
 
 
 def numbered(width: int) -> tuple[str, ...]:
