@@ -27,7 +27,7 @@ from selfmaint.duckdb.fetched import KEYS, STORED, lookup_of
 from selfmaint.duckdb.layouts import finding
 from selfmaint.engine.plans import MOST_HELD, by_head, over_tables, prepared
 from selfmaint.engine.protocol import Facts, Layout
-from selfmaint.errors import Code, InputError
+from selfmaint.errors import InputError
 from selfmaint.spark.bounds import Measure, bounded, held, measured
 from selfmaint.spark.column_types import types_of
 from selfmaint.spark.exact_rows import are_exact, exact_rows
@@ -346,13 +346,11 @@ def _constants(rule: Rule) -> Iterator[Constant]:
 
 
 def unless_unlike(compute: Callable[[], T]) -> T | None:
-    """What is computed in this process; None of what DuckDB computes otherwise than Spark."""
+    """What is computed in this process; None of what DuckDB computes otherwise than Spark, or refuses to compute."""
     try:
         return compute()
-    except InputError as error:
-        if all(diagnostic.code is Code.ENGINE_DIFFERS for diagnostic in error.diagnostics):
-            return None
-        raise
+    except InputError:  # Spark computes it, or says what is wrong
+        return None
 
 
 def numbered(width: int) -> tuple[str, ...]:

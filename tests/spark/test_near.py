@@ -129,6 +129,27 @@ def test_a_time_without_zone_is_read_on_the_clock_of_the_session(spark: SparkSes
         spark.conf.unset("spark.sql.session.timeZone")
 
 
+def test_what_duckdb_refuses_is_computed_by_spark(spark: SparkSession) -> None:
+    """The upper-case letters of a text that is not ASCII, and a comparison of a double with a long decimal."""
+    from selfmaint.api.programs import catalog_of
+    from selfmaint.spark import SparkEngine
+
+    engine = SparkEngine(spark)
+    given = engine.keep(
+        spark.sql("SELECT 'stra\u00dfe' AS s, cast(0.5 AS decimal(38,2)) AS n, double(0.5) AS d")
+    )
+    facts = Facts({Predicate("r"): given})
+    catalog = catalog_of(
+        "create table r(s string, n decimal(38,2), d double); create view w as select upper(s) as u from r;"
+    )
+    definition = catalog.view("w").definition
+    assert definition is not None
+    found = engine.evaluate_view(definition, facts, {})
+    assert engine.sample(found, 9) == [("STRASSE",)]
+    program = parse_program("v(S) :- r(S, N, D), N = D.")
+    assert engine.sample(engine.evaluate(program, V, facts), 9) == [("stra\u00dfe",)]
+
+
 def test_types_that_duckdb_lacks_stay_in_spark(spark: SparkSession) -> None:
     from selfmaint.spark import SparkEngine
 
