@@ -31,18 +31,28 @@ if TYPE_CHECKING:
     from selfmaint.api.audit import AuditReport as AuditReport
     from selfmaint.api.build import build as build
     from selfmaint.api.explain import Explanation as Explanation
+    from selfmaint.api.explain import FreeValue as FreeValue
+    from selfmaint.api.explain import RuledOut as RuledOut
+    from selfmaint.api.explain import Supply as Supply
+    from selfmaint.api.explain import Tested as Tested
     from selfmaint.api.frames import ArrowStream as ArrowStream
     from selfmaint.api.load import load as load
     from selfmaint.api.maintain import Maintained as Maintained
     from selfmaint.api.not_maintained import NotMaintainedError as NotMaintainedError
     from selfmaint.api.printed import Statements as Statements
     from selfmaint.api.statements import Statement as Statement
+    from selfmaint.api.statements import StatementKind as StatementKind
     from selfmaint.api.update import Update as Update
     from selfmaint.api.verify import Difference as Difference
     from selfmaint.api.warehouse import Warehouse as Warehouse
     from selfmaint.audit.advice import Advice as Advice
+    from selfmaint.audit.losing import Broken as Broken
     from selfmaint.audit.losing import Loss as Loss
     from selfmaint.audit.matrix import Audit as Audit
+    from selfmaint.audit.matrix import ViewAudit as ViewAudit
+    from selfmaint.audit.outcome import Always as Always
+    from selfmaint.audit.outcome import Depends as Depends
+    from selfmaint.audit.outcome import Unclear as Unclear
     from selfmaint.decide.pairs import Counterexample as Counterexample
     from selfmaint.decide.verdict import NotSelfMaintainable as NotSelfMaintainable
     from selfmaint.decide.verdict import SelfMaintainable as SelfMaintainable
@@ -56,48 +66,92 @@ if TYPE_CHECKING:
     from selfmaint.errors import InputError as InputError
     from selfmaint.errors import SelfmaintError as SelfmaintError
     from selfmaint.errors import SourceError as SourceError
+    from selfmaint.fallback.settle import Readable as Readable
     from selfmaint.feeds.report import FeedReport as FeedReport
+    from selfmaint.feeds.report import RelationReport as RelationReport
     from selfmaint.maintain import Delta as Delta
     from selfmaint.sources.protocol import Read as Read
+    from selfmaint.sources.protocol import Source as Source
+    from selfmaint.warehouse.catalog import Catalog as Catalog
+    from selfmaint.warehouse.views import View as View
 
 _FROM = {
     "datalog.diagnostics": ("Diagnostic",),
     "selfmaint.api.aliases": (
-        *("apply", "audit", "check", "explain", "maintain", "read_update", "update_from", "update_from_feed"),
+        "apply",
+        "audit",
+        "check",
+        "explain",
+        "maintain",
+        "read_update",
+        "update_from",
+        "update_from_feed",
     ),
     "selfmaint.api.apply": ("Written",),
     "selfmaint.api.audit": ("AuditReport",),
     "selfmaint.api.build": ("build",),
-    "selfmaint.api.explain": ("Explanation",),
+    "selfmaint.api.explain": (
+        "Explanation",
+        "FreeValue",
+        "RuledOut",
+        "Supply",
+        "Tested",
+    ),
     "selfmaint.api.frames": ("ArrowStream",),
     "selfmaint.api.load": ("load",),
     "selfmaint.api.maintain": ("Maintained",),
     "selfmaint.api.not_maintained": ("NotMaintainedError",),
     "selfmaint.api.printed": ("Statements",),
-    "selfmaint.api.statements": ("Statement",),
+    "selfmaint.api.statements": (
+        "Statement",
+        "StatementKind",
+    ),
     "selfmaint.api.update": ("Update",),
     "selfmaint.api.verify": ("Difference",),
     "selfmaint.api.warehouse": ("Warehouse",),
     "selfmaint.audit.advice": ("Advice",),
-    "selfmaint.audit.losing": ("Loss",),
-    "selfmaint.audit.matrix": ("Audit",),
+    "selfmaint.audit.losing": (
+        "Broken",
+        "Loss",
+    ),
+    "selfmaint.audit.matrix": (
+        "Audit",
+        "ViewAudit",
+    ),
+    "selfmaint.audit.outcome": (
+        "Always",
+        "Depends",
+        "Unclear",
+    ),
     "selfmaint.decide.pairs": ("Counterexample",),
     "selfmaint.decide.verdict": (
-        *(
-            "NotSelfMaintainable",
-            "SelfMaintainable",
-            "Undecided",
-            "Verdict",
-            "VerdictKind",
-            "Verdicts",
-            "Witness",
-        ),
+        "NotSelfMaintainable",
+        "SelfMaintainable",
+        "Undecided",
+        "Verdict",
+        "VerdictKind",
+        "Verdicts",
+        "Witness",
     ),
     "selfmaint.duckdb": ("Relation",),
-    "selfmaint.errors": ("Code", "InputError", "SelfmaintError", "SourceError"),
-    "selfmaint.feeds.report": ("FeedReport",),
+    "selfmaint.errors": (
+        "Code",
+        "InputError",
+        "SelfmaintError",
+        "SourceError",
+    ),
+    "selfmaint.fallback.settle": ("Readable",),
+    "selfmaint.feeds.report": (
+        "FeedReport",
+        "RelationReport",
+    ),
     "selfmaint.maintain": ("Delta",),
-    "selfmaint.sources.protocol": ("Read",),
+    "selfmaint.sources.protocol": (
+        "Read",
+        "Source",
+    ),
+    "selfmaint.warehouse.catalog": ("Catalog",),
+    "selfmaint.warehouse.views": ("View",),
 }
 _MODULES = {name: module for module, names in _FROM.items() for name in names}
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
-
-import networkx as nx
+from typing import TypeAlias
 
 from datalog.diagnostics import Code, ContextSpan, Diagnostic, ProgramError
+from datalog.graphs import cyclic, shortest_cycle
 from datalog.model.literals import Atom, Literal, Negation
 from datalog.model.predicates import Predicate
 from datalog.model.rules import Program
+
+DependencyGraph: TypeAlias = Mapping[Predicate, Mapping[Predicate, Atom]]
+"""For each predicate those that depend on it, each with an atom that makes it do so."""
 
 
 def atoms_of(literal: Literal) -> Iterator[Atom]:
@@ -23,23 +27,22 @@ def atoms_of(literal: Literal) -> Iterator[Atom]:
                 yield from atoms_of(inner)
 
 
-def dependency_graph(program: Program) -> nx.DiGraph[Predicate]:
+def dependency_graph(program: Program) -> DependencyGraph:
     """The graph with an edge from each predicate of a body, negated or not, to the head's predicate.
 
     Args:
         program: any program.
 
     Returns:
-        Nodes are all predicates of the program's rules, in order of first appearance. An edge carries the
-        first `atom` that makes the head depend on the body's predicate.
+        Keys are all predicates of the program's rules, in order of first appearance. An edge carries the
+        first atom that makes the head depend on the body's predicate.
     """
-    graph: nx.DiGraph[Predicate] = nx.DiGraph()
+    graph: dict[Predicate, dict[Predicate, Atom]] = {}
     for rule in program.rules:
-        graph.add_node(rule.head.predicate)
+        graph.setdefault(rule.head.predicate, {})
         for literal in rule.body:
             for atom in atoms_of(literal):
-                if not graph.has_edge(atom.predicate, rule.head.predicate):
-                    graph.add_edge(atom.predicate, rule.head.predicate, atom=atom)
+                graph.setdefault(atom.predicate, {}).setdefault(rule.head.predicate, atom)
     return graph
 
 
@@ -72,10 +75,27 @@ def evaluation_order(program: Program) -> tuple[Predicate, ...]:
     recursive = _recursion(graph)
     if recursive:
         raise ProgramError(recursive)
-    appearance = {predicate: number for number, predicate in enumerate(graph)}
     heads = set(program.heads)
-    ordered = nx.lexicographical_topological_sort(graph, key=appearance.__getitem__)
-    return tuple(predicate for predicate in ordered if predicate in heads)
+    return tuple(predicate for predicate in _in_order(graph) if predicate in heads)
+
+
+def _in_order(graph: DependencyGraph) -> Iterator[Predicate]:
+    """The predicates, each behind those that it depends on; of several that could come next, the first to appear."""
+    predicates = list(graph)
+    appearance = {predicate: number for number, predicate in enumerate(predicates)}
+    open_ = dict.fromkeys(graph, 0)
+    for readers in graph.values():
+        for reader in readers:
+            open_[reader] += 1
+    ready = [appearance[predicate] for predicate, number in open_.items() if not number]
+    heapify(ready)
+    while ready:
+        predicate = predicates[heappop(ready)]
+        yield predicate
+        for reader in graph[predicate]:
+            open_[reader] -= 1
+            if not open_[reader]:
+                heappush(ready, appearance[reader])
 
 
 def check_recursion(program: Program) -> list[Diagnostic]:
@@ -83,28 +103,16 @@ def check_recursion(program: Program) -> list[Diagnostic]:
     return _recursion(dependency_graph(program))
 
 
-def _recursion(graph: nx.DiGraph[Predicate]) -> list[Diagnostic]:
-    found: list[Diagnostic] = []
-    if nx.is_directed_acyclic_graph(graph):
-        return found
+def _recursion(graph: DependencyGraph) -> list[Diagnostic]:
     appearance = {predicate: number for number, predicate in enumerate(graph)}
-    for component in nx.strongly_connected_components(graph):
-        first = min(component, key=appearance.__getitem__)
-        if len(component) > 1 or graph.has_edge(first, first):
-            found.append(_cycle_diagnostic(graph, _shortest_cycle(graph, first)))
-    return found
+    firsts = [min(component, key=appearance.__getitem__) for component in cyclic(graph)]
+    return [_cycle_diagnostic(graph, shortest_cycle(graph, first)) for first in firsts]
 
 
-def _shortest_cycle(graph: nx.DiGraph[Predicate], start: Predicate) -> list[Predicate]:
-    """The predicates of a shortest path from `start` back to itself, `start` first and last."""
-    paths = nx.single_target_shortest_path(graph, start)
-    return [start, *min((paths[after] for after in graph.successors(start) if after in paths), key=len)]
-
-
-def _cycle_diagnostic(graph: nx.DiGraph[Predicate], cycle: list[Predicate]) -> Diagnostic:
+def _cycle_diagnostic(graph: DependencyGraph, cycle: list[Predicate]) -> Diagnostic:
     # An edge leads from what is read to what reads it: backwards the cycle says what depends on what.
     chain = list(reversed(cycle))
-    atoms = [(head, graph.edges[read, head]["atom"]) for head, read in pairwise(chain)]
+    atoms = [(head, graph[read][head]) for head, read in pairwise(chain)]
     head, atom = atoms[0]
     context = tuple(
         ContextSpan(other.span, f"`{reader}` reads `{other.predicate}`")

@@ -11,13 +11,13 @@ that holds what each rule puts there. A recursive program is typed as far as its
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import TypeAlias
-
-import networkx as nx
 
 from datalog.analysis.common_type import common_type, constant_type
 from datalog.analysis.dependency import dependency_graph
 from datalog.analysis.relations import all_atoms, declarations_by_name, declared_columns
+from datalog.graphs import strong_components
 from datalog.model.literals import Atom, Comparison, Literal
 from datalog.model.predicates import Predicate
 from datalog.model.rules import Program, Rule
@@ -99,13 +99,7 @@ def term_type(term: Term, variables: Mapping[Variable, ColumnType]) -> ColumnTyp
 
 def _inference_order(program: Program) -> list[Predicate]:
     """Predicates behind those that they depend on; those of a cycle in any order."""
-    graph = dependency_graph(program)
-    if nx.is_directed_acyclic_graph(graph):
-        return list(nx.topological_sort(graph))
-    condensed = nx.condensation(graph)
-    return [
-        predicate for node in nx.topological_sort(condensed) for predicate in condensed.nodes[node]["members"]
-    ]
+    return list(chain(*strong_components(dependency_graph(program))))
 
 
 def _inferred(rules: list[Rule], types: TypesOfPredicates) -> tuple[ColumnType, ...]:

@@ -31,7 +31,7 @@ from selfmaint.warehouse.situation import Situation
 
 
 @unique
-class Kind(Enum):
+class StatementKind(Enum):
     """What a statement is for."""
 
     TEST = "test"
@@ -71,7 +71,7 @@ class Statement:
             False, `check` knows more than the statement reads, and may say yes. None of other statements.
     """
 
-    kind: Kind
+    kind: StatementKind
     name: str
     about: str
     program: Program
@@ -163,7 +163,7 @@ def not_printed(view: View, situation: Situation) -> str | None:
 def _counted(view: View, tables: Mapping[Predicate, Table]) -> Statement:
     about = f"the rows of `{view.name}`, each once with its number of copies, for the statements that follow"
     name, reads = f"{view.name}@counted", (dotted(tables[view.predicate.of(Version.BAG)].name),)
-    return Statement(Kind.COUNTED, name, about, Program(), counted_sql(view, tables), reads)
+    return Statement(StatementKind.COUNTED, name, about, Program(), counted_sql(view, tables), reads)
 
 
 def _tests(
@@ -179,7 +179,7 @@ def _tests(
         doubt = doubts[rules.goal]
         names = tuple(variable.name.lower() for variable in rules.new_facts.bound)
         about = f"{_unknown(rules)}; {_rows_mean(view, doubt, exact=exact)}"
-        made = _statement(Kind.TEST, rules.goal, about, program, tables, names)
+        made = _statement(StatementKind.TEST, rules.goal, about, program, tables, names)
         yield replace(made, exact=not doubt)
 
 
@@ -234,7 +234,7 @@ def _probes(
         names = tuple(columns[i] for i in probe.columns)
         shown = ", ".join(f"`{name}`" for name in names)
         about = f"values of {shown} to look up in `{probe.relation}`, if a test has rows"
-        yield _statement(Kind.PROBE, keys, about, program, tables, names)
+        yield _statement(StatementKind.PROBE, keys, about, program, tables, names)
 
 
 def _deltas(
@@ -246,8 +246,8 @@ def _deltas(
         return
     program = decision.maintenance(view, situation)
     for kind, goal, about in (
-        (Kind.GAINED, gained(view), f"rows that `{view.name}` gains, if it is self-maintainable"),
-        (Kind.LOST, lost(view), f"rows that `{view.name}` loses, if it is self-maintainable"),
+        (StatementKind.GAINED, gained(view), f"rows that `{view.name}` gains, if it is self-maintainable"),
+        (StatementKind.LOST, lost(view), f"rows that `{view.name}` loses, if it is self-maintainable"),
     ):
         if program.rules_for(goal):
             yield _statement(kind, goal, about, program, tables, view.columns)
@@ -266,11 +266,17 @@ def _merge(
             "them, which `selfmaint check` asks, or else base rows"
         )
         yield Statement(
-            Kind.OPEN, f"{view.name}@open", about, found.program, found.open, found.reads, exact=False
+            StatementKind.OPEN,
+            f"{view.name}@open",
+            about,
+            found.program,
+            found.open,
+            found.reads,
+            exact=False,
         )
         only_if = "neither the tests nor the query of open groups have rows"
     about = f"brings `{view.name}` up to date, if {only_if}"
-    yield Statement(Kind.MERGE, f"{view.name}@merge", about, found.program, found.merge, found.reads)
+    yield Statement(StatementKind.MERGE, f"{view.name}@merge", about, found.program, found.merge, found.reads)
 
 
 def _bag(
@@ -281,16 +287,20 @@ def _bag(
     if found is None:
         return
     about = f"the rows of `{name}` that change and their new numbers of copies, if no test has rows; drop it at the end"
-    yield Statement(Kind.CHANGES, f"{name}@changes", about, found.program, found.changes, found.reads)
+    yield Statement(
+        StatementKind.CHANGES, f"{name}@changes", about, found.program, found.changes, found.reads
+    )
     bag, held = (dotted(tables[view.predicate.of(v)].name) for v in (Version.BAG, Version.STEP))
     about = f"every copy of these rows of `{name}`: a MERGE can not tell equal rows apart"
-    yield Statement(Kind.DELETE, f"{name}@delete", about, Program(), found.delete, tuple(sorted((bag, held))))
+    yield Statement(
+        StatementKind.DELETE, f"{name}@delete", about, Program(), found.delete, tuple(sorted((bag, held)))
+    )
     about = f"these rows, as often as they stand in `{name}` now"
-    yield Statement(Kind.INSERT, f"{name}@insert", about, Program(), found.insert, (held,))
+    yield Statement(StatementKind.INSERT, f"{name}@insert", about, Program(), found.insert, (held,))
 
 
 def _statement(
-    kind: Kind,
+    kind: StatementKind,
     goal: Predicate,
     about: str,
     program: Program,

@@ -19,8 +19,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import networkx as nx
-
+from datalog.graphs import components
 from datalog.model import (
     Atom,
     ColumnType,
@@ -71,18 +70,16 @@ class Choices:
     @cached_property
     def compared(self) -> Mapping[Place, Related]:
         """The columns that views compare, or whose values are met there, each with what is related to it."""
-        columns: nx.Graph[Place] = nx.Graph()
-        for at in self._met:
-            columns.add_edges_from((min(at), place) for place in at)
+        columns = [(min(at), place) for at in self._met for place in at]
         tests: list[tuple[Comparison, set[Place]]] = []
         for view in self._bodies:
             places = _places(view.body)
             for comparison in view.comparisons:
                 at = {place for v in variables_of([comparison]) for place in places.get(v, ())}
-                columns.add_edges_from((min(at), place) for place in at)
+                columns += [(min(at), place) for place in at]
                 tests.append((comparison, at))
         found: dict[Place, Related] = {}
-        for its in map(frozenset, nx.connected_components(columns)):
+        for its in map(frozenset, components((), columns)):
             mine = [comparison for comparison, at in tests if not at.isdisjoint(its)]
             if mine:
                 found.update(dict.fromkeys(its, Related.of(its, mine, self._bodies)))

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import networkx as nx
-
+from datalog.graphs import components
 from datalog.model import (
     Atom,
     Declaration,
@@ -64,15 +63,11 @@ def parts(catalog: Catalog) -> tuple[Catalog, ...]:
     """The parts of a warehouse, each a warehouse of its own, in the order of their first views."""
     known = reads(catalog)
     unknown = [view for view in catalog.views if _is_unknown(view)]
-    graph: nx.Graph[str] = nx.Graph()
-    for view in catalog.views:
-        if view not in unknown:
-            graph.add_node(view.name)
-            graph.add_edges_from((view.name, name) for name in known[view.name])
-    for relation in catalog.relations.values():
-        graph.add_node(relation.name)
-        graph.add_edges_from((relation.name, reference.target) for reference in relation.references)
-    part_of = {name: i for i, names in enumerate(nx.connected_components(graph)) for name in names}
+    views = [view.name for view in catalog.views if view not in unknown]
+    edges = [(view, name) for view in views for name in known[view]]
+    edges += [(r.name, reference.target) for r in catalog.relations.values() for reference in r.references]
+    together = components([*views, *catalog.relations], edges)
+    part_of = {name: i for i, names in enumerate(together) for name in names}
     found: dict[int, list[View]] = {}
     for view in catalog.views:
         if view not in unknown:

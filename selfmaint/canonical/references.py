@@ -16,13 +16,12 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, combinations
 
-import networkx as nx
-
 from datalog.containment import contained_in
+from datalog.graphs import cyclic, strong_components
 from datalog.model import (
     Atom,
     Constant,
@@ -51,23 +50,18 @@ def row_atom(relation: BaseRelation, version: Version, columns: tuple[int, ...] 
 
 def reference_order(catalog: Catalog) -> tuple[BaseRelation, ...]:
     """The relations, each before those that it references, as far as there are no cycles."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(catalog.relations)
-    graph.add_edges_from((r.name, ref.target) for r in catalog.relations.values() for ref in r.references)
-    condensed = nx.condensation(graph)
-    return tuple(
-        catalog.relations[name]
-        for component in nx.topological_sort(condensed)
-        for name in sorted(condensed.nodes[component]["members"])
-    )
+    together = strong_components(_targets(catalog))
+    return tuple(catalog.relations[name] for component in together for name in sorted(component))
+
+
+def _targets(catalog: Catalog) -> Mapping[str, Sequence[str]]:
+    """The relations that each one references."""
+    return {r.name: [reference.target for reference in r.references] for r in catalog.relations.values()}
 
 
 def in_cycle(catalog: Catalog) -> frozenset[str]:
     """The relations whose foreign keys lead back to themselves."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_edges_from((r.name, ref.target) for r in catalog.relations.values() for ref in r.references)
-    several = [component for component in nx.strongly_connected_components(graph) if len(component) > 1]
-    return frozenset(chain(*several, nx.nodes_with_selfloops(graph)))
+    return frozenset(chain(*cyclic(_targets(catalog))))
 
 
 def proved(

@@ -12,11 +12,9 @@ import typer
 
 from datalog.diagnostics import Diagnostic, Severity
 from selfmaint.api.engine_settings import EngineKind
-from selfmaint.api.feed import update_from_feed
 from selfmaint.api.load import open_warehouse
 from selfmaint.api.update import Update
 from selfmaint.api.update_rows import update_files, update_from
-from selfmaint.api.verify import require_sources
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.cli.output import Format, print_warnings
@@ -71,6 +69,8 @@ def opened(
     file = read_warehouse_file(path)
     print_warnings(file.catalog.warnings, format_)
     if verify:
+        from selfmaint.api.verify import require_sources  # noqa: PLC0415 - not where nothing is recomputed
+
         require_sources(file.catalog, file.relations)
     if arguments.feed != FeedArguments():
         with _from_feed(file, arguments, progress) as opened_:
@@ -114,7 +114,7 @@ def _from_feed(
         progress("reading the change feed")
         yield (
             warehouse,
-            update_from_feed(
+            Update.from_feed(
                 warehouse,
                 feeds,
                 format=given.format,

@@ -26,11 +26,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
-from itertools import combinations, islice, pairwise
-
-import networkx as nx
+from itertools import chain, combinations, islice, pairwise
 
 from datalog.budget import check
+from datalog.graphs import components
 from datalog.model import (
     ANY,
     MIRRORED,
@@ -159,12 +158,13 @@ def _groups(
     fresh: frozenset[Variable], mine: Sequence[Comparison], theirs: Sequence[Contradiction]
 ) -> list[list[Variable]]:
     """The variables to place, those together that are compared with each other (condition 2)."""
-    graph: nx.Graph[Variable] = nx.Graph()
+    together: list[list[Variable]] = []
     for comparison in (*mine, *(c for each in theirs for c in each.comparisons)):
         compared = [v for v in variables_of([comparison]) if v in fresh]
-        graph.add_nodes_from(compared)
-        graph.add_edges_from((compared[0], v) for v in compared[1:])
-    return sorted((sorted(group, key=str) for group in nx.connected_components(graph)), key=str)
+        together.append(compared)
+    edges = [(compared[0], v) for compared in together for v in compared[1:]]
+    groups = components(chain(*together), edges)
+    return sorted((sorted(group, key=str) for group in groups), key=str)
 
 
 def _landmarks(

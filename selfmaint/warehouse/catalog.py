@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import networkx as nx
-
 from datalog.analysis import atoms_of, diagnose, validate
 from datalog.diagnostics import Code, Diagnostic, ProgramError, in_text_order
+from datalog.graphs import components
 from datalog.model import ANY, Constant, OpaqueView, Predicate, Program, Version, value_kind
 from datalog.syntax import show
 from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, base_relations, certain_variables
@@ -35,17 +34,6 @@ __all__ = [
     "certain_variables",
     "with_inexact_sums",
 ]
-
-
-_IN_ORDER = "compared in order"
-
-
-def _apart(columns: nx.Graph[object]) -> nx.Graph[object]:
-    """The graph without what only says that something is compared."""
-    copy = columns.copy()
-    if _IN_ORDER in copy:
-        copy.remove_node(_IN_ORDER)
-    return copy
 
 
 @dataclass(frozen=True)
@@ -101,26 +89,27 @@ class Catalog:
     @cached_property
     def number_columns(self) -> frozenset[tuple[str, int]]:
         """Columns of undeclared types that are compared in order, with numbers or each other: taken to hold numbers."""
-        columns: nx.Graph[object] = nx.Graph()
+        same: list[tuple[object, object]] = []
+        in_order: set[object] = set()
         for relation in self.relations.values():
             for reference in relation.references:
                 pairs = zip(reference.columns, reference.target_columns, strict=True)
-                columns.add_edges_from(((relation.name, i), (reference.target, j)) for i, j in pairs)
+                same += (((relation.name, i), (reference.target, j)) for i, j in pairs)
         for view in self.views:
             for atom in view.body:
                 places = ((atom.predicate.name, i) for i in range(atom.arity))
                 for place, term in zip(places, atom.terms, strict=True):
-                    columns.add_edge(place, term if isinstance(term, Constant) else (view.name, term))
+                    same.append((place, term if isinstance(term, Constant) else (view.name, term)))
             for comparison in view.comparisons:
                 ends = (comparison.left, comparison.right)
                 one, other = (t if isinstance(t, Constant) else (view.name, t) for t in ends)
-                columns.add_edge(one, other)
+                same.append((one, other))
                 if comparison.operator != "!=":
-                    columns.add_edge(one, _IN_ORDER)
+                    in_order.add(one)
         found = set()
-        for component in nx.connected_components(_apart(columns)):
+        for component in components((), same):
             kinds = {value_kind(t.value) for t in component if isinstance(t, Constant)}
-            if kinds <= {"number"} and any(_IN_ORDER in columns[node] for node in component):
+            if kinds <= {"number"} and not in_order.isdisjoint(component):
                 found.update(component)
         return frozenset(
             (name, i)

@@ -17,7 +17,7 @@ from datalog.evaluate import Evaluator
 from datalog.model import Predicate, Program, Row, Version
 from datalog.syntax import parse_program
 from selfmaint.api.maintain import maintain
-from selfmaint.api.statements import Kind, statements, tables_of
+from selfmaint.api.statements import StatementKind, statements, tables_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.canonical import known_rules
@@ -224,7 +224,7 @@ def test_the_sql_of_example_4_2_is_as_small_as_the_papers() -> None:
     found = statements(
         Decision(schema), schema.view("v1"), Situation.of(given.contents()), tables_of(schema, {})
     )
-    (test,) = [statement for statement in found if statement.kind is Kind.TEST]
+    (test,) = [statement for statement in found if statement.kind is StatementKind.TEST]
     query = sqlglot.parse_one(test.sql, read="spark")
     assert isinstance(query, exp.Select)
     assert not list(query.find_all(exp.CTE, exp.SetOperation))

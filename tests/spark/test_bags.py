@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from selfmaint import Update, build, load
-from selfmaint.api.statements import Kind, statements, tables_of
+from selfmaint.api.statements import StatementKind, statements, tables_of
 from selfmaint.decide.decision import Decision
 from selfmaint.warehouse.situation import Situation
 from tests.command_line import run
@@ -122,12 +122,12 @@ def test_the_statements_run_on_spark(tmp_path: Path, spark: SparkSession) -> Non
     }.items():
         session.read.parquet(str(tmp_path / path)).createOrReplaceTempView(name)
     session.read.parquet(str(tmp_path / "u/sale.delete.parquet")).createOrReplaceTempView("sale_deleted")
-    session.sql(sql[Kind.COUNTED])
+    session.sql(sql[StatementKind.COUNTED])
     try:
-        session.sql(sql[Kind.CHANGES].replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
+        session.sql(sql[StatementKind.CHANGES].replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
         session.sql("DROP VIEW prices")
         session.sql("CREATE TABLE prices (region string, price int, twice int)")
-        session.sql(sql[Kind.INSERT])
+        session.sql(sql[StatementKind.INSERT])
         found = Counter(tuple(row) for row in session.table("prices").collect())
     finally:
         for table in ("prices_changes", "prices"):

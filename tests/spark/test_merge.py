@@ -18,7 +18,7 @@ from psycopg import sql
 from datalog.model import Row
 from datalog.syntax import parse_program
 from selfmaint.api.group_statements import group_statements
-from selfmaint.api.statements import Kind, statements, tables_of
+from selfmaint.api.statements import StatementKind, statements, tables_of
 from selfmaint.decide.decision import Decision
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
@@ -176,8 +176,13 @@ def test_the_statements_for_a_bag_are_recomputation(postgres: str, view: View) -
     found = catalog(parse_program(schema.text))
     situation = Situation.any_update(["sale"], effective=True)
     made = statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
-    script = [s for s in made if s.kind not in (Kind.TEST, Kind.PROBE)]
-    assert [s.kind for s in script] == [Kind.COUNTED, Kind.CHANGES, Kind.DELETE, Kind.INSERT]
+    script = [s for s in made if s.kind not in (StatementKind.TEST, StatementKind.PROBE)]
+    assert [s.kind for s in script] == [
+        StatementKind.COUNTED,
+        StatementKind.CHANGES,
+        StatementKind.DELETE,
+        StatementKind.INSERT,
+    ]
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS v CASCADE")
         connection.execute("DROP TABLE IF EXISTS v_changes")

@@ -23,7 +23,7 @@ from datalog.evaluate import Evaluator
 from datalog.model import Predicate, Row, Version
 from datalog.syntax import parse_program
 from selfmaint.api.programs import catalog_of_path
-from selfmaint.api.statements import Kind, Statement, statements, tables_of
+from selfmaint.api.statements import Statement, StatementKind, statements, tables_of
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.audit.databases import Evaluation
 from selfmaint.decide.counterexample import counterexample
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-ROWS = (Kind.TEST, Kind.PROBE, Kind.GAINED, Kind.LOST)
+ROWS = (StatementKind.TEST, StatementKind.PROBE, StatementKind.GAINED, StatementKind.LOST)
 """Queries that are rules too."""
 
 
@@ -93,11 +93,11 @@ def query(statement: Statement) -> str | None:
     """The query in a printed statement, as it is printed."""
     sql = statement.sql
     match statement.kind:
-        case Kind.MERGE:
+        case StatementKind.MERGE:
             return sql.partition("USING (\n")[2].rpartition("\n) AS `changes`")[0]
-        case Kind.CHANGES:
+        case StatementKind.CHANGES:
             return sql.partition(" AS\n")[2]
-        case Kind.COUNTED | Kind.DELETE | Kind.INSERT:
+        case StatementKind.COUNTED | StatementKind.DELETE | StatementKind.INSERT:
             return None
         case _:
             return sql
@@ -148,10 +148,10 @@ class Held:
     unsettled: int = 0
 
 
-def applied(view: View, stored: Counter[Row], found: Mapping[Kind, Counter[Row]]) -> Counter[Row]:
+def applied(view: View, stored: Counter[Row], found: Mapping[StatementKind, Counter[Row]]) -> Counter[Row]:
     """The stored rows after what is printed: a plain view's delta, a MERGE, or DELETE and INSERT of a bag."""
-    if Kind.MERGE in found or Kind.CHANGES in found:
-        rows = found.get(Kind.MERGE) or found.get(Kind.CHANGES) or Counter()
+    if StatementKind.MERGE in found or StatementKind.CHANGES in found:
+        rows = found.get(StatementKind.MERGE) or found.get(StatementKind.CHANGES) or Counter()
         assert view.grouped is not None
         keys = [i for i in view.grouped.columns if i < len(view.stored_columns)]
         after = Counter(
@@ -166,7 +166,7 @@ def applied(view: View, stored: Counter[Row], found: Mapping[Kind, Counter[Row]]
             if there:
                 after[tuple(row)] += copies
         return after
-    gained, lost = found.get(Kind.GAINED, Counter()), found.get(Kind.LOST, Counter())
+    gained, lost = found.get(StatementKind.GAINED, Counter()), found.get(StatementKind.LOST, Counter())
     assert lost <= stored
     assert not gained & stored
     return stored - lost + gained
@@ -187,14 +187,16 @@ def hold(spark: SparkSession, cases: Sequence[Case]) -> Held:
 def hold_case(spark: SparkSession, case: Case, held: Held) -> None:
     made = printed(spark, case)
     parser = spark._jsparkSession.sessionState().sqlParser()
-    for counted in dict.fromkeys(s.sql for found in made.values() for s in found if s.kind is Kind.COUNTED):
+    for counted in dict.fromkeys(
+        s.sql for found in made.values() for s in found if s.kind is StatementKind.COUNTED
+    ):
         spark.sql(counted)
     asked = [(view, s, q) for view, found in made.items() for s in found if (q := query(s)) is not None]
     for statement in (s for found in made.values() for s in found):
         parser.parsePlan(statement.sql)
     rows = answers(spark, [q for _, _, q in asked]) if asked else []
     facts = facts_of(case)
-    evaluated: dict[str, dict[Kind, Counter[Row]]] = {view: {} for view in made}
+    evaluated: dict[str, dict[StatementKind, Counter[Row]]] = {view: {} for view in made}
     proofs: dict[str, list[Statement]] = {view: [] for view in made}
     for (view, statement, _), found in zip(asked, rows, strict=True):
         held.queries += 1
@@ -216,7 +218,7 @@ def hold_case(spark: SparkSession, case: Case, held: Held) -> None:
 def hold_verdicts(
     spark: SparkSession,
     case: Case,
-    evaluated: Mapping[str, Mapping[Kind, Counter[Row]]],
+    evaluated: Mapping[str, Mapping[StatementKind, Counter[Row]]],
     proofs: Mapping[str, Sequence[Statement]],
     held: Held,
 ) -> None:

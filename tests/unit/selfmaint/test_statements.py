@@ -18,7 +18,7 @@ from datalog.sql.bags import delete_changed
 from datalog.sql.text import text
 from datalog.syntax import parse_program
 from selfmaint.api.programs import catalog_of_path
-from selfmaint.api.statements import Kind, Statement, not_printed, statements, tables_of
+from selfmaint.api.statements import Statement, StatementKind, not_printed, statements, tables_of
 from selfmaint.canonical.rules import after_rules
 from selfmaint.decide.decision import Decision
 from selfmaint.fallback.probes import options
@@ -68,7 +68,7 @@ def self_reference(tmp_path: Path) -> Catalog:
 def test_no_common_table_expression_is_named_twice(self_reference: Catalog) -> None:
     """Gained and lost rows both read what is known of `ord`: it is written once."""
     found = {s.kind: s for s in printed(self_reference, "v2")}
-    for kind in (Kind.OPEN, Kind.MERGE):
+    for kind in (StatementKind.OPEN, StatementKind.MERGE):
         names = common(found[kind])
         assert {"ord_known", "gained", "lost"} <= set(names)
         assert max(Counter(names).values()) == 1, kind
@@ -78,7 +78,7 @@ def test_no_step_hides_a_table() -> None:
     """Views that are named like the steps of a MERGE are read all the same."""
     schema = catalog(parse_program(STEPS))
     found = {s.kind: s for s in printed(schema, "net")}
-    for kind in (Kind.OPEN, Kind.MERGE):
+    for kind in (StatementKind.OPEN, StatementKind.MERGE):
         names = common(found[kind])
         assert max(Counter(names).values()) == 1
         assert not {"net", "gained_rows", "lost"} & set(names), names
@@ -107,7 +107,7 @@ def test_nothing_is_printed_for_groups_if_the_update_may_not_be_effective() -> N
 
 def test_rows_of_a_test_prove_a_no_only_where_no_group_is_asked() -> None:
     alone = catalog(parse_program("v1(X, Y, Z) :- r(X, Y), s(Y, Z), t(Z). v2(Y, Z) :- s(Y, Z)."))
-    tests = [s for s in printed(alone, "v1") if s.kind is Kind.TEST]
+    tests = [s for s in printed(alone, "v1") if s.kind is StatementKind.TEST]
     assert tests
     assert all(s.exact and s.about.endswith("`v1` is self-maintainable iff no test has rows") for s in tests)
     program = "v1(X, Y, Z) :- r(X, Y), s(Y, Z), t(Z). v2(Y, Z) :- s(Y, Z). g(X, count(*)) :- r(X, Y)."
@@ -115,12 +115,12 @@ def test_rows_of_a_test_prove_a_no_only_where_no_group_is_asked() -> None:
         ".decl r(x: bigint not null, y: bigint) key(x). .decl s(y: bigint, z: bigint). .decl t(z: bigint).\n"
     )
     beside = catalog(parse_program(declared + program))
-    tests = [s for s in printed(beside, "v1") if s.kind is Kind.TEST]
+    tests = [s for s in printed(beside, "v1") if s.kind is StatementKind.TEST]
     assert tests
     for one in tests:
         assert one.exact is False
         assert "`v1` is self-maintainable if no test has rows; rows of this one do not settle it" in one.about
-    others = {s.kind: s.exact for s in printed(beside, "v1") if s.kind is not Kind.TEST}
+    others = {s.kind: s.exact for s in printed(beside, "v1") if s.kind is not StatementKind.TEST}
     assert set(others.values()) == {None}
 
 
@@ -149,11 +149,11 @@ def test_less_is_printed_than_is_asked_and_says_the_same(make: Callable[[Random]
             rows = {
                 s.name: Evaluator(s.program, facts).extension(goal)
                 for s in found
-                if s.kind in (Kind.TEST, Kind.PROBE)
+                if s.kind in (StatementKind.TEST, StatementKind.PROBE)
                 for goal in s.program.heads
                 if str(goal) == s.name
             }
-            has_rows = any(rows[s.name] for s in found if s.kind is Kind.TEST)
+            has_rows = any(rows[s.name] for s in found if s.kind is StatementKind.TEST)
             assert has_rows == any(whole.extension(each.goal) for each in rules)
             failing += has_rows
             for each in rules:
