@@ -12,15 +12,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from typing import TypeAlias
 
 from datalog.evaluate import Evaluator
 from datalog.model import Atom, Constant, Literal, Predicate, Program, Row, Rule, Version
-from selfmaint.audit.candidates import Candidate, Candidates
+from selfmaint.audit.candidates import Candidate, Candidates, views_of
 from selfmaint.audit.changes import Change
+from selfmaint.audit.choices import Choices
 from selfmaint.audit.databases import CannotEvaluateError, Evaluation
 from selfmaint.audit.example import Example, Replay
 from selfmaint.audit.group_examples import group_examples
@@ -46,6 +48,8 @@ NOT_EFFECTIVE = "whether the rows of an update were there before is not known: s
 NOT_KNOWN = "which rows join with those of the update is not always known"
 TOO_MANY = "there are too many kinds of data to go through"
 
+_Firing: TypeAlias = tuple[DependsRules, Candidate, list[Row]]
+
 
 @dataclass
 class GroupSearch:
@@ -55,12 +59,14 @@ class GroupSearch:
         view: the view.
         decision: of the warehouse without aggregates.
         evaluation: all views as functions of a database.
+        choices: those that the views make necessary.
         quick: whether examples are not wanted.
     """
 
     view: View
     decision: Decision
     evaluation: Evaluation
+    choices: Choices
     quick: bool
 
     @cached_property
@@ -68,6 +74,10 @@ class GroupSearch:
         """The views that are knowledge here, each of which can be evaluated."""
         catalog = self.decision.catalog
         return replace(catalog, views=tuple(v for v in catalog.views if v.limitation is None or v.core))
+
+    @cached_property
+    def _silent_evaluation(self) -> Evaluation:
+        return Evaluation(self._silent)
 
     @cached_property
     def _core(self) -> View:
@@ -82,15 +92,15 @@ class GroupSearch:
         if not situation.effective:
             return Unclear((NOT_EFFECTIVE,))
         rules = self.decision.depends(self._silent.view(self.view.name), situation)
-        candidates = Candidates(self.decision, change, situation)
-        fires = any(True for _ in self._firing(rules, candidates, situation))
-        if not fires and not candidates.are_all:
+        candidates = Candidates(self.decision, change, situation, self.choices)
+        firing = list(islice(self._firing(rules, candidates, situation), 1 if self.quick else TRIED))
+        if not firing and not candidates.are_all:
             return Unclear((TOO_MANY,))
-        reasons = [NOT_KNOWN] if fires else list(self._open(change, situation))
+        reasons = [NOT_KNOWN] if firing else list(self._open(change, situation))
         if not reasons:
             return Always(len(rules))
         try:
-            example = None if self.quick else self._example(rules if fires else (), change, situation)
+            example = None if self.quick else self._example(firing, change, situation)
         except CannotEvaluateError as error:
             example = None
             reasons.append(f"only the text of `{error}` is known, and what it holds cannot be told")
@@ -98,15 +108,16 @@ class GroupSearch:
 
     def _firing(
         self, rules: tuple[DependsRules, ...], candidates: Candidates, situation: Situation
-    ) -> Iterator[tuple[DependsRules, Candidate, list[Row]]]:
+    ) -> Iterator[_Firing]:
         """Databases in which a core row that is gained or lost is not determined, with rows of the test."""
-        evaluation, engine = Evaluation(self._silent), MemoryEngine()
+        evaluation, engine = self._silent_evaluation, MemoryEngine()
         for one in rules:
             program = compact_program(self.decision.support(situation), [one])
             if not program.rules_for(one.goal):
                 continue
+            views = views_of(program)
             for candidate in candidates.of(one, evaluation):
-                facts = candidate.facts(evaluation, situation)
+                facts = candidate.facts(evaluation, situation, views)
                 rows = engine.evaluate(program, one.goal, facts)
                 if rows:
                     yield one, candidate, sorted(rows, key=repr)
@@ -123,7 +134,7 @@ class GroupSearch:
 
     def _may_lose(self, change: Change, situation: Situation) -> bool | None:
         """Whether the view can lose core rows; None if not all cases could be looked at."""
-        candidates = Candidates(self.decision, change, situation)
+        candidates = Candidates(self.decision, change, situation, self.choices)
         for index, atom in enumerate(self._core.body):
             if atom.predicate.name in situation.deleted:
                 body = anchored(self._core, index, Version.DELETED, Version.BEFORE)
@@ -133,8 +144,8 @@ class GroupSearch:
 
     def _knows_core(self, change: Change, situation: Situation) -> bool:
         """Whether every core row there is, is always among those that the views prove."""
-        evaluation = Evaluation(self._silent)
-        candidates = Candidates(self.decision, change, situation)
+        evaluation = self._silent_evaluation
+        candidates = Candidates(self.decision, change, situation, self.choices)
         known = known_rules(self._silent, situation, self.decision.contributions)
         body: list[Literal] = [Atom(a.predicate.of(Version.BEFORE), a.terms) for a in self._core.body]
         goal = Predicate("core", Version.STEP)
@@ -154,18 +165,20 @@ class GroupSearch:
                 return False
         return candidates.are_all
 
-    def _example(
-        self, rules: tuple[DependsRules, ...], change: Change, situation: Situation
-    ) -> Example | None:
+    def _example(self, firing: Iterable[_Firing], change: Change, situation: Situation) -> Example | None:
         """Two databases that all views agree on, and of which the update makes different ones.
+
+        Args:
+            firing: candidates for the first.
+            change: the kind of change.
+            situation: its situation.
 
         Raises:
             CannotEvaluateError: some view is known only as text.
         """
         self.evaluation.contents({})
         replay = Replay(self.evaluation, situation, change)
-        candidates = Candidates(self.decision, change, situation)
-        for one, candidate, rows in islice(self._firing(rules, candidates, situation), TRIED):
+        for one, candidate, rows in firing:
             for row in rows[:WITNESSES]:
                 witness = Witness(one.new_facts, dict(zip(one.new_facts.bound, row, strict=True)))
                 for second in second_databases(self.evaluation.catalog, candidate, witness):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from datalog.budget import left
@@ -34,34 +34,62 @@ class Need:
 def needs(search: Search, view: View, change: Change, costs: Mapping[str, float]) -> tuple[Need, ...]:
     """The minimal sets of base relations that make the verdict "always" if they are readable, cheapest first.
 
-    An example for a set is one for each other set of which its two databases show no difference. So what is searched
-    with next is a smallest set that shows a difference of all examples there are.
+    An example for a set is one for each other set of which its two databases show no difference: one of the relations
+    in which they differ has to be in each set that suffices. So what is searched with next is a smallest set that has
+    one of each of these. Where there is no example, of a set that does not suffice, more may be added as long as it
+    still does not: the relations that are left are such ones.
 
     Complexity: one search for each set tried; at most `TRIED`, and as many as the budget allows.
     """
     names = closure(search.catalog, view)
+    everything = frozenset(names)
+
+    def missing(chosen: frozenset[str]) -> frozenset[str] | None:
+        """Relations one of which has to be added to a set; None if it suffices."""
+        match search.readable(chosen | search.known.readable).outcome(view, change):
+            case Always():
+                return None
+            case Depends(example=example):
+                return example.differing & everything
+            case Unclear():
+                return everything - chosen
+
     found: list[frozenset[str]] = []
-    waiting: set[frozenset[str]] = {frozenset()}
+    waiting: set[frozenset[str]] = {frozenset()} if missing(everything) is None else set()
     for _ in range(TRIED):
         if not waiting or left() <= 0:
             break
         chosen = min(waiting, key=lambda subset: (len(subset), sorted(subset)))
-        match search.readable(chosen | search.known.readable).outcome(view, change):
-            case Always():
-                found.append(chosen)
-                waiting = {subset for subset in waiting if not chosen <= subset}
-            case Depends(example=example):
-                missed = {subset for subset in waiting if subset.isdisjoint(example.differing)}
-                waiting -= missed
-                waiting |= _extended(missed, example.differing.intersection(names), found)
-            case Unclear():
-                waiting.remove(chosen)
-                waiting |= _extended({chosen}, frozenset(names) - chosen, found)
+        more = missing(chosen)
+        if more is None:
+            found.append(chosen)
+            waiting = {subset for subset in waiting if not chosen <= subset}
+        else:
+            more = _least(more, everything, missing)
+            missed = {subset for subset in waiting if subset.isdisjoint(more)}
+            waiting -= missed
+            waiting |= _extended(missed, more, found)
     made = [
         Need(tuple(n for n in names if n in subset), sum(costs.get(n, COST) for n in subset))
         for subset in found
     ]
     return tuple(sorted(made, key=lambda need: (need.cost, need.relations)))
+
+
+def _least(
+    names: frozenset[str],
+    everything: frozenset[str],
+    missing: Callable[[frozenset[str]], frozenset[str] | None],
+) -> frozenset[str]:
+    """Of relations one of which is in each set that suffices, a smallest part of which that can be said, too.
+
+    All other relations do not suffice. If they do not with one of these added either, it is not needed for that.
+    """
+    for name in sorted(names):
+        if name in names and len(names) > 1 and left() > 0:
+            rest = missing(everything - (names - {name}))
+            names = names if rest is None else rest
+    return names
 
 
 def _extended(

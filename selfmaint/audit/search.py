@@ -13,7 +13,7 @@
 4. Views of which only the text is known are left out: knowing more only leaves fewer databases.
 5. Parts of a warehouse that share nothing are searched each on its own (`parts.py`).
 
-"Depends" rests on an example that is held against the definition (`example.py`), and on the decision's own "no".
+"Depends" rests on an example that is held against the definition (`example.py`), and on which the test fails.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from itertools import islice
 from datalog.budget import BudgetSpentError, left, limit
 from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Program, Row, Variable, Version
 from selfmaint.audit.candidates import Candidate, Candidates, views_of
-from selfmaint.audit.changes import ANYTHING, Change, Kind
+from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.databases import CannotEvaluateError, Evaluation
 from selfmaint.audit.evidence import without_aggregates
@@ -36,9 +36,9 @@ from selfmaint.audit.group_search import GroupSearch
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.parts import parts
 from selfmaint.audit.second import second_databases
-from selfmaint.decide.procedure import Decision, check, failing_rules
+from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program
-from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
+from selfmaint.decide.verdict import Witness
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.catalog import Catalog, View
@@ -52,6 +52,11 @@ FIRING_LIMIT = 12
 
 MORE = 5
 """Once there is an example, so many candidates of each other rule are looked at for a smaller one."""
+
+WITNESSES = 20
+"""So many rows of a rule are tried in one candidate."""
+
+NOT_FOUND = "the decision says no, but two databases that show it were not found"
 
 
 @dataclass
@@ -113,6 +118,8 @@ class Search:
     def readable(self, relations: Iterable[str]) -> Search:
         """The same warehouse with some base relations readable; any examples will do."""
         names = frozenset(relations)
+        if names == self.known.readable:
+            return self
         if names not in self._readable:
             known = replace(self.known, readable=names)
             decision = None if self._parts else self.decision
@@ -134,7 +141,11 @@ class Search:
             what = f"the audit of `{view.name}`"
             try:
                 with limit(min(self.budget_s, left() * SHARE), what):
-                    self._found[key] = self._inherited(view, change) or self._searched(view, change)
+                    self._found[key] = (
+                        self._inherited(view, change)
+                        or self._shown(view, change)
+                        or self._searched(view, change)
+                    )
             except BudgetSpentError:
                 self._found[key] = Unclear((str(BudgetSpentError(what, self.budget_s)),))
         return self._found[key]
@@ -152,19 +163,36 @@ class Search:
         return found
 
     def _inherited(self, view: View, change: Change) -> Outcome | None:
-        """What follows from the verdict on a wider kind of change: always; or its example, if it is of this kind."""
-        if (view.limitation is not None and view.core is None) or change == ANYTHING:
-            return None
-        wider = ANYTHING if change.kind is Kind.ANY else Change(Kind.ANY, change.relation)
-        match self.outcome(view, wider):
-            case Always():
-                return Always()
-            case Depends(example=example, unknown=unknown) if view.core is None:
-                cell = self._cell(view, change)
-                replay = Replay(self.evaluation, cell.situation, change)
-                if replay.is_such_a_change(example.inserted, example.deleted):
-                    return Depends(example, unknown, is_never=cell.is_never)
+        """What follows from a verdict on a wider kind of change: always; or its example, if it is of this kind."""
+        for wider in dict.fromkeys((Change(Kind.ANY, change.relation), ANYTHING)):
+            match self._found.get((view.name, wider)):
+                case Always():
+                    return Always()
+                case Depends(example=example) as depends if view.core is None:
+                    situation = change.situation(self.catalog, self.known)
+                    if Replay(self.evaluation, situation, change).is_such_a_change(
+                        example.inserted, example.deleted
+                    ):
+                        return self._as_seen(depends, view, change)
         return None
+
+    def _shown(self, view: View, change: Change) -> Outcome | None:
+        """An example for a mix, of insertions alone or deletions: there are fewer of these to go through."""
+        if change.kind is not Kind.ANY or (view.limitation is not None and view.core is None):
+            return None
+        names = relations_of(view) if change.relation is None else (change.relation,)
+        kinds = (Kind.INSERT,) if view.core is None else (Kind.INSERT, Kind.DELETE)
+        narrower = (Change(kind, name) for name in names for kind in kinds)
+        outcomes = (self.outcome(view, one) for one in narrower)
+        if self.quick:
+            return next((outcome for outcome in outcomes if not isinstance(outcome, Always)), None)
+        found = (outcome for outcome in outcomes if isinstance(outcome, Depends))
+        shown = min(found, key=lambda outcome: outcome.example.size, default=None)
+        return None if shown is None else self._as_seen(shown, view, change)
+
+    def _as_seen(self, depends: Depends, view: View, change: Change) -> Depends:
+        """What is said of one kind of change, of another."""
+        return replace(depends, is_never=view.core is None and self._cell(view, change).is_seen_never)
 
     def _searched(self, view: View, change: Change) -> Outcome:
         if view.core is not None:
@@ -194,7 +222,9 @@ class Search:
 
     def _groups(self, view: View) -> GroupSearch:
         if view.name not in self._grouped:
-            self._grouped[view.name] = GroupSearch(view, self.decision, self.evaluation, self.quick)
+            self._grouped[view.name] = GroupSearch(
+                view, self.decision, self.evaluation, self.choices, self.quick
+            )
         return self._grouped[view.name]
 
     def _cell(self, view: View, change: Change) -> _Cell:
@@ -213,6 +243,7 @@ class _Cell:
     rules: tuple[DependsRules, ...]
     reasons: dict[str, None] = field(default_factory=dict)
     best: Depends | None = None
+    programs: dict[Predicate, Program] = field(default_factory=dict)
 
     def outcome(self) -> Outcome:
         """The verdict."""
@@ -225,7 +256,7 @@ class _Cell:
         except CannotEvaluateError as error:
             return Unclear((f"only the text of `{error}` is known, and what it holds cannot be told",))
         if self.best is not None:
-            return replace(self.best, is_never=self._is_seen_never())
+            return replace(self.best, is_never=self.is_seen_never)
         if self.reasons:
             return Unclear(tuple(self.reasons))
         if not candidates.are_all:
@@ -241,7 +272,8 @@ class _Cell:
             if self.best is not None and self.search.quick:
                 break
 
-    def _is_seen_never(self) -> bool:
+    @property
+    def is_seen_never(self) -> bool:
         """Whether it is seen to be "never" before the budget is spent."""
         try:
             return self.is_never
@@ -250,41 +282,41 @@ class _Cell:
 
     def _depends(self, rules: DependsRules, candidates: Candidates, limit: int | None) -> Depends | None:
         """An example for the rules of one J, from its first few candidates with a row."""
-        program = compact_program(self.search.decision.support(self.situation), [rules])
+        program = self._program(rules)
         if not program.rules_for(rules.goal):
             return None
         views = views_of(program)
         made = islice(candidates.of(rules, self.search.evaluation), limit)
-        firing = (c for c in made if self._fires(c, program, views, rules))
-        for candidate in islice(firing, FIRING_LIMIT):
-            verdict = self._decided(candidate.facts(self.search.evaluation, self.situation))
-            if isinstance(verdict, SelfMaintainable):
-                continue
-            for witness in verdict.witnesses:
-                example = self._example(candidate, witness, type(verdict))
+        firing = ((c, rows) for c in made if (rows := self._rows(c, program, views, rules)))
+        for candidate, rows in islice(firing, FIRING_LIMIT):
+            for row in sorted(rows, key=repr)[:WITNESSES]:
+                witness = Witness(rules.new_facts, dict(zip(rules.new_facts.bound, row, strict=True)))
+                example = self._example(candidate, witness)
                 if example is not None:
                     return Depends(example, witness.unknown)
-            self.reasons.update(dict.fromkeys(_reasons(verdict)))
+            doubts = self.search.decision.doubts(self.view, self.situation, [rules.new_facts])
+            self.reasons.update(dict.fromkeys(doubts or (NOT_FOUND,)))
         return None
 
-    def _decided(self, facts: Facts[frozenset[Row]]) -> Verdict:
-        search = self.search
-        found = check(search.decision, MemoryEngine(), facts, self.situation, [self.view])
-        return found[self.view.name]
+    def _program(self, rules: DependsRules) -> Program:
+        if rules.goal not in self.programs:
+            support = self.search.decision.support(self.situation)
+            self.programs[rules.goal] = compact_program(support, [rules])
+        return self.programs[rules.goal]
 
-    def _fires(
+    def _rows(
         self, candidate: Candidate, program: Program, views: frozenset[str], rules: DependsRules
-    ) -> bool:
-        """Whether the rules have a row in a candidate."""
+    ) -> frozenset[Row]:
+        """The rows of the rules in a candidate."""
         facts = candidate.facts(self.search.evaluation, self.situation, views)
-        return bool(MemoryEngine().nonempty(program, [rules.goal], facts))
+        return MemoryEngine().evaluate(program, rules.goal, facts)
 
-    def _example(self, candidate: Candidate, witness: Witness, verdict: type[Verdict]) -> Example | None:
+    def _example(self, candidate: Candidate, witness: Witness) -> Example | None:
         replay = Replay(self.search.evaluation, self.situation, self.change)
         for second in second_databases(self.search.catalog, candidate, witness):
             found = replay.example(self.view.name, candidate.database, second, candidate)
             if found is not None:
-                return self._shrunk(replay, found, verdict) if self._may_shrink else found
+                return replay.shrunk(found, self._fails) if self._may_shrink else found
         return None
 
     @property
@@ -293,27 +325,13 @@ class _Cell:
         known = self.situation
         return not (self.search.quick or known.present or known.absent or known.readable)
 
-    def _shrunk(self, replay: Replay, example: Example, verdict: type[Verdict]) -> Example:
-        """A smaller example on which the decision says the same: asked in the end, and of each one if it does not."""
-
-        def facts(smaller: Example) -> Facts[frozenset[Row]]:
-            given = {Predicate(n, Version.INSERTED): none for n in self.situation.inserted}
-            given |= {Predicate(n, Version.DELETED): none for n in self.situation.deleted}
-            return Facts({**given, **smaller.facts(self.search.catalog).relations})
-
-        def fails(smaller: Example) -> bool:
-            decision, engine = self.search.decision, MemoryEngine()
-            return bool(failing_rules(decision, engine, facts(smaller), self.situation, [self.view]))
-
-        def same(smaller: Example) -> bool:
-            return isinstance(self._decided(facts(smaller)), verdict)
-
+    def _fails(self, smaller: Example) -> bool:
+        """Whether the view's test fails on an example, as it must."""
         none: frozenset[Row] = frozenset()
-        smallest = replay.shrunk(example, fails)
-        try:
-            return smallest if same(smallest) else replay.shrunk(example, same)
-        except BudgetSpentError:
-            return example
+        given = {Predicate(n, Version.INSERTED): none for n in self.situation.inserted}
+        given |= {Predicate(n, Version.DELETED): none for n in self.situation.deleted}
+        facts = Facts({**given, **smaller.facts(self.search.catalog).relations})
+        return any(MemoryEngine().nonempty(self._program(one), [one.goal], facts) for one in self.rules)
 
     @cached_property
     def is_never(self) -> bool:
@@ -336,12 +354,6 @@ class _Cell:
             if next(candidates.holding((*positive, *literal.body)), None) is not None:
                 return False
         return candidates.are_all
-
-
-def _reasons(verdict: NotSelfMaintainable | Undecided) -> tuple[str, ...]:
-    if isinstance(verdict, Undecided):
-        return verdict.reasons
-    return ("the decision says no, but two databases that show it were not found",)
 
 
 def _is_any_row(positive: tuple[object, ...]) -> bool:

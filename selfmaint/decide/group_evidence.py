@@ -51,11 +51,14 @@ def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
     atoms = instance.atoms
     certain = instance.not_null | certain_variables(atoms, catalog.relations)
     found: dict[Demand, None] = {}
+    everything = (1 << len(atoms)) - 1
+    for contradiction in instance.dead:
+        if contradiction.facts.bit_count() == 1:
+            everything &= ~contradiction.facts  # this fact is never new
     for view in catalog.views:
         if view.core is None or view.grouped is None or not view.grouped.tells_absence:
             continue
         groups = frozenset(t for t in view.grouped.group_terms.values() if isinstance(t, Variable))
-        everything = (1 << len(atoms)) - 1
         ways = matches(atoms, everything, certain, view.core, catalog, MAPPING_LIMIT, groups)
         names = _Names.of(view.core, atoms)
         for way in ways or ():
