@@ -35,7 +35,7 @@ from selfmaint.audit.changes import Change
 from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.databases import Evaluation, satisfies, stored_rows, updated
-from selfmaint.audit.grounding import grounded
+from selfmaint.audit.grounding import ROOM, grounded
 from selfmaint.audit.instance import Instance, frozen
 from selfmaint.audit.unfolding import Body, Unfolding, definitions, unfolded
 from selfmaint.decide.procedure import Decision
@@ -46,6 +46,9 @@ from selfmaint.warehouse.situation import Situation
 
 STEPS = 2_000
 """How many instances are looked at for one view and kind of change; above that not all candidates are made."""
+
+_CLOSE = (0,)
+"""Values that are only asked what they prove need no others between them."""
 
 Relations = Mapping[str, frozenset[Row]]
 
@@ -182,7 +185,8 @@ class Candidates:
             if any(isinstance(asked[i], Variable) and asked[i] not in bound for i in ruled_out.tested):
                 return True
         holds = ruled_out.holds if current.is_before else ruled_out.will_hold
-        return any(not holds(candidate) for candidate in self._made(current.body, ruled_out))
+        made = self._made(current.body, ruled_out, _CLOSE)
+        return any(not holds(candidate) for candidate in made)
 
     def holding(self, literals: Sequence[Literal]) -> Iterator[Candidate]:
         """The most general situations in which a conjunction holds; what it negates is not looked at."""
@@ -191,7 +195,9 @@ class Candidates:
                 return
             yield from self._made(body)
 
-    def _made(self, body: Body, ruled_out: RuledOut | None = None) -> Iterator[Candidate]:
+    def _made(
+        self, body: Body, ruled_out: RuledOut | None = None, rooms: Sequence[int] = ROOM
+    ) -> Iterator[Candidate]:
         """The situations that the instance of an unfolded body becomes, but for some of those that are ruled out."""
         asked = tuple(t for li in body if is_asked(li) for t in li.terms)
         plain = tuple(li for li in body if not is_asked(li))
@@ -203,7 +209,7 @@ class Candidates:
             self.are_all &= not instance.is_crowded
             more = self._open(instance, ruled_out)
             if more is None:
-                yield from self._ground(instance)
+                yield from self._ground(instance, rooms)
             else:
                 waiting.extend(reversed(more))
 
@@ -226,14 +232,14 @@ class Candidates:
         while spread is not None and not spread.is_crowded:
             ways = _all(self._choices.spread(spread))
             if ways is None:
-                values = grounded(self.decision.catalog, spread, self._choices.constants)
+                values = grounded(self.decision.catalog, spread, self._choices.constants, _CLOSE)
                 return values is not None and ruled_out.will_hold(_candidate(spread, values))
             spread = ways[0] if len(ways) == 1 else None
         return False
 
-    def _ground(self, instance: Instance) -> Iterator[Candidate]:
+    def _ground(self, instance: Instance, rooms: Sequence[int]) -> Iterator[Candidate]:
         catalog = self.decision.catalog
-        values = grounded(catalog, instance, self._choices.constants)
+        values = grounded(catalog, instance, self._choices.constants, rooms)
         if values is None:
             self.are_all &= not instance.alone
             return

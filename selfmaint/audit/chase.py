@@ -24,11 +24,14 @@ from dataclasses import dataclass, replace
 from datalog.model import Atom, Constant, Predicate, Term, Variable
 from selfmaint.audit.changes import Change, Kind
 from selfmaint.audit.instance import Instance, not_null_here
-from selfmaint.warehouse.catalog import Catalog, Reference
+from selfmaint.warehouse.catalog import Catalog, Reference, certain_variables
 from selfmaint.warehouse.constraints import unifier
 from selfmaint.warehouse.situation import Situation
 
 _ROWS = Predicate("rows")
+
+LEVELS = 8
+"""So far references are followed in one step: those that lead in a circle have no end."""
 
 
 @dataclass(frozen=True)
@@ -75,17 +78,19 @@ class Chase:
     def _is_possible(self, instance: Instance) -> bool:
         relations = self.catalog.relations
         for atom in instance.atoms:
-            nullable = relations[atom.predicate.name].nullable
-            if any(t == Constant(None) and i not in nullable for i, t in enumerate(atom.terms)):
+            nulls = [
+                i for i, term in enumerate(atom.terms) if isinstance(term, Constant) and term.value is None
+            ]
+            if not relations[atom.predicate.name].nullable.issuperset(nulls):
                 return False
         gains, loses = self.situation.inserted, self.situation.deleted
         if any(atom.predicate.name not in gains for atom in instance.inserted):
             return False
         if any(atom.predicate.name not in loses for atom in instance.deleted):
             return False
-        if set(instance.inserted) & set(instance.deleted) or set(instance.kept) & set(instance.deleted):
+        if not {*instance.inserted, *instance.kept}.isdisjoint(instance.deleted):
             return False
-        return not (self.situation.effective and set(instance.inserted) & set(instance.before))
+        return not (self.situation.effective and not set(instance.inserted).isdisjoint(instance.before))
 
     def _there(self, instance: Instance, certain: frozenset[Variable]) -> Sequence[Instance | None] | None:
         """What an effective update deletes was there; so was what is kept, unless it is inserted."""
@@ -157,17 +162,22 @@ class Chase:
     def _references_before(
         self, instance: Instance, certain: frozenset[Variable]
     ) -> Sequence[Instance | None] | None:
-        """Condition 3, for all rows at once: there is one way."""
-        missing = {
-            (reference.target, reference.target_columns, key): reference
-            for _, reference, key in _with_atoms(self, instance.before, certain)
-        }
-        targets: list[Atom] = []
+        """Condition 3, for all rows at once, and for those that come of it: there is one way."""
         made = instance
-        for (_, _, key), reference in missing.items():
-            target, made = self._target(reference, key, made)
-            targets.append(target)
-        return [made.added(before=targets)] if targets else None
+        for _ in range(LEVELS):
+            missing = {
+                (reference.target, reference.target_columns, key): reference
+                for _, reference, key in _with_atoms(self, made.before, certain)
+            }
+            if not missing:
+                break
+            targets: list[Atom] = []
+            for (_, _, key), reference in missing.items():
+                target, made = self._target(reference, key, made)
+                targets.append(target)
+            made = made.added(before=targets)
+            certain |= certain_variables(targets, self.catalog.relations)
+        return None if made is instance else [made]
 
     def _references_after(
         self, instance: Instance, certain: frozenset[Variable]

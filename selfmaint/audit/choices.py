@@ -126,11 +126,13 @@ class Choices:
         self, instance: Instance, places: dict[Variable, set[Place]], steps: Sequence[_Step]
     ) -> Iterator[Instance | None] | None:
         """Conditions 3 and 4."""
-        start, types = instance, variable_types(instance.atoms, self.catalog.relations)
         together: dict[Related, list[Variable]] = {}
         for variable, at in places.items():
-            for its in dict.fromkeys(self.compared[place] for place in at if place in self.compared):
+            for its in dict.fromkeys(self.compared[place] for place in at & self.compared.keys()):
                 together.setdefault(its, []).append(variable)
+        if not together:
+            return None
+        start, types = instance, variable_types(instance.atoms, self.catalog.relations)
         for choose in steps:
             for its, variables in together.items():
                 ways = choose(its, instance, variables, types)

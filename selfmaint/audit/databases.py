@@ -67,6 +67,9 @@ class Evaluation:
         none: frozenset[Row] = frozenset()
         found: dict[str, Counter[Row]] = {}
         for view in self.catalog.views if names is None else self._with_those_below(frozenset(names)):
+            if any(not database.get(name) for name in self._needed[view.name]):
+                found[view.name] = Counter()
+                continue
             key = (view.name, *(database.get(name, none) for name in self._read[view.name]))
             rows = self._kept.get(key) if self._are_told_apart else None
             if rows is None:
@@ -91,6 +94,25 @@ class Evaluation:
         )
         return not truths or all(its != ANY for its in types)
 
+    def state(self, view: str, database: Rows) -> Counter[Row]:
+        """What one view holds on a database.
+
+        Raises:
+            CannotEvaluateError: it is known only as text.
+        """
+        return self.contents(database, {view})[view]
+
+    def are_alike(self, first: Rows, second: Rows) -> bool:
+        """Whether every view holds the same on two databases: those do that read nothing in which they differ.
+
+        Raises:
+            CannotEvaluateError: a view that reads that is known only as text.
+        """
+        none: frozenset[Row] = frozenset()
+        differing = {n for n in {*first, *second} if first.get(n, none) != second.get(n, none)}
+        names = [name for name, its in self._read.items() if not differing.isdisjoint(its)]
+        return all(self.state(name, first) == self.state(name, second) for name in names)
+
     @cached_property
     def _below(self) -> Mapping[str, frozenset[str]]:
         """For each view the relations and views that it is over, through other views too."""
@@ -103,6 +125,17 @@ class Evaluation:
             name: tuple(n for n in sorted(its) if n in self.catalog.relations)
             for name, its in self._below.items()
         }
+
+    @cached_property
+    def _needed(self) -> Mapping[str, frozenset[str]]:
+        """For each view relations without rows of which it has none."""
+        found = {}
+        for view in self.catalog.views:
+            body = view.body if view.limitation is None else ()
+            if view.core is not None and view.grouped is not None and not view.grouped.is_total:
+                body = view.core.body
+            found[view.name] = frozenset(atom.predicate.name for atom in body)
+        return found
 
     def _with_those_below(self, names: frozenset[str]) -> tuple[View, ...]:
         """Some views and those that they read, in order."""

@@ -119,16 +119,14 @@ class Replay:
         if any(not rows <= _rows(second, name) for name, rows in candidate.present.items()):
             return None
         try:
-            contents = self.evaluation.contents(first)
-            if contents != self.evaluation.contents(second):
-                return None
             states = [
-                self.evaluation.contents(updated(database, inserted, deleted))[view]
+                self.evaluation.state(view, updated(database, inserted, deleted))
                 for database in (first, second)
             ]
+            if states[0] == states[1] or not self.evaluation.are_alike(first, second):
+                return None
+            contents = self.evaluation.contents(first)
         except CannotEvaluateError:
-            return None
-        if states[0] == states[1]:
             return None
         return Example(
             view=view,

@@ -32,11 +32,14 @@ ROOM = (3, 1, 0)
 _NUMBER = ColumnType(TypeName.BIGINT)
 """What values of no declared type are where some view compares values: such columns mostly hold numbers."""
 
+_NAMED = (TypeName.STRING, TypeName.ANY)
+"Types whose values say what they are of."
+
 _FIRST_DAY = dt.date(2026, 1, 1)
 
 
 def grounded(
-    catalog: Catalog, instance: Instance, constants: AbstractSet[Value]
+    catalog: Catalog, instance: Instance, constants: AbstractSet[Value], rooms: Sequence[int] = ROOM
 ) -> dict[Variable, Value] | None:
     """A value for each variable; None if there are none.
 
@@ -44,6 +47,7 @@ def grounded(
         catalog: for types and names of columns.
         instance: with every choice made.
         constants: those that the views mention, to keep away from.
+        rooms: how many values are wanted between two that are ordered, one wish after another.
     """
     types = variable_types(instance.atoms, catalog.relations)
     if not satisfiable(instance.comparisons, types):
@@ -51,7 +55,7 @@ def grounded(
     ordered = [v for v in variables_of(instance.comparisons) if v not in instance.apart]
     values: dict[Variable, Value] | None = None
     comparisons = _neighbours(instance.comparisons)
-    for room in ROOM:
+    for room in rooms:
         values = _assigned(ordered, comparisons, types, room)
         if values is not None:
             break
@@ -60,13 +64,14 @@ def grounded(
     taken = {*values.values(), *constants, *_constants_of(instance.atoms)}
     names = _column_names(catalog, instance)
     is_compared = any((view.core or view).comparisons for view in catalog.views)
+    fresh: dict[tuple[ColumnType, str], Iterator[Value]] = {}
     for variable in dict.fromkeys((*instance.variables, *instance.asked)):
         if isinstance(variable, Variable) and variable not in values:
             its = types.get(variable, ANY)
             family = _NUMBER if its == ANY and is_compared and variable not in instance.apart else its
-            values[variable] = next(
-                v for v in candidates_of(family, names.get(variable, "value")) if v not in taken
-            )
+            name = names.get(variable, "value") if family.name in _NAMED else ""
+            more = fresh.setdefault((family, name), candidates_of(family, name))
+            values[variable] = next(v for v in more if v not in taken)
             taken.add(values[variable])
     return values
 

@@ -155,18 +155,17 @@ class _Made:
         """The pairs of some databases with the same views, in one of which the view is another after the update."""
         name = self._core.body[self.anchor].predicate.name
         inserted, deleted = ({name: new} if new else {}), {name: frozenset({lost})}
-        alike: dict[object, list[tuple[Relations, object]]] = {}
+        alike: dict[object, list[tuple[Relations, object]]] = {}  # by what the view itself holds
         for incomplete in databases:
             database = self._completed(incomplete, inserted)
             after = updated(database, inserted, deleted)
             if satisfies(self.catalog, database) and satisfies(self.catalog, after):
-                contents = self.evaluation.contents(database)
-                key = frozenset((n, frozenset(its.items())) for n, its in contents.items())
-                state = self.evaluation.contents(after)[self.view.name]
+                key = frozenset(self.evaluation.state(self.view.name, database).items())
+                state = self.evaluation.state(self.view.name, after)
                 alike.setdefault(key, []).append((database, state))
         for found in alike.values():
             for (first, one), (second, other) in combinations(found, 2):
-                if one != other:
+                if one != other and self.evaluation.are_alike(first, second):
                     yield first, second, Candidate(first, inserted, deleted)
 
     def _databases(self) -> Iterator[Found]:

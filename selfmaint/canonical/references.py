@@ -118,9 +118,18 @@ def _subsets(columns: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 def _joined(rules: list[Rule], new: Rule) -> list[Rule]:
     """The rules with another one, without those that others contain."""
     rivals = [r for r in rules if r.head.predicate == new.head.predicate]
-    if any(_contained(new, rival) for rival in rivals):
+    if any(_may_contain(rival, new) and _contained(new, rival) for rival in rivals):
         return rules
-    return [r for r in rules if r.head.predicate != new.head.predicate or not _contained(r, new)] + [new]
+    gone = [r for r in rivals if _may_contain(new, r) and _contained(r, new)]
+    return [*(r for r in rules if r not in gone), new] if gone else [*rules, new]
+
+
+def _may_contain(outer: Rule, inner: Rule) -> bool:
+    """Whether a rule has the first atom's predicate of one that is to contain it, as it must."""
+    first = outer.body[0] if outer.body else None
+    return not isinstance(first, Atom) or any(
+        isinstance(li, Atom) and li.predicate == first.predicate for li in inner.body
+    )
 
 
 @lru_cache(maxsize=100_000)

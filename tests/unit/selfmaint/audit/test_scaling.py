@@ -201,7 +201,7 @@ def test_what_was_found_before_the_budget_was_spent_is_kept(monkeypatch: pytest.
     def spent(*_: object) -> bool:
         raise BudgetSpentError("making it smaller", 1)
 
-    monkeypatch.setattr(search, "failing_rules", spent)
+    monkeypatch.setattr(search._Cell, "_fails", spent)
     its = Search(catalog(parse_program("v(X, Y) :- r(X), s(Y).")), EFFECTIVE)
     assert word(its.outcome(its.catalog.view("v"), Change(Kind.INSERT, "r"))) in ("depends", "never")
 
