@@ -16,8 +16,8 @@ Conditions of soundness and completeness:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from datalog.budget import check
@@ -36,10 +36,11 @@ from datalog.model import (
     variables_of,
 )
 from datalog.order import constants_compare
+from selfmaint.decide.partial_mappings import Partial, partial_mappings
 from selfmaint.decide.residue import residue
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 
-COMPARED_LIMIT = 1_500
+COMPARED_LIMIT = 4_000
 """Contradictions of one pair of views are compared pairwise only up to so many."""
 
 
@@ -103,21 +104,12 @@ class Contradiction:
         return self.facts & ~facts == 0 and self.bound.isdisjoint(fresh)
 
 
-@dataclass
-class _Partial:
-    """A partial mapping under construction."""
-
-    images: dict[Variable, Term] = field(default_factory=dict)
-    conditions: tuple[Literal, ...] = ()
-    facts: int = 0
-
-
 @dataclass(frozen=True)
 class _Match:
     """A complete mapping, what it leaves for known facts to match, and the view's comparisons."""
 
     mapping: tuple[int | None, ...]
-    partial: _Partial
+    partial: Partial
     unmet: tuple[Atom, ...]
     comparisons: tuple[Comparison, ...]
 
@@ -129,6 +121,8 @@ def contradictions(
     view: View,
     catalog: Catalog,
     limit: int,
+    *,
+    leaves_fresh: bool = False,
 ) -> list[Contradiction] | None:
     """Every way in which new facts for subgoals of `body` contradict `view`.
 
@@ -138,12 +132,13 @@ def contradictions(
         certain: variables of `body` that are never null.
         view: view i.
         catalog: the base relations, for their nullable columns and foreign keys.
-        limit: give up above so many mappings.
+        limit: give up above about so many mappings.
+        leaves_fresh: whether idle ones may be left out (`partial_mappings.py`, condition 2).
 
     Returns:
         The contradictions, those that others imply left out, or None above the limit.
     """
-    found = matches(body, may_be_new, certain, view, catalog, limit)
+    found = matches(body, may_be_new, certain, view, catalog, limit, leaves_fresh=leaves_fresh)
     return None if found is None or len(found) > COMPARED_LIMIT else drop_implied(found)
 
 
@@ -155,6 +150,8 @@ def matches(
     catalog: Catalog,
     limit: int,
     kept: frozenset[Variable] = frozenset(),
+    *,
+    leaves_fresh: bool = False,
 ) -> list[Contradiction] | None:
     """Every way in which new facts for subgoals of `body` and known facts match the body of `view`.
 
@@ -166,6 +163,7 @@ def matches(
         catalog: see `contradictions`.
         limit: see `contradictions`.
         kept: variables of the view whose values are wanted: what known facts must match names them.
+        leaves_fresh: see `contradictions`.
     """
     renaming = apart(view.body, body)
     atoms = [apply_atom(renaming, atom) for atom in view.body]
@@ -173,18 +171,14 @@ def matches(
         [j for j, fact in enumerate(body) if may_be_new >> j & 1 and fact.predicate == atom.predicate]
         for atom in atoms
     ]
-    size = 1
-    for choice in options:
-        size *= len(choice) + 1
-    if size > limit:
-        return None
     guarded = tuple(v for old, v in renaming.items() if old in view.not_null and isinstance(v, Variable))
     comparisons = tuple(apply_comparison(renaming, comparison) for comparison in view.comparisons)
     wanted = (renaming[v] for v in kept)
     compared = frozenset(variables_of(comparisons)).union(v for v in wanted if isinstance(v, Variable))
     left: dict[tuple[bool, ...], tuple[Atom, ...]] = {}
     found = []
-    for partial, mapping in _mappings(atoms, options, body, 0, _Partial()):
+    ways = partial_mappings(atoms, options, body, limit, leaves_fresh=leaves_fresh)
+    for partial, mapping in ways or ():
         if partial.facts:
             met = tuple(image is not None for image in mapping)
             if met not in left:
@@ -193,7 +187,7 @@ def matches(
             made = _finish(view, match, guarded, certain, catalog.relations)
             if made is not None:
                 found.append(made)
-    return found
+    return None if ways is None else found
 
 
 def apart(atoms: Sequence[Atom], others: Sequence[Atom]) -> dict[Variable, Term]:
@@ -203,48 +197,6 @@ def apart(atoms: Sequence[Atom], others: Sequence[Atom]) -> dict[Variable, Term]
     while any(v.name + suffix in taken for v in variables_of(atoms)):
         suffix += "o"
     return {v: Variable(v.name + suffix) for v in variables_of(atoms)}
-
-
-def _mappings(
-    atoms: Sequence[Atom], options: Sequence[Sequence[int]], body: Sequence[Atom], at: int, partial: _Partial
-) -> Iterator[tuple[_Partial, tuple[int | None, ...]]]:
-    check()
-    if at == len(atoms):
-        yield partial, ()
-        return
-    for rest, mapping in _mappings(atoms, options, body, at + 1, partial):
-        yield rest, (None, *mapping)
-    for j in options[at]:
-        met = _meet(atoms[at], body[j], partial)
-        if met is not None:
-            met.facts |= 1 << j
-            for rest, mapping in _mappings(atoms, options, body, at + 1, met):
-                yield rest, (j, *mapping)
-
-
-def _meet(atom: Atom, fact: Atom, partial: _Partial) -> _Partial | None:
-    """Condition 1: the partial mapping extended by one subgoal that meets one new fact."""
-    images = dict(partial.images)
-    conditions = list(partial.conditions)
-    for term, value in zip(atom.terms, fact.terms, strict=True):
-        wanted = term if isinstance(term, Constant) else images.setdefault(term, value)
-        if wanted == value:
-            continue
-        if isinstance(wanted, Constant) and isinstance(value, Constant):
-            return None
-        conditions.append(_equality(wanted, value))
-    return _Partial(images, tuple(dict.fromkeys(conditions)), partial.facts)
-
-
-def _equality(left: Term, right: Term) -> Literal:
-    """Equality as a view's rule means it: a constant null is met by null, a join never is."""
-    if isinstance(left, Constant):
-        left, right = right, left
-    if isinstance(right, Constant) and right.value is None:
-        return NullTest(left, negated=False)
-    if isinstance(right, Variable) and str(right) < str(left):
-        left, right = right, left
-    return Comparison("=", left, right)
 
 
 def _finish(

@@ -40,7 +40,10 @@ from selfmaint.warehouse.catalog import Catalog, View, certain_variables
 from selfmaint.warehouse.constraints import compose, merged_by_keys, unifier
 
 MAPPING_LIMIT = 20_000
-"""Above so many partial mappings of one view into another, the pair is left out, and a "no" becomes undecided."""
+"""After so many steps of the search for partial mappings of one view into another, the pair is left out.
+
+Then less contradicts new facts: a "yes" is as sound as ever, and a "no" becomes undecided, the two views named.
+"""
 
 
 @dataclass(frozen=True)
@@ -268,7 +271,15 @@ def _contradictions(
     for other in sorted(catalog.views, key=lambda v: len(v.body)):
         if other.limitation is not None or other.unchanging:
             continue
-        made = contradictions(chased.atoms, may_be_new, certain, other, catalog, MAPPING_LIMIT)
+        made = contradictions(
+            chased.atoms,
+            may_be_new,
+            certain,
+            other,
+            catalog,
+            MAPPING_LIMIT,
+            leaves_fresh=catalog.leaves_fresh,
+        )
         if made is None:
             skipped.append(other)
             continue

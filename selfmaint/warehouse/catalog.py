@@ -78,6 +78,12 @@ class Catalog:
         return any(relation.unique or relation.references for relation in self.relations.values())
 
     @cached_property
+    def leaves_fresh(self) -> bool:
+        """Whether nothing but new facts binds a variable of theirs: no reference, null, group or comparison does."""
+        given = any(relation.references or relation.nullable for relation in self.relations.values())
+        return not given and not self.grouped_views and not any(view.comparisons for view in self.views)
+
+    @cached_property
     def referenced_by(self) -> Mapping[str, tuple[tuple[BaseRelation, Reference], ...]]:
         """For each relation, the foreign keys that reference it, with the relation they are of."""
         found: dict[str, list[tuple[BaseRelation, Reference]]] = {name: [] for name in self.relations}

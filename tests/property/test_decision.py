@@ -45,7 +45,7 @@ from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.fallback.settle import Readable
 from selfmaint.sources.memory import RowsSource
-from selfmaint.warehouse.catalog import catalog
+from selfmaint.warehouse.catalog import Catalog, catalog
 from selfmaint.warehouse.situation import Situation
 from tests.large_engine import LargeEngine
 from tests.oracle.bruteforce import Case, explains, fact_count, solve, state_after
@@ -223,6 +223,15 @@ def test_above_the_limit_of_mappings_a_no_is_undecided_and_a_yes_stays_true(case
         limited = decided(case)
     for view, found in limited.items():
         assert found == exact[view] or found.verdict == "undecided"
+
+
+@given(cases(replace(ODD, relations=2, subgoals=4, nulls=False)))
+@patient
+def test_without_idle_mappings_the_verdicts_are_the_same(case: Case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Catalog, "leaves_fresh", False)
+        every = decided(case)
+    assert decided(case) == every
 
 
 BOOLEANS: Mapping[Any, bool | None] = {"a": True, "b": False, None: None}

@@ -260,3 +260,12 @@ def test_unified_subgoals_differ_by_what_must_be_new_and_by_what_is_compared() -
 
 def shown_body(instance: Instance) -> str:
     return ", ".join(show(atom) for atom in instance.body)
+
+
+def test_a_view_that_joins_a_relation_six_times_is_not_left_out() -> None:
+    """Of 117,648 partial mappings of it into itself few ask nothing of fresh values."""
+    joined = ", ".join(f"r(X{i}, X{i + 1})" for i in range(6))
+    schema = of(f"{NOT_NULL} v({', '.join(f'X{i}' for i in range(7))}) :- {joined}.")
+    instance = plain_instance(schema, schema.view("v"))
+    assert not instance.skipped
+    assert instance.contradictions

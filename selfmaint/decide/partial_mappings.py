@@ -1,0 +1,141 @@
+"""Partial mappings of a view's subgoals to new facts: each is met by one, or left for known facts to match.
+
+Conditions of soundness and completeness:
+
+1. Subgoal and fact unify: a constant of either side, or a variable met twice, becomes an equality of k's terms.
+2. A variable all of whose subgoals are new is fresh, and not all subgoals are new. So a mapping is idle that uses them
+   all, or that asks for an equality of such a variable or for a known row with it. That is so where no foreign key,
+   column that may be null, group or comparison gives a fresh variable another value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import TypeAlias
+
+from datalog.budget import check
+from datalog.model import Atom, Comparison, Constant, Literal, NullTest, Term, Variable, variables_of
+
+MOST = 50
+"""Where condition 2 holds, a search is begun though there may be so many times as many mappings as the limit."""
+
+
+@dataclass
+class Partial:
+    """A partial mapping under construction.
+
+    Attributes:
+        images: what variables of the view are mapped to.
+        conditions: equalities and null tests that the subgoals met ask for.
+        facts: the subgoals of k whose facts are used, as a bit mask.
+        known: the view's subgoals that known facts must match.
+    """
+
+    images: dict[Variable, Term] = field(default_factory=dict)
+    conditions: tuple[Literal, ...] = ()
+    facts: int = 0
+    known: tuple[Atom, ...] = ()
+
+
+Found: TypeAlias = tuple[Partial, tuple[int | None, ...]]
+"""A partial mapping, and for each subgoal the fact that it meets, or None."""
+
+
+def partial_mappings(
+    atoms: Sequence[Atom],
+    options: Sequence[Sequence[int]],
+    body: Sequence[Atom],
+    limit: int,
+    *,
+    leaves_fresh: bool,
+) -> list[Found] | None:
+    """Every partial mapping, that of no subgoal too; None if finding them takes too many steps.
+
+    Args:
+        atoms: the view's subgoals, their variables none of k's.
+        options: for each, the subgoals of k whose new facts it may meet.
+        body: the subgoals of k.
+        limit: the search may take twice as many steps.
+        leaves_fresh: whether condition 2 holds.
+    """
+    occurrences = {
+        v: sum(1 << j for j, atom in enumerate(body) if v in atom.terms)
+        for v in (variables_of(body) if leaves_fresh else ())
+    }
+    if prod(len(choice) + 1 for choice in options) > (limit * MOST if occurrences else limit):
+        return None
+    search = _Search(atoms, options, body, occurrences, 2 * limit)
+    found = list(search.mappings(0, Partial()))
+    return None if search.steps > search.limit else found
+
+
+@dataclass
+class _Search:
+    """The search for partial mappings; after its last step it ends, whatever was found."""
+
+    atoms: Sequence[Atom]
+    options: Sequence[Sequence[int]]
+    body: Sequence[Atom]
+    occurrences: Mapping[Variable, int]
+    limit: int
+    steps: int = 0
+
+    def mappings(self, at: int, partial: Partial) -> Iterator[Found]:
+        """The mappings of the subgoals from one on that extend a mapping of those before it."""
+        check()
+        if at == len(self.atoms):
+            yield partial, ()
+            return
+        known = replace(partial, known=(*partial.known, self.atoms[at]))
+        for rest, mapping in self._further(at, known):
+            yield rest, (None, *mapping)
+        for j in self.options[at]:
+            met = _meet(self.atoms[at], self.body[j], partial)
+            if met is not None:
+                met.facts |= 1 << j
+                for rest, mapping in self._further(at, met):
+                    yield rest, (j, *mapping)
+
+    def _further(self, at: int, partial: Partial) -> Iterator[Found]:
+        self.steps += 1
+        if self.steps <= self.limit and self._may_be(partial):
+            yield from self.mappings(at + 1, partial)
+
+    def _may_be(self, partial: Partial) -> bool:
+        """Condition 2."""
+        if not self.occurrences:
+            return True
+        asked = {partial.images.get(v) for v in variables_of(partial.known)}
+        fresh = {v for v, places in self.occurrences.items() if not places & ~partial.facts}
+        return (
+            partial.facts != (1 << len(self.body)) - 1
+            and fresh.isdisjoint(asked)
+            and fresh.isdisjoint(variables_of(partial.conditions))
+        )
+
+
+def _meet(atom: Atom, fact: Atom, partial: Partial) -> Partial | None:
+    """Condition 1: the partial mapping extended by one subgoal that meets one new fact."""
+    images = dict(partial.images)
+    conditions = list(partial.conditions)
+    for term, value in zip(atom.terms, fact.terms, strict=True):
+        wanted = term if isinstance(term, Constant) else images.setdefault(term, value)
+        if wanted == value:
+            continue
+        if isinstance(wanted, Constant) and isinstance(value, Constant):
+            return None
+        conditions.append(_equality(wanted, value))
+    return Partial(images, tuple(dict.fromkeys(conditions)), partial.facts, partial.known)
+
+
+def _equality(left: Term, right: Term) -> Literal:
+    """Equality as a view's rule means it: a constant null is met by null, a join never is."""
+    if isinstance(left, Constant):
+        left, right = right, left
+    if isinstance(right, Constant) and right.value is None:
+        return NullTest(left, negated=False)
+    if isinstance(right, Variable) and str(right) < str(left):
+        left, right = right, left
+    return Comparison("=", left, right)
