@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
+from datalog.budget import BudgetSpentError, limit
 from selfmaint.api.statements import Statement, not_printed, statements, tables_of
 from selfmaint.decide.procedure import Decision
 from selfmaint.warehouse.catalog import Catalog
@@ -62,7 +63,7 @@ def printed(decision: Decision, view: str, situation: Situation, tables: Mapping
     """The statements of a view.
 
     Args:
-        decision: the symbolic side of deciding.
+        decision: the symbolic side of deciding; its budget bounds finding and writing the statements, too.
         view: its name.
         situation: what changes, and what is known besides the views.
         tables: for some views the name of a table of Spark's catalog.
@@ -71,8 +72,14 @@ def printed(decision: Decision, view: str, situation: Situation, tables: Mapping
         EmissionError: a name that Spark cannot take.
     """
     chosen = decision.catalog.view(view)
-    found = statements(decision, chosen, situation, tables_of(decision.catalog, tables))
-    return Statements(view, found, not_printed(chosen, situation), chosen.unchanging or "")
+    found: tuple[Statement, ...] = ()
+    undecided = not_printed(chosen, situation)
+    try:
+        with limit(decision.budget_s, f"writing the statements of `{view}`"):
+            found = statements(decision, chosen, situation, tables_of(decision.catalog, tables))
+    except BudgetSpentError as spent:
+        undecided = str(spent)
+    return Statements(view, found, undecided, chosen.unchanging or "")
 
 
 def any_change(

@@ -257,6 +257,7 @@ class Warehouse(Generic[D]):
         inserted: Iterable[str] | None = None,
         deleted: Iterable[str] | None = None,
         effective: bool | None = None,
+        budget_s: float | None = None,
     ) -> Statements:
         """A view's test, probe and maintenance statements as Spark SQL, to ship with an ETL job. No data is read.
 
@@ -265,12 +266,13 @@ class Warehouse(Generic[D]):
             inserted: base relations that gain rows. Without it and `deleted`: any change of any of them.
             deleted: base relations that lose rows.
             effective: whether updates are effective; by default as the warehouse says.
+            budget_s: how many seconds finding and writing them may take; by default as the warehouse says.
 
         Returns:
-            The statements, as `str` a script.
+            The statements, as `str` a script; none where the budget is spent, which is in `undecided`.
 
         Raises:
-            InputError: SM102 an unknown name.
+            InputError: SM101 a budget that is not positive; SM102 an unknown name.
             EmissionError: a name that Spark cannot take.
         """
         from selfmaint.api.printed import any_change, printed
@@ -282,7 +284,7 @@ class Warehouse(Generic[D]):
             effective=self.effective if effective is None else effective,
         )
         situation = any_change(self.catalog, inserted or (), deleted or (), known)
-        return printed(self.decision, view, situation, self.tables)
+        return printed(self.decision_within(budget_s), view, situation, self.tables)
 
     def __repr__(self) -> str:
         return f"Warehouse({', '.join(view.name for view in self.catalog.views)}; {self.engine.name})"

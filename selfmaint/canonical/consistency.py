@@ -8,8 +8,11 @@ redundant for a decision is just what may contradict the copy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from contextlib import suppress
 
+from datalog.budget import BudgetSpentError, limit
 from datalog.model import (
     Atom,
     Comparison,
@@ -25,7 +28,7 @@ from datalog.model import (
     Version,
     apply_comparison,
 )
-from datalog.rewrite import drop_empty, simplify
+from datalog.rewrite import drop_empty, drop_unreachable, simplify
 from selfmaint.canonical.consistency_check import Check
 from selfmaint.canonical.constraint_checks import constraint_checks
 from selfmaint.canonical.references import row_atom
@@ -69,8 +72,9 @@ def check_program(
     wanted: tuple[Check, ...],
     *,
     full: bool = False,
+    budget_s: float = math.inf,
 ) -> Program:
-    """The rules of some checks with those of the canonical database, simplified.
+    """The rules of some checks with those of the canonical database, simplified if that does not take too long.
 
     Args:
         catalog: the warehouse's schema.
@@ -78,6 +82,7 @@ def check_program(
         kept: the views' contributions: for the full check all of them.
         wanted: the checks.
         full: whether the canonical database is taken with what a copy or a readable relation makes redundant.
+        budget_s: how many seconds simplifying may take.
     """
     known = known_rules(catalog, situation, kept, redundant=full)
     contributed = [Rule(_contributed(c.rule.head), c.rule.body) for c in kept]
@@ -87,7 +92,10 @@ def check_program(
     empty = [p for name in catalog.relations if (p := Predicate(name, Version.KNOWN)) not in defined]
     rules = [rule for check in wanted for rule in check.rules]
     program = drop_empty(Program((*rules, *known, *contributed)), empty)
-    return simplify(program, [check.goal for check in wanted])
+    goals = [check.goal for check in wanted]
+    with suppress(BudgetSpentError), limit(budget_s, "simplifying the checks of what is given"):
+        return simplify(program, goals)
+    return drop_unreachable(program, goals)
 
 
 def _numbered(rules: tuple[Rule, ...], number: int) -> tuple[Rule, ...]:

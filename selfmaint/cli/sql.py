@@ -9,7 +9,7 @@ import typer
 from datalog.syntax import show
 from selfmaint.api.printed import any_change, printed
 from selfmaint.api.warehouse_file import read_warehouse_file
-from selfmaint.cli.options import Effective, FormatOption, WarehousePath
+from selfmaint.cli.options import Budget, Effective, FormatOption, WarehousePath
 from selfmaint.cli.output import Format, print_json, print_text, print_warnings, reporting
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.table1 import diff_program, incon_program
@@ -38,6 +38,7 @@ def sql(
     table1: Annotated[
         bool, typer.Option("--table1", help="Print Huyn's DIFF and INCON for the view.")
     ] = False,
+    budget: Budget = None,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Prints a view's test, probe and maintenance statements as Spark SQL.
@@ -47,7 +48,7 @@ def sql(
     in one named like the view; an update's rows in REL_inserted and REL_deleted. Needs neither data nor
     Spark. What rows of a test mean is said before it (in JSON `exact`). Exit status: 0 printed; 2 bad usage
     or input; 3 no statements would be right: the view is outside the class that is decided exactly, or groups
-    and the update is not effective; of one in SQL the query that recomputes it is printed then.
+    and the update is not effective, or the budget is spent; of one in SQL the query that recomputes it is printed then.
     """
     with reporting(format_):
         file = read_warehouse_file(warehouse)
@@ -56,7 +57,7 @@ def sql(
         chosen = file.catalog.view(view)
         known = file.known(effective)
         situation = any_change(file.catalog, insert_into or (), delete_from or (), known)
-        decision = Decision(file.catalog)
+        decision = Decision(file.catalog, file.budget_s if budget is None else budget)
         if table1 and chosen.limitation is None:
             _print_table1(decision, view, situation, format_)
             return

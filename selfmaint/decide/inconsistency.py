@@ -142,7 +142,7 @@ def contradictions(
     return None if found is None or len(found) > COMPARED_LIMIT else drop_implied(found)
 
 
-def matches(
+def matches(  # noqa: PLR0913 - those of `contradictions`, and one more
     body: Sequence[Atom],
     may_be_new: int,
     certain: frozenset[Variable],

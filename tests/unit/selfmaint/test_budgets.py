@@ -241,3 +241,18 @@ def test_what_failing_tests_share_is_derived_once(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("selfmaint.engine.memory.Evaluator", Counted)
     assert evaluators(6) == evaluators(2)
+
+
+def test_statements_that_take_too_long_are_not_printed() -> None:
+    made = warehouse(HUYN, YES)
+    cut = made.sql("v1", inserted=["r"], budget_s=1e-9)
+    assert not cut
+    assert "budget of 1e-09 s spent on" in (cut.undecided or "")
+    assert made.sql("v1", inserted=["r"], budget_s=10**9).undecided is None
+
+
+def test_what_is_given_is_checked_though_there_is_no_time_to_simplify() -> None:
+    unlike = warehouse(HUYN, {"v1": {("a", "b", "c")}, "v2": set()})
+    with pytest.raises(InputError) as refused:
+        check(unlike, inserted(effective=False, r={("a", "b")}), full=True, budget_s=1e-9)
+    assert {each.code for each in refused.value.diagnostics} == {Code.NOT_EXPLAINED}
