@@ -253,6 +253,11 @@ def computing() -> Iterator[None]:
     except _VALUES as failure:
         line = next(iter(str(failure).splitlines()), "")[:_LONGEST_LINE]
         raise input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed: {line}") from failure
+    except duckdb.Error as failure:
+        if type(failure) is not duckdb.Error:  # of no kind are those of its Parquet reader alone
+            raise
+        line = next(iter(str(failure).splitlines()), "")[:_LONGEST_LINE]
+        raise input_error(Code.COLUMNS_DIFFER, f"a stored file is damaged: {line}") from failure
 
 
 @contextlib.contextmanager

@@ -149,7 +149,7 @@ def _parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         for file in files[1:]:
             _require_alike(pq.read_schema(file), file, schema, files[0], name)
         raw, types = database.parquet([str(file) for file in files])
-    except (duckdb.Error, OSError, ValueError) as failure:
+    except (duckdb.Error, pa.ArrowException, OSError, ValueError) as failure:
         line = next(iter(str(failure).splitlines()), "")
         message = f"`{name}`: `{files[0]}` cannot be read as Parquet: {line}"
         raise input_error(Code.COLUMNS_DIFFER, message) from failure

@@ -117,7 +117,7 @@ def _records(file: Path, expected: Expected) -> Iterator[Mapping[str, Any]]:
                 continue
             try:
                 record = json.loads(line, parse_float=_Number, parse_int=_Number)
-            except json.JSONDecodeError:
+            except (json.JSONDecodeError, RecursionError):
                 record = None
             if not isinstance(record, dict):
                 message = f"a record of `{expected.name}` cannot be read: line {number} of `{file}` is no JSON object"

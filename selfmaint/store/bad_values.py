@@ -24,6 +24,8 @@ SCANNED_BYTES = 256 * 2**20
 """Larger files are not read again."""
 
 _BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
+_LONG = 1000
+"""Whole numbers of so many digits are no value of any type; Python does not read much longer ones."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NO_DECIMAL = re.compile(r"[\s_]")
 _DAY = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[T ](.*))?")
@@ -103,7 +105,7 @@ def _json_values(file: Path, types: Mapping[str, ColumnType]) -> Iterator[BadVal
             if not line.strip():
                 continue
             try:
-                record = json.loads(line.rstrip(), parse_float=_Number)
+                record = json.loads(line.rstrip(), parse_float=_Number, parse_int=_whole)
             except json.JSONDecodeError as error:
                 yield BadValue(number, None, line.strip(), "no JSON", error.colno)
                 continue
@@ -118,9 +120,13 @@ def _json_values(file: Path, types: Mapping[str, ColumnType]) -> Iterator[BadVal
 
 
 class _Number(str):
-    """A number with a point or an exponent, as it is written."""
+    """A number with a point, an exponent, or very many digits, as it is written."""
 
     __slots__ = ()
+
+
+def _whole(text: str) -> int | _Number:
+    return int(text) if len(text) < _LONG else _Number(text)
 
 
 def _holds_json(declared: ColumnType, value: Any) -> bool:
@@ -152,7 +158,8 @@ def holds(declared: ColumnType, text: str) -> bool:
     match declared.name:
         case TypeName.TINYINT | TypeName.SMALLINT | TypeName.INT | TypeName.BIGINT:
             half = 2 ** (_BITS[declared.name] - 1)
-            return _INTEGER.fullmatch(text) is not None and -half <= int(text) < half
+            is_whole = _INTEGER.fullmatch(text) is not None and len(text) < _LONG
+            return is_whole and -half <= int(text) < half
         case TypeName.DECIMAL:
             return _is_decimal(text, declared)
         case TypeName.FLOAT | TypeName.DOUBLE:

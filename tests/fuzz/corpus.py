@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.fuzz.stored import csv_texts, json_texts
+
 ROOT = Path(__file__).resolve().parents[2]
 _MOST_CHARACTERS = 6000
 """Longer texts (a recorded case, the TPC-H program) take the time of many small ones."""
@@ -36,6 +38,9 @@ def originals(kind: str) -> tuple[Original, ...]:
         "feed": lambda: [*_files("*feed*.jsonl"), *_feeds()],
         "cases": lambda: [Original(line) for line in _case_lines()],
         "baseline": lambda: [Original(_BASELINE)],
+        "csv": lambda: [Original(text) for text in csv_texts()],
+        "jsonl": lambda: [Original(text) for text in json_texts()],
+        "parquet": lambda: [Original("a recipe")],
     }[kind]()
     plain = [one for one in dict.fromkeys(found) if kind == "manifest" or len(one.text) <= _MOST_CHARACTERS]
     assert plain, kind

@@ -24,6 +24,11 @@ _PIECES = {
         primary key references unique int string group decimal(30,c) decimal(9,2) array<int> struct<a:int>
         using(a) recursive tablesample pivot nullif(a,b) year(a) substring(a,1) a::int try_cast(a""",
 }
+_PIECES |= dict.fromkeys(
+    ("csv", "jsonl"),
+    """ , " "" ; : { } [ ] null NULL NaN true 1 -0.0 1e5 0x10 1_000 1,5 .5 5. +7 2026-02-30 24:00 2026-01-31T12:00
+        infinity epoch id name g a at 9223372036854775808 1d 1L \\ ' # \\u0000 1.005 2026-1-1 -0044-03-15""",
+)
 _WORDS = {kind: text.split() for kind, text in _PIECES.items()}
 _STRANGE = [
     "\u00e9", "\u4e2d", "\U0001f600", "\u0000", "\u200b", "\ufeff", "\u2028", "\u00a0", "\r", "\t", "\x7f", "\u0660",
@@ -171,13 +176,16 @@ _NESTED = {
         ("create view v as ", ""), ("explain ", ""), ("x -> ", ""), ("interval ", ""), ("lateral view explode(", ")"),
     ],
     "json": [("[", "]"), ('{"a": ', "}"), ("[", ""), ("1, ", ""), ('"', '"')],
+    "csv": [('"', '"'), ("a,", ""), ("\n", ""), ("", ",1")],
     "toml": [("[", "]"), ("{a = ", "}"), ("a.", ""), ("[[", "]]"), ("[a.", "]"), ("# ", ""), ('"""', '"""')],
 }  # fmt: skip
 
 
 def _nest(tokens: list[str], random: Random, kind: str, others: Sequence[str]) -> list[str]:
     """A piece of the text inside very many parentheses, negations, ..."""
-    language = {"manifest": "json", "feed": "json", "cases": "json", "baseline": "json", "warehouse": "toml"}
+    language = dict.fromkeys(("manifest", "feed", "cases", "baseline", "jsonl"), "json") | {
+        "warehouse": "toml"
+    }
     before, after = random.choice(_NESTED[language.get(kind, kind)])
     times = random.choice(_DEEP)
     at = _at(tokens, random)

@@ -21,6 +21,7 @@ from datalog.sql.views import SqlText, read_sql
 from datalog.syntax import parse_program, show
 from selfmaint.api.check import check
 from selfmaint.api.dbt_manifest import read_dbt_manifest
+from selfmaint.api.load import load
 from selfmaint.api.programs import catalog_of_sql
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
@@ -33,9 +34,10 @@ from selfmaint.feeds.settings import FeedSettings
 from selfmaint.warehouse.catalog import Catalog, catalog
 from tests.fuzz.corpus import Original, originals
 from tests.fuzz.mutations import mutated, mutated_value
+from tests.fuzz.stored import VIEWS, meant_for, parquet, recipe, warehouse_folder
 
 Rows = frozenset[Row]
-KINDS = ("rules", "sql", "warehouse", "manifest", "feed", "cases", "baseline")
+KINDS = ("rules", "sql", "warehouse", "manifest", "feed", "cases", "baseline", "csv", "jsonl", "parquet")
 SECONDS = 10
 """For a case, of the process's own time: the machine may be busy."""
 DECISION_SECONDS = 20
@@ -56,14 +58,16 @@ def case(kind: str, number: int) -> tuple[str, Original]:
     random = Random(f"{kind} {number}")
     every = originals(kind)
     original = random.choice(every)
-    if kind in ("manifest", "feed", "cases", "baseline") and random.random() < 0.7:
+    if kind == "parquet":
+        return recipe(random), original
+    if kind in ("manifest", "feed", "cases", "baseline", "jsonl") and random.random() < 0.7:
         return _mutated_json(kind, original, random), original
     return mutated(original.text, random, kind, [one.text for one in every]), original
 
 
 def _mutated_json(kind: str, original: Original, random: Random) -> str:
     """Each line of the text is a JSON value, or the whole text is one."""
-    lines = original.text.splitlines() if kind in ("feed", "cases") else [original.text]
+    lines = original.text.splitlines() if kind in ("feed", "cases", "jsonl") else [original.text]
     values = []
     for line in lines:
         try:
@@ -298,6 +302,27 @@ def _baseline(text: str, original: Original, random: Random, folder: Path) -> No
     read_baseline(_written(text, folder / "baseline.json"))
 
 
+def _stored(text: str, random: Random, folder: Path, suffix: str) -> None:
+    """The file as a part of an update, or as a view's contents."""
+    data = parquet(text) if suffix == "parquet" else text.encode("utf-8", errors="surrogatepass")
+    place = warehouse_folder(folder)
+    try:
+        name = meant_for(text, random)
+        if name in VIEWS:
+            written = (place / "warehouse.toml").read_text().replace(f"{name}.parquet", f"fuzzed.{suffix}")
+            (place / "warehouse.toml").write_text(written)
+            (place / f"fuzzed.{suffix}").write_bytes(data)
+        else:
+            part = random.choice(("insert", "insert", "delete"))
+            (place / "u" / f"{name}.{part}.{suffix}").write_bytes(data)
+        with load(place / "warehouse.toml") as warehouse:
+            update = Update.from_files(warehouse, place / "u")
+            check(warehouse, update)
+            warehouse.maintain(update)
+    finally:
+        shutil.rmtree(place)
+
+
 READERS: Mapping[str, Callable[[str, Original, Random, Path], None]] = {
     "rules": _rules,
     "sql": _sql,
@@ -306,5 +331,8 @@ READERS: Mapping[str, Callable[[str, Original, Random, Path], None]] = {
     "feed": _feed,
     "cases": _cases,
     "baseline": _baseline,
+    "csv": lambda text, _, random, folder: _stored(text, random, folder, "csv"),
+    "jsonl": lambda text, _, random, folder: _stored(text, random, folder, "jsonl"),
+    "parquet": lambda text, _, random, folder: _stored(text, random, folder, "parquet"),
 }
 assert set(READERS) == set(KINDS)

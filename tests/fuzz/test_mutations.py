@@ -1,4 +1,4 @@
-"""Mutated rules, SQL, warehouse files, manifests and feeds: only the product's own errors come of them, and soon.
+"""Mutated rules, SQL, warehouse files, manifests, feeds, files of rows: only the product's own errors come, and soon.
 
 A case is told by its kind and number; `python -m tests.fuzz.worker KIND NUMBER NUMBER+1` runs it again.
 """
@@ -21,7 +21,7 @@ from tests.fuzz.targets import KINDS
 ROOT = Path(__file__).resolve().parents[2]
 EXPLORE = os.environ.get("HYPOTHESIS_PROFILE") == "explore"
 CASES, BLOCKS = (2500, 4) if EXPLORE else (60, 1)
-"""How many cases of a kind in each of how many tests: 70,000 when exploring, and then always new ones."""
+"""How many cases of a kind in each of how many tests: 100,000 when exploring, and then always new ones."""
 FIRST = SystemRandom().randrange(10**9) if EXPLORE else 0
 SECONDS = 3600
 

@@ -517,3 +517,14 @@ def test_files_of_one_folder_have_the_same_types(
     with pytest.raises(InputError, match="differ in column") as refused:
         read_contents(engine.database, str(tmp_path), wanted, declared=True)
     assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
+
+
+@pytest.mark.parametrize(
+    "line", ['{"a": ' * 12_000, '{"a": ' + "9" * 5000 + "}", '{"a": "' + "9" * 5000 + '"}', '{"a": [[1]]}']
+)
+def test_deep_and_long_json_is_no_traceback(line: str, engine: DuckEngine, tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_text(line + "\n")
+    with pytest.raises(InputError):
+        read_contents(
+            engine.database, str(tmp_path / "r.jsonl"), Expected("r", ("a",), (BIGINT,)), declared=True
+        )
