@@ -23,7 +23,7 @@ def writing(database: Database, data: Relation) -> Write:
     It raises InputError SM405 for null in a CSV file of one column, where it would be an empty line, which is no row.
     """
 
-    def write(path: Path, format_: Format, order: str | None) -> None:
+    def write(path: Path, format_: Format, order: str | None, /, *, single: bool = False) -> None:  # noqa: ARG001 - it is
         path.mkdir()
         try:
             _write(database, data, path, format_, order)

@@ -57,10 +57,10 @@ def writing(frame: DataFrame) -> Write:
     It raises InputError SM103 or SM104, where stored contents turn out to be unreadable.
     """
 
-    def write(path: Path, format_: Format, order: str | None) -> None:
+    def write(path: Path, format_: Format, order: str | None, /, *, single: bool = False) -> None:
         try:
             with translated():
-                write_files(frame, path, format_, order)
+                write_files(frame.coalesce(1) if single else frame, path, format_, order)
         except SPARK_ERRORS as failure:
             raise OSError(first_line(failure)) from failure
 

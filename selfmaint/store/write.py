@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TypeAlias, final
+from typing import Protocol, final
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import Code, SelfmaintError
@@ -32,12 +32,22 @@ from selfmaint.store.journal import (
 )
 from selfmaint.store.order import order_of
 
-Write: TypeAlias = Callable[[Path, Format, str | None], None]
-"""Writes some rows in a format into a new directory, which must not exist yet; Parquet in the order of a column.
-
-Whatever the engine fails with is an `OSError` or an error of this package.
-"""
 _LONGEST_LINE = 300
+
+
+class Write(Protocol):
+    """Writes some rows in a format into a new directory, which must not exist yet."""
+
+    def __call__(self, path: Path, format_: Format, order: str | None, /, *, single: bool = False) -> None:
+        """Whatever the engine fails with is an `OSError` or an error of this package.
+
+        Args:
+            path: the directory.
+            format_: the format.
+            order: of Parquet, the column in whose order the rows are written.
+            single: whether they are to be in one file.
+        """
+        ...
 
 
 @final
@@ -111,7 +121,8 @@ class StagedWrites:
         move = self._moves[_real(path)]
         with _failures(f"the new contents of `{move.path}` cannot be written"):
             order = order_of(move.path) if move.path.is_dir() else None
-            write(move.new, format_ or _present_format(move.path), order)
+            wanted = format_ or _present_format(move.path)
+            write(move.new, wanted, order, single=move.path.is_file())
             if move.path.is_file():
                 _become_file(move)
             sync_tree(move.new)

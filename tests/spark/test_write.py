@@ -288,6 +288,35 @@ def test_contents_keep_their_form(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["elsewhere", "link", "v.csv"]
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_a_single_file_stays_one_however_the_rows_are_computed(
+    spark: SparkSession, tmp_path: Path, suffix: str
+) -> None:
+    from selfmaint.spark.formats import spark_path, writing
+    from selfmaint.store.write import StagedWrites
+
+    file = tmp_path / f"v.{suffix}"
+    parts = numbers(spark, OLD).union(numbers(spark, [3])).union(numbers(spark, [4]))
+    with StagedWrites([file]) as writes:
+        writes.add(file, writing(parts.coalesce(1)))
+        writes.switch()
+    if file.is_dir():  # as new contents are
+        (part,) = file.glob("part-*")
+        part.rename(tmp_path / "one")
+        shutil.rmtree(file)
+        (tmp_path / "one").rename(file)
+    with StagedWrites([file]) as writes:
+        writes.add(file, writing(parts))
+        writes.switch()
+    assert file.is_file()
+    read = {
+        "parquet": spark.read.parquet,
+        "csv": spark.read.option("header", "true").csv,
+        "jsonl": spark.read.json,
+    }
+    assert sorted(int(row.n) for row in read[suffix](spark_path(str(file))).collect()) == [1, 2, 3, 4]
+
+
 def test_columns_of_nulls_and_no_rows_at_all_can_be_written(spark: SparkSession, tmp_path: Path) -> None:
     from datalog.model import ANY, ColumnType, TypeName
     from selfmaint.spark import SparkEngine
