@@ -61,7 +61,7 @@ def test_a_warehouse_file_takes_its_views_from_the_catalog(spark: SparkSession, 
             with selfmaint.load(tmp_path / "w.toml", session) as warehouse:
                 assert [view.name for view in warehouse.catalog.views] == ["items"]
                 update = selfmaint.Update({"item": stored.selectExpr("id + 1 as id", "name")}, effective=True)
-                assert isinstance(selfmaint.check(warehouse, update)["items"], selfmaint.SelfMaintainable)
+                assert isinstance(warehouse.check(update)["items"], selfmaint.SelfMaintainable)
         (tmp_path / "w.toml").write_text(f'catalog = "of_file"\n{rest}[views.gone]\npath = "items"\n')
         with pytest.raises(InputError) as caught:
             read_warehouse_file(tmp_path / "w.toml", session)

@@ -139,17 +139,17 @@ def test_every_view_is_what_spark_says(
     old, new = (truth(session, given[s], names) for s in ("before", "after"))
     path = stored(tmp_path, old, given[state], names)
     with selfmaint.load(path, session) as warehouse:
-        update = selfmaint.update_from(
+        update = selfmaint.Update.from_frames(
             warehouse,
             inserted={n: f for n, f in given["new"].items() if n != "log"},
             deleted={"sale": given["old"]["sale"]},
             effective=True,
         )
-        found = selfmaint.maintain(warehouse, update, recompute=True)
+        found = warehouse.maintain(update, recompute=True)
         assert set(found.recomputed) == set(names) - {"named"}
         assert {(r.relation, r.key_columns) for r in found.reads} >= {("sale", ()), ("customer", ())}
         assert all(read.rows_read and read.bytes_read for read in found.reads)
-        selfmaint.apply(warehouse, found)
+        warehouse.apply(found)
         left = [t.name for t in session.catalog.listTables() if t.name.startswith("selfmaint_")]
     assert left == []
     for name, frame in new.items():
@@ -166,7 +166,7 @@ def test_a_temporary_view_is_put_where_it_is_read(session: SparkSession) -> None
     with selfmaint.build(text, {"v": contents}, sources=sources, spark=session) as warehouse:
         assert reads(warehouse.catalog, warehouse.view("v")) == ("customer", "sale")
         update = selfmaint.Update({"customer": given["new"]["customer"]}, effective=True)
-        found = selfmaint.maintain(warehouse, update, recompute=True)
+        found = warehouse.maintain(update, recompute=True)
         names = Counter(name for name, *_ in rows(found.recomputed["v"]).elements())
     assert names == {"a": 2, "b": 1, "c": 1, "d": 1}
 
@@ -205,7 +205,7 @@ def test_a_source_in_a_third_state_is_refused(session: SparkSession) -> None:
                 {"sale": given["new"]["sale"]}, {"sale": given["old"]["sale"]}, effective=True
             )
             with pytest.raises(SourceError, match="SM402"):
-                selfmaint.maintain(warehouse, update, recompute=True)
+                warehouse.maintain(update, recompute=True)
 
 
 def test_what_cannot_be_recomputed_is_refused_by_name(session: SparkSession) -> None:
@@ -223,11 +223,11 @@ def test_what_cannot_be_recomputed_is_refused_by_name(session: SparkSession) -> 
     with selfmaint.build(text, contents, sources=sources, spark=session) as warehouse:
         update = selfmaint.Update({"sale": given["new"]["sale"]}, effective=True)
         with pytest.raises(SelfmaintError) as error:
-            selfmaint.maintain(warehouse, update, recompute=True)
+            warehouse.maintain(update, recompute=True)
         messages = [d.message for d in error.value.diagnostics]
         assert [why in m for (_, why), m in zip(queries.values(), messages, strict=True)] == [True] * 4
         with pytest.raises(InputError, match="strict mode"):
-            selfmaint.maintain(warehouse, update, recompute=True, strict=True)
+            warehouse.maintain(update, recompute=True, strict=True)
 
 
 def test_spark_is_asked_what_a_query_reads(session: SparkSession) -> None:
@@ -367,7 +367,7 @@ def test_what_writes_or_starts_something_is_refused_before_anything_is_read(
     with selfmaint.build(program, contents, sources={"log": Unread()}, spark=session) as warehouse:
         new = session.createDataFrame([("y",)], "line string")
         with pytest.raises(SelfmaintError) as error:
-            selfmaint.maintain(warehouse, selfmaint.Update({"log": new}, effective=True), recompute=True)
+            warehouse.maintain(selfmaint.Update({"log": new}, effective=True), recompute=True)
     found = {d.message.split("`")[1]: d for d in error.value.diagnostics}
     assert [d.code for d in found.values()] == [Code.NOT_MAINTAINED] * 3
     assert ["TRANSFORM" in found["script"].message, "`reflect`" in found["java"].message] == [True, True]
@@ -429,9 +429,9 @@ def test_text_in_files_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> No
     (tmp_path / "u").mkdir()
     (tmp_path / "u" / "o.insert.csv").write_text("id,c\n11,2\n")
     with selfmaint.load(tmp_path / "warehouse.toml", spark) as warehouse:
-        update = selfmaint.read_update(warehouse, tmp_path / "u")
-        maintained = selfmaint.maintain(warehouse, update, recompute=True)
+        update = selfmaint.Update.from_files(warehouse, tmp_path / "u")
+        maintained = warehouse.maintain(update, recompute=True)
         assert maintained.deltas["co"].gained.count() == 1
-        selfmaint.apply(warehouse, maintained)
+        warehouse.apply(maintained)
     written = sorted((tmp_path / "co.csv").read_text().splitlines())
     assert written == ["1,007,12345678901234567890.12,10", "2,010,10.00,11", "id,code,most,o_id"]

@@ -35,13 +35,13 @@ def test_plain_views_of_a_sql_warehouse(spark: SparkSession, tmp_path: Path) -> 
     with selfmaint.load(tmp_path / "w.toml", session) as warehouse:
         inserted = session.createDataFrame([(3, "c")], "id int, name string")
         update = selfmaint.Update({"customer": inserted}, effective=True)
-        verdicts = selfmaint.check(warehouse, update)
+        verdicts = warehouse.check(update)
         assert isinstance(verdicts["customers"], selfmaint.SelfMaintainable)
         assert isinstance(verdicts["letters"], selfmaint.SelfMaintainable)
         assert isinstance(verdicts["lonely"], selfmaint.Undecided)
         assert any("LEFT JOIN" in reason for reason in verdicts["lonely"].reasons)
         with pytest.raises(NotMaintainedError):
-            selfmaint.maintain(warehouse, update)
+            warehouse.maintain(update)
 
 
 def test_a_warehouse_is_built_from_sql_and_frames(spark: SparkSession) -> None:
@@ -51,5 +51,5 @@ def test_a_warehouse_is_built_from_sql_and_frames(spark: SparkSession) -> None:
     with selfmaint.build(plain, {"customers": rows}, spark=session) as warehouse:
         inserted = session.createDataFrame([(3, "c")], "id int, name string")
         update = selfmaint.Update({"customer": inserted}, effective=True)
-        maintained = selfmaint.maintain(warehouse, update)
+        maintained = warehouse.maintain(update)
         assert [tuple(row) for row in maintained.deltas["customers"].gained.collect()] == [(3, "c")]
