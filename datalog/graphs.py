@@ -1,46 +1,46 @@
-"""Graphs, as far as programs need them: what hangs together, what goes round, what comes first."""
+"""Graphs, as far as programs need them: what hangs together, what goes round, what comes first.
+
+networkx does the work; it is imported when the first graph is looked at, as no command's start should wait for it.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 N = TypeVar("N", bound=Hashable)
 
 
 def components(nodes: Iterable[N], edges: Iterable[tuple[N, N]]) -> list[list[N]]:
-    """The connected components of an undirected graph, each from its first node on, in the order of these.
+    """The connected components of an undirected graph, and their nodes, in the order in which these are named.
 
     Args:
         nodes: the nodes; those of the edges are added behind them.
         edges: in no direction.
 
-    Complexity:
-        Linear.
-
     Example:
         >>> components("abcd", [("b", "d"), ("e", "a")])
         [['a', 'e'], ['b', 'd'], ['c']]
     """
-    beside: dict[N, list[N]] = {node: [] for node in nodes}
-    for one, other in edges:
-        beside.setdefault(one, []).append(other)
-        beside.setdefault(other, []).append(one)
-    seen: set[N] = set()
-    return [_reached(start, beside, seen) for start in beside if start not in seen]
+    import networkx as nx  # noqa: PLC0415 - see above
+
+    graph: nx.Graph[N] = nx.Graph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(edges)
+    place = {node: i for i, node in enumerate(graph)}
+    return [sorted(each, key=place.__getitem__) for each in nx.connected_components(graph)]
 
 
-def _reached(start: N, beside: Mapping[N, Iterable[N]], seen: set[N]) -> list[N]:
-    """The nodes that can be reached and are not among those seen, which they join."""
-    seen.add(start)
-    found = [start]
-    for node in found:
-        for other in beside[node]:
-            if other not in seen:
-                seen.add(other)
-                found.append(other)
-    return found
+def _directed(successors: Mapping[N, Iterable[N]]) -> nx.DiGraph[N]:
+    import networkx as nx  # noqa: PLC0415 - see above
+
+    graph: nx.DiGraph[N] = nx.DiGraph()
+    graph.add_nodes_from(successors)
+    graph.add_edges_from((node, other) for node, others in successors.items() for other in others)
+    return graph
 
 
 def strong_components(successors: Mapping[N, Iterable[N]]) -> list[list[N]]:
@@ -49,57 +49,17 @@ def strong_components(successors: Mapping[N, Iterable[N]]) -> list[list[N]]:
     Args:
         successors: for each node those that its edges lead to; what is no key has none.
 
-    Complexity:
-        Linear.
-
-    Source:
-        Tarjan, Depth-First Search and Linear Graph Algorithms, SIAM J. Comput. 1 (1972).
-
     Example:
         >>> strong_components({"a": "b", "b": "cd", "c": "b"})
         [['a'], ['b', 'c'], ['d']]
     """
-    number: dict[N, int] = {}
-    lowest: dict[N, int] = {}
-    waiting: list[N] = []
-    is_waiting: set[N] = set()
-    found: list[list[N]] = []
+    import networkx as nx  # noqa: PLC0415 - see above
 
-    def enter(node: N) -> None:
-        number[node] = lowest[node] = len(number)
-        waiting.append(node)
-        is_waiting.add(node)
-
-    for start in successors:
-        if start in number:
-            continue
-        enter(start)
-        path = [(start, iter(successors.get(start, ())))]
-        while path:
-            node, rest = path[-1]
-            for other in rest:
-                if other not in number:
-                    enter(other)
-                    path.append((other, iter(successors.get(other, ()))))
-                    break
-                if other in is_waiting:
-                    lowest[node] = min(lowest[node], number[other])
-            else:
-                path.pop()
-                if path:
-                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[node])
-                if lowest[node] == number[node]:
-                    found.append(_taken(waiting, node))
-                    is_waiting.difference_update(found[-1])
-    return found[::-1]
-
-
-def _taken(waiting: list[N], until: N) -> list[N]:
-    """The last nodes from one on, which leave the list."""
-    found = [waiting.pop()]
-    while found[-1] != until:
-        found.append(waiting.pop())
-    return found[::-1]
+    graph = _directed(successors)
+    place = {node: i for i, node in enumerate(graph)}
+    condensed = nx.condensation(graph)
+    members = (condensed.nodes[each]["members"] for each in nx.topological_sort(condensed))
+    return [sorted(each, key=place.__getitem__) for each in members]
 
 
 def cyclic(successors: Mapping[N, Iterable[N]]) -> list[list[N]]:
@@ -123,18 +83,12 @@ def shortest_cycle(successors: Mapping[N, Iterable[N]], start: N) -> list[N]:
         >>> shortest_cycle({"a": "bc", "b": "d", "c": "a", "d": "a"}, "a")
         ['a', 'c', 'a']
     """
-    before: dict[N, N] = {}
-    queue = deque([start])
-    while queue:
-        node = queue.popleft()
-        for other in successors.get(node, ()):
-            if other == start:
-                cycle = [start, node]
-                while cycle[-1] != start:
-                    cycle.append(before[cycle[-1]])
-                return cycle[::-1]
-            if other not in before:
-                before[other] = node
-                queue.append(other)
-    message = f"{start} is in no cycle"
-    raise ValueError(message)
+    import networkx as nx  # noqa: PLC0415 - see above
+
+    graph = _directed(successors)
+    back = nx.shortest_path(graph, target=start) if start in graph else {}
+    ways = [[start, *back[other]] for other in successors.get(start, ()) if other in back]
+    if not ways:
+        message = f"{start} is in no cycle"
+        raise ValueError(message)
+    return min(ways, key=len)
