@@ -47,7 +47,7 @@ def csv_rows(database: Database, files: Sequence[Path], expected: Expected, *, d
         for name, kind in zip(wanted.columns, wanted.types, strict=True)
     )
     wanted = replace(wanted, types=types)
-    return _typed(database, raw, headers[0], wanted, expected.columns)
+    return _typed(database, raw, headers[0], wanted, expected.columns, empty_lines=True)
 
 
 def _header(file: Path, expected: Expected) -> list[str]:
@@ -101,7 +101,7 @@ def json_rows(database: Database, files: Sequence[Path], expected: Expected) -> 
         texts.append(pa.array([_text(value, name, kind, expected) for value in values], pa.string()))
     raw = database.given(pa.Table.from_arrays(texts, names=list(expected.columns)), [_STRING] * len(types))
     found = replace(expected, types=tuple(types))
-    return _typed(database, raw, expected.columns, found, expected.columns)
+    return _typed(database, raw, expected.columns, found, expected.columns, empty_lines=False)
 
 
 class _Number(str):
@@ -164,10 +164,18 @@ def _text(value: Any, name: str, kind: ColumnType, expected: Expected) -> str | 
 
 
 def _typed(
-    database: Database, raw: Stored, names: Sequence[str], expected: Expected, columns: tuple[str, ...]
+    database: Database,
+    raw: Stored,
+    names: Sequence[str],
+    expected: Expected,
+    columns: tuple[str, ...],
+    *,
+    empty_lines: bool,
 ) -> Relation:
-    """The texts as values of the declared types, in the order expected, computed now."""
+    """The texts as values of the declared types, in the order expected, computed now; see `typed_texts`."""
     places = [list(names).index(name) for name in expected.columns]
     types = tuple(sql.settled_type(kind) for kind in expected.types)
-    query = sql.typed_texts(raw.name, list(zip(places, expected.columns, types, strict=True)))
+    query = sql.typed_texts(
+        raw.name, list(zip(places, expected.columns, types, strict=True)), empty_lines=empty_lines
+    )
     return Relation(database.table(query, types, [raw.name]), columns)

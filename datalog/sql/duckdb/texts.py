@@ -70,12 +70,15 @@ def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
     return exp.Anonymous(this="regexp_full_match", expressions=[text.copy(), exp.Literal.string(pattern)])
 
 
-def typed_texts(name: str, columns: Sequence[tuple[int, str, ColumnType]]) -> exp.Select:
+def typed_texts(
+    name: str, columns: Sequence[tuple[int, str, ColumnType]], *, empty_lines: bool
+) -> exp.Select:
     """The rows of a relation of texts as values.
 
     Args:
         name: the relation.
         columns: for each column of the result the text's place, its name for messages, and its type.
+        empty_lines: whether a null that is alone in its row is an empty line, which is no row.
     """
     items: list[exp.Expr] = [
         exp.alias_(_typed(exp.column(f"c{place}", quoted=True), label, kind), f"c{i}", quoted=True)
@@ -83,7 +86,7 @@ def typed_texts(name: str, columns: Sequence[tuple[int, str, ColumnType]]) -> ex
     ]
     table = exp.Table(this=exp.to_identifier(name, quoted=True))
     query = exp.select(*items).from_(table, copy=False)
-    if len(columns) == 1:  # an empty line is no row
+    if empty_lines and len(columns) == 1:
         known = exp.Is(this=exp.column("c0", quoted=True), expression=exp.Not(this=exp.Null()))
         query.where(known, copy=False)
     return query

@@ -131,6 +131,19 @@ def test_spark_reads_what_is_written_and_is_read_in_turn(
     assert sorted(map(repr, read(engine, tmp_path / f"other.{suffix}", wanted))) == sorted(map(repr, cut))
 
 
+def test_a_null_that_is_alone_in_its_row_is_a_row_of_json_and_none_of_csv(
+    engine: DuckEngine, tmp_path: Path
+) -> None:
+    """An empty line of CSV is no row, as Spark has it; nor is one of JSON lines, where null has a line of its own."""
+    lines, text = tmp_path / "v.jsonl", tmp_path / "v.csv"
+    lines.write_text('{"x": "a"}\n{"x": null}\n\n{}\n')
+    text.write_text("x\na\n\n")
+    for kind in (STRING, ANY):
+        wanted = expected(("x",), (kind,))
+        assert sorted(read(engine, lines, wanted), key=repr) == [("a",), (None,), (None,)]
+        assert read(engine, text, wanted) == [("a",)]
+
+
 def test_parquet_is_written_in_the_order_that_it_had(engine: DuckEngine, tmp_path: Path) -> None:
     rows: list[Row] = [(i, str(i), None, None, None, None, None, None, None) for i in (3, 1, 2)]
     written(engine, rows, tmp_path / "v.parquet", "n")
