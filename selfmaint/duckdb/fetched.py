@@ -4,16 +4,17 @@
     read now: only keys of the demand that are neither 1 nor 2
 
 A relation's rows are kept by the columns of the key that they were first asked for by. Who asks by these and further
-columns is answered from them as well.
+columns is answered from them as well. What is read under a promise that a column is never null does not have the rows
+that break it: who is not given the promise reads again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from datalog.model import Atom, Negation, Predicate, Rule, Variable, Version
+from datalog.model import Atom, Negation, NullTest, Predicate, Rule, Variable, Version
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.extensions import Extension
 
@@ -82,7 +83,7 @@ class Fetched:
 
     def __init__(self, compute: Compute) -> None:
         self._compute = compute
-        self._parts: dict[str, list[_Part]] = {}
+        self._parts: dict[Hashable, list[_Part]] = {}
 
     def release(self) -> None:
         """Lets go of them."""
@@ -92,7 +93,7 @@ class Fetched:
         self,
         asked: Lookup,
         keys: Extension,
-        name: str,
+        name: Hashable,
         read: Callable[[Rule, Extension], Extension | None],
     ) -> Extension | None:
         """The demanded rows.
@@ -100,7 +101,7 @@ class Fetched:
         Args:
             asked: what is asked for.
             keys: the demand.
-            name: what tells the relation.
+            name: what tells the relation and which of its columns are promised never to be null.
             read: reads the relation by a rule over `KEYS` and `STORED`; None if there are too many rows.
         """
         types = dict(zip(asked.by, keys.stored.types, strict=True))
@@ -132,5 +133,10 @@ class Fetched:
         return self._compute([answer], {KEYS: keys, _ROWS: part.rows})
 
     def _both(self, terms: tuple[Variable, ...], one: Extension, other: Extension) -> Extension:
-        rules = [Rule(Atom(_FOUND, terms), (Atom(p, terms),)) for p in (_ASKED, KEYS)]
-        return self._compute(rules, {_ASKED: one, KEYS: other})
+        """All rows of two extensions but for those that break the promise of theirs: they were not looked for."""
+        given = {_ASKED: one, KEYS: other}
+        rules = [
+            Rule(Atom(_FOUND, terms), (Atom(p, terms), *(NullTest(terms[i]) for i in sorted(side.not_null))))
+            for p, side in given.items()
+        ]
+        return self._compute(rules, {p: Extension(side.stored) for p, side in given.items()})

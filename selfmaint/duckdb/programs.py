@@ -125,7 +125,7 @@ class Programs:
         found = self.fetched.rows(
             asked,
             read[asked.keys],
-            stored.stored.name,
+            (stored.stored.name, stored.not_null),
             lambda rule, keys: self.made([rule], {KEYS: keys, STORED: stored}),
         )
         assert found is not None

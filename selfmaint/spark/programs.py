@@ -223,8 +223,8 @@ class Programs:
             return None if found is None else Extension(found.stored)
 
         fetched = self._near.engine.programs.fetched
-        demanded = Extension(here.stored, keys.not_null)
-        return unless_unlike(lambda: fetched.rows(asked, demanded, self._name(stored.frame), read))
+        demanded, name = Extension(here.stored, keys.not_null), (self._name(stored.frame), stored.not_null)
+        return unless_unlike(lambda: fetched.rows(asked, demanded, name, read))
 
     def _in_files(self, rule: Rule, keys: Extension, stored: Rows) -> Extension | None:
         """The rows of some keys, from local files; None if it has none, or what Spark alone can read."""

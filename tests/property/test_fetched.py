@@ -88,3 +88,33 @@ def test_the_rows_of_one_key_are_read_once(monkeypatch: pytest.MonkeyPatch) -> N
     new = engine.load([(1,)], ["k"], [int_])
     engine.evaluate(program, V, Facts({NEW: new, BIG: big}, small=frozenset({NEW})))
     assert asked == [1]
+
+
+NULLS = [(None, "a"), (1, None), (1, "b")]
+PLAIN_RULE = "v(K, S) :- new(K), big(K, S)."
+PROMISED = [
+    (PLAIN_RULE, {BIG: frozenset({0})}),
+    (PLAIN_RULE, {NEW: frozenset({0})}),
+    (PLAIN_RULE, {BIG: frozenset({1})}),
+    ("v(K, S) :- new(K), big(K, S), not (new(K), S is not null).", {BIG: frozenset({1})}),
+]
+"""Programs, and what of the rows is promised, wrongly, when they are evaluated for the first time."""
+
+
+@pytest.mark.parametrize(("rules", "promised"), PROMISED)
+@pytest.mark.parametrize("between", [(), (2,)])
+def test_what_is_read_under_a_promise_hides_no_null_from_who_is_not_promised_it(
+    rules: str, promised: dict[Predicate, frozenset[int]], between: tuple[int, ...]
+) -> None:
+    """Promises are checked so, after other checks on the same engine; `between` other keys are asked for."""
+    program, engine = parse_program(rules), DuckEngine()
+    big = in_files(engine, engine.load(NULLS, ["k", "s"], list(TYPES.values())))
+    new = engine.load([(1,), (None,)], ["k"], [TYPES["int"]])
+    facts = Facts({NEW: new, BIG: big}, small=frozenset({NEW}))
+    engine.evaluate(program, V, replace(facts, not_null=promised))
+    if between:
+        other = engine.load([(k,) for k in between], ["k"], [TYPES["int"]])
+        engine.evaluate(program, V, facts.extended({NEW: other}))
+    expected = meaning(program, V, {NEW: {(1,), (None,)}, BIG: set(NULLS)})
+    assert (None, "a") in expected or (1, None) in expected
+    assert set(engine.sample(engine.evaluate(program, V, facts), 9)) == expected

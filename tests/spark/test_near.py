@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from selfmaint.errors import InputError
 from tests.property.sql_programs import PLAIN, Generator, meaning, random_facts, relations
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
 
     from selfmaint.spark import SparkEngine
@@ -76,6 +79,24 @@ def test_of_a_large_relation_only_demanded_rows_come_here(
     same = engine.evaluate(program, Predicate("same"), facts)
     assert engine.count(same) == 6000
     assert max(n for n in brought if n is not None) <= 10_000
+
+
+def test_rows_read_under_a_promise_hide_no_null_from_who_is_not_promised_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Of rows that Spark finds, and of rows in local files; `tests/property/test_fetched.py` says more."""
+    from selfmaint.spark import SparkEngine
+
+    big = spark.range(2_000_000).selectExpr("nullif(id, 7) AS k", "nullif(id, 9) AS s")
+    big.write.parquet(f"file://{tmp_path / 'big'}")
+    program = parse_program("v(K, S) :- new(K), big(K, S).")
+    for frame in (big, spark.read.parquet(f"file://{tmp_path / 'big'}")):
+        engine = SparkEngine(spark, 10_000)
+        new = engine.load([(9,), (None,)], ["k"], [ColumnType(TypeName.BIGINT)])
+        facts = Facts({NEW: new, BIG: frame}, {BIG: frozenset({0, 1})}, frozenset({NEW}))
+        engine.evaluate(program, V, facts)
+        found = engine.evaluate(program, V, replace(facts, not_null={}))
+        assert set(engine.sample(found, 9)) == {(9, None), (None, 7)}
 
 
 def test_what_stays_in_spark_goes_on_there(spark: SparkSession) -> None:
