@@ -74,6 +74,10 @@ class Code(Enum):
     """A baseline of an audit that cannot be read, or is of another version."""
 
 
+LONGEST_LINE = 300
+"""Of what others say, as it is shown."""
+
+
 class SelfmaintError(Exception):
     """The root of this package's errors. `diagnostics` say what, where, and what to do."""
 
@@ -97,3 +101,9 @@ class ReadRefusedError(SelfmaintError):
 def input_error(code: Code, message: str, hint: str | None = None, note: str | None = None) -> InputError:
     """An `InputError` with one diagnostic."""
     return InputError([Diagnostic(code=code, message=message, hint=hint, note=note)])
+
+
+def first_line(failure: Exception) -> str:
+    """What an exception says, on one line of bounded length."""
+    text = str(failure).strip() or type(failure).__name__
+    return text.splitlines()[0][:LONGEST_LINE].rstrip(".")

@@ -13,6 +13,7 @@ from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry, S
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.database import refused
 from selfmaint.duckdb.exact_rows import arrow_rows, stored_type
+from selfmaint.duckdb.exchange import DuckExchange
 from selfmaint.duckdb.file_source import DuckSource, StoredFiles
 from selfmaint.duckdb.files import conform, read_as_stored, read_contents
 from selfmaint.duckdb.writing import writing
@@ -65,13 +66,17 @@ class DuckPlatform:
     ) -> Source[Relation]:
         """See `Platform`."""
         if entry.kind is not SourceKind.FILES:
-            what = "in PostgreSQL" if entry.kind is SourceKind.POSTGRES else "in Spark's catalog"
-            raise SourceError(refused(f"the source `{entry.name}` is {what}").diagnostics)
+            raise SourceError(refused(f"the source `{entry.name}` is in Spark's catalog").diagnostics)
         stored = {
             name: StoredFiles(relation.location.text, expected_columns(columns[name]), columns[name].declared)
             for name, relation in relations.items()
         }
         return DuckSource(entry.name, self.engine, stored)
+
+    @property
+    def exchange(self) -> DuckExchange:
+        """See `Platform`."""
+        return DuckExchange(self.engine.database)
 
     def writing(self, rows: Relation) -> Write:
         """See `Platform`."""

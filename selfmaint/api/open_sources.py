@@ -7,8 +7,8 @@ from functools import partial
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.columns import columns_of
-from selfmaint.api.platform import Platform
-from selfmaint.api.warehouse_file import SourceEntry, WarehouseFile
+from selfmaint.api.platform import Platform, expected_columns
+from selfmaint.api.warehouse_file import SourceEntry, SourceKind, WarehouseFile
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.settle import Readable
@@ -26,12 +26,25 @@ def readable(platform: Platform[D], file: WarehouseFile) -> dict[str, Readable[D
 
 
 def _connected(platform: Platform[D], file: WarehouseFile, source: SourceEntry) -> Source[D]:
-    """The source, ready to be read; see `Platform.source`."""
+    """The source, ready to be read.
+
+    Raises:
+        SourceError: SM401 its URL is not in the environment; SM502 the engine does not read it.
+    """
     mine = {name: entry for name, entry in file.relations.items() if entry.source == source}
-    return platform.source(source, mine, columns_of(file.catalog))
+    columns = columns_of(file.catalog)
+    if source.kind is not SourceKind.POSTGRES:
+        return platform.source(source, mine, columns)
+    from selfmaint.postgres.connection import TIMEOUT_S  # noqa: PLC0415 - the driver only when it is needed
+    from selfmaint.postgres.source import PostgresSource  # noqa: PLC0415
+
+    tables = {name: entry.location.text for name, entry in mine.items()}
+    expected = {name: expected_columns(columns[name]) for name in mine}
+    timeout_s = TIMEOUT_S if source.timeout_s is None else source.timeout_s
+    return PostgresSource(source.name, _url_of(source), platform.exchange, tables, expected, timeout_s)
 
 
-def url_of(source: SourceEntry) -> str:
+def _url_of(source: SourceEntry) -> str:
     """The URL of a source of PostgreSQL.
 
     Raises:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from selfmaint.engine.protocol import Engine
     from selfmaint.sources.protocol import Source
     from selfmaint.spark import SparkSession
+    from selfmaint.store.exchange import Exchange
     from selfmaint.store.write import Write
 
 D = TypeVar("D")
@@ -62,11 +63,16 @@ class Platform(Protocol[D]):
     def source(
         self, entry: SourceEntry, relations: Mapping[str, RelationEntry], columns: Mapping[str, Columns]
     ) -> Source[D]:
-        """A source, ready to be read.
+        """A source of files, or of tables of a catalog.
 
         Raises:
-            SourceError: SM401 it does not answer, or its URL is not in the environment; SM502 another kind.
+            SourceError: SM502 tables of a catalog that the engine has not.
         """
+        ...
+
+    @property
+    def exchange(self) -> Exchange[D]:
+        """How rows enter the engine and leave it."""
         ...
 
     def writing(self, rows: D) -> Write:

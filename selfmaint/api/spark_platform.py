@@ -1,4 +1,4 @@
-"""What Spark reads and writes: files, tables of its catalog, DataFrames, PostgreSQL."""
+"""What Spark reads and writes: files, tables of its catalog, DataFrames."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
 from selfmaint.api.frames import ArrowStream, arrow_frame
-from selfmaint.api.open_sources import url_of
 from selfmaint.api.platform import expected_columns, not_a_frame
-from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry, SourceKind
+from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry
 from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkEngine
 from selfmaint.spark.bags import counted
 from selfmaint.spark.column_types import column_type
+from selfmaint.spark.exchange import SparkExchange
 from selfmaint.spark.formats import writing
 from selfmaint.spark.frames import from_arrow
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
-from selfmaint.spark.postgres_connection import TIMEOUT_S
-from selfmaint.spark.postgres_source import PostgresSource
 from selfmaint.spark.tables import conform, read_as_stored, read_contents
 from selfmaint.spark.undeclared import conform_undeclared, read_undeclared
 from selfmaint.store.formats import Format, format_of
@@ -65,22 +63,21 @@ class SparkPlatform:
         self, entry: SourceEntry, relations: Mapping[str, RelationEntry], columns: Mapping[str, Columns]
     ) -> Source[DataFrame]:
         """See `Platform`."""
-        spark = self.engine.spark
-        expected = {name: expected_columns(columns[name]) for name in relations}
-        if entry.kind is SourceKind.POSTGRES:
-            tables = {name: relation.location.text for name, relation in relations.items()}
-            timeout_s = TIMEOUT_S if entry.timeout_s is None else entry.timeout_s
-            return PostgresSource(entry.name, url_of(entry), spark, tables, expected, timeout_s)
         stored = {
             name: StoredRelation(
                 location=relation.location.text,
-                expected=expected[name],
+                expected=expected_columns(columns[name]),
                 format=Format.TABLE if relation.location.is_table else None,
                 declared=columns[name].declared,
             )
             for name, relation in relations.items()
         }
-        return SparkSource(entry.name, spark, stored)
+        return SparkSource(entry.name, self.engine.spark, stored)
+
+    @property
+    def exchange(self) -> SparkExchange:
+        """See `Platform`."""
+        return SparkExchange(self.engine.spark)
 
     def writing(self, rows: DataFrame) -> Write:
         """See `Platform`."""

@@ -205,10 +205,9 @@ class Database:
 
     def _named(self, read: duckdb.DuckDBPyRelation) -> Stored:
         """A view of what is read from files."""
-        numbered = [f"c{i}" for i in range(len(read.columns))]
         name = self._name()
-        pairs = zip(read.columns, numbered, strict=True)
-        read.select(*(duckdb.ColumnExpression(old).alias(new) for old, new in pairs)).create_view(name)
+        # By position: a name may have full stops and quotes.
+        read.project(", ".join(f"#{i + 1} AS c{i}" for i in range(len(read.columns)))).create_view(name)
         types = tuple(sql.sql_type(str(kind)) for kind in read.types)
         return self._watched(Stored(name, types, database=self), held=False)
 

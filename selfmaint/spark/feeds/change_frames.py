@@ -20,7 +20,8 @@ from selfmaint.feeds.changes import Change, split
 from selfmaint.feeds.events import RowEvent
 from selfmaint.feeds.positions import Scale, shown
 from selfmaint.feeds.table import FeedTable
-from selfmaint.spark.spill import Spill
+from selfmaint.spark.exchange import SparkExchange
+from selfmaint.store.spill import Spill
 
 BATCH_CHANGES = 20_000
 """How many changes are held as Python values."""
@@ -88,7 +89,7 @@ class ChangesSpill:
         """The changes, once all were added."""
         self._flush()
         self.close()
-        return numbered_positions(self._spill.frame(spark))
+        return numbered_positions(SparkExchange(spark).entered(self._spill))
 
     def _flush(self) -> None:
         if self._waiting:

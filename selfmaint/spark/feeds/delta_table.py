@@ -15,7 +15,8 @@ from selfmaint.feeds.column_feed import CHANGE_TYPE
 from selfmaint.feeds.delta import DELTA
 from selfmaint.feeds.positions import Bounds
 from selfmaint.feeds.table import FeedTable
-from selfmaint.spark.spill import Spill
+from selfmaint.spark.exchange import SparkExchange
+from selfmaint.store.spill import Spill
 
 
 def is_delta_table(path: Path) -> bool:
@@ -70,7 +71,7 @@ def delta_feed(spark: SparkSession, path: Path, wanted: FeedTable, within: Bound
             f"the change data feed of `{path}` cannot be read: {text}",
             hint="it must be enabled (`delta.enableChangeDataFeed`), and the versions not vacuumed",
         ) from failure
-    return spill.frame(spark)
+    return SparkExchange(spark).entered(spill)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -1,4 +1,4 @@
-"""Rows that arrive in batches, as one DataFrame: small ones through memory, larger ones through a file."""
+"""Rows that arrive in batches: small ones are held, larger ones go to a file."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from typing import Self, TypeAlias, final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-
-from selfmaint.spark.formats import spark_path
-from selfmaint.spark.frames import from_arrow, positional
 
 MEMORY_LIMIT_BYTES = 16 * 2**20
 """How much is held in this process before it goes to a file."""
 
 ArrowSchema: TypeAlias = pa.Schema
 ArrowBatch: TypeAlias = pa.RecordBatch
+ArrowTable: TypeAlias = pa.Table
 
 
 @final
@@ -27,14 +24,14 @@ class Spill:
         with Spill(schema, file) as spill:
             for batch in batches:
                 spill.add(batch)
-        frame = spill.frame(spark)
+        relation = exchange.entered(spill)
 
     Attributes:
         rows: how many rows were added.
     """
 
     def __init__(self, schema: ArrowSchema, file: Path) -> None:
-        """Nothing is written to `file` unless the rows need it; the DataFrame then reads from it."""
+        """Nothing is written to `file` unless the rows need it."""
         self.rows = 0
         self._schema = schema
         self._file = file
@@ -61,12 +58,9 @@ class Spill:
         if self._bytes > MEMORY_LIMIT_BYTES:
             self._flush()
 
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """The rows, once the block has ended."""
-        names = self._schema.names
-        if self._writer is None:
-            return from_arrow(spark, pa.Table.from_batches(self._waiting, self._schema))
-        return positional(spark.read.parquet(spark_path(str(self._file)))).toDF(*names)
+    def table_or_file(self) -> ArrowTable | Path:
+        """The rows, once the block has ended: a table, or the Parquet file that they are in."""
+        return self._file if self._writer is not None else pa.Table.from_batches(self._waiting, self._schema)
 
     def _flush(self) -> None:
         if self._writer is None:

@@ -17,7 +17,7 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import make_conninfo
 
-from selfmaint.spark.postgres_errors import NoAnswerError, settings_of
+from selfmaint.postgres.errors import NoAnswerError, settings_of
 
 T = TypeVar("T")
 TIMEOUT_S = 60.0

@@ -1,4 +1,4 @@
-"""Keys for a PostgreSQL table: typed in Spark, streamed to this process, and asked for in SQL.
+"""Keys for a PostgreSQL table: those that it can hold, in the types of its columns, and the SQL that asks for them.
 
 `IS NOT DISTINCT FROM` uses no index. So keys are grouped by which of their columns are null: those are asked
 for with `IS NULL`, the others with `=` against arrays, one array a column.
@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
 from psycopg import sql
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql import types as st
 
-from selfmaint.spark.column_types import column_type, spark_type
-from selfmaint.spark.frames import positional
-from selfmaint.spark.postgres_types import PostgresColumn, PostgresTable, identifier
+from datalog.model import ColumnType, TypeName
+from selfmaint.engine.exact_values import fitting
+from selfmaint.postgres.types import PostgresColumn, PostgresTable, identifier
+from selfmaint.store.exchange import Rows
 
 KEYS_PER_STATEMENT = 20_000
 """How many keys go to the server at a time; bounds what this process holds."""
-
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_FLOATS = (TypeName.FLOAT, TypeName.DOUBLE)
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -37,56 +34,53 @@ class KeyQuery:
     parameters: tuple[list[object], ...]
 
 
-def typed_keys(keys: DataFrame, columns: Sequence[PostgresColumn]) -> DataFrame:
-    """The distinct keys, in the types of the table's columns; keys that no such column can hold are left out.
+def compared(columns: Sequence[PostgresColumn], keys: Rows) -> list[PostgresColumn]:
+    """The columns of a table, each in the type in which it is compared with the keys.
+
+    A number that is not exact is compared with any other as a double, as the engines do it.
+    """
+    return [
+        replace(column, stored=ColumnType(TypeName.DOUBLE), sql_type=sql.SQL("double precision"))
+        if column.stored.name in _FLOATS or (column.stored.family == "number" and _is_float(kind))
+        else column
+        for column, kind in zip(columns, keys.types, strict=True)
+    ]
+
+
+def _is_float(kind: ColumnType | None) -> bool:
+    return kind is not None and kind.name in _FLOATS
+
+
+def key_batches(keys: Rows, columns: Sequence[PostgresColumn]) -> Iterator[list[Key]]:
+    """The keys that a table can hold, in the types of its columns, a bounded number at a time.
 
     Args:
-        keys: one column for each of `columns`, in their order.
-        columns: the table's columns that are looked up.
+        keys: distinct keys.
+        columns: the columns that are looked up, see `compared`.
     """
-    plain = positional(keys).distinct()
-    pairs = list(zip(plain.schema.fields, columns, strict=True))
-    held = plain.where(_all(_is_held(plain[field.name], field.dataType, column) for field, column in pairs))
-    return held.select(*(_sent(held[field.name], column).alias(field.name) for field, column in pairs))
-
-
-def _is_held(key: Column, kind: st.DataType, column: PostgresColumn) -> Column:
-    """Whether the table's column can hold the key; null always."""
-    known = column_type(kind)
-    if known is None or known.family not in (column.stored.family, "any"):
-        return key.isNull()
-    if known.family == "number":
-        return key.try_cast(spark_type(column.stored)).eqNullSafe(key)
-    if known.family == "string":
-        return key.isNull() | ~key.contains("\0")
-    return f.lit(True)
-
-
-def _sent(key: Column, column: PostgresColumn) -> Column:
-    """The key as it travels: an instant as microseconds."""
-    if column.is_instant:
-        return f.unix_micros(key.cast(st.TimestampType()))
-    return key.try_cast(spark_type(column.stored))
-
-
-def _all(conditions: Iterable[Column]) -> Column:
-    together = f.lit(True)
-    for condition in conditions:
-        together = together & condition
-    return together
-
-
-def key_batches(keys: DataFrame, columns: Sequence[PostgresColumn]) -> Iterator[list[Key]]:
-    """The keys of `typed_keys` in this process, a bounded number at a time."""
-    arriving = (
-        tuple(
-            _EPOCH + dt.timedelta(microseconds=value) if column.is_instant and value is not None else value
-            for value, column in zip(row, columns, strict=True)
-        )
-        for row in keys.toLocalIterator()
-    )
+    is_known = [
+        kind is not None and kind.family in (column.stored.family, "any")
+        for kind, column in zip(keys.types, columns, strict=True)
+    ]
+    arriving = iter(keys.rows)
     while batch := list(islice(arriving, KEYS_PER_STATEMENT)):
-        yield batch
+        held = [key for key in batch if all(map(_is_held, key, is_known))]
+        sent = fitting(held, [column.stored for column in columns])
+        yield [tuple(map(_sent, key, columns)) for key in sent]
+
+
+def _is_held(value: object, is_known: bool) -> bool:
+    """Whether a column may hold a value: of its family, and no text with a NUL, which the server has not."""
+    return value is None or (is_known and not (isinstance(value, str) and "\0" in value))
+
+
+def _sent(value: object, column: PostgresColumn) -> object:
+    """A value as the driver takes it for a column's type."""
+    if value is None:
+        return None
+    if column.stored.name is TypeName.DOUBLE:
+        return float(value)  # type: ignore[arg-type]
+    return value.replace(tzinfo=dt.UTC) if column.is_instant and isinstance(value, dt.datetime) else value
 
 
 def key_queries(

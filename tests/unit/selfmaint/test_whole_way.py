@@ -39,14 +39,13 @@ SECRET = "hunter2"  # noqa: S105 - of nobody
 
 Rows = set[tuple[int, ...]]
 
-pytestmark = pytest.mark.usefixtures("spark")
-
 
 class Shop:
     """A warehouse's folder, and the base relations' schema in PostgreSQL."""
 
-    def __init__(self, folder: Path, server: str) -> None:
+    def __init__(self, folder: Path, server: str, engine: str) -> None:
         self.folder = folder
+        self.engine = engine
         self.toml = folder / "warehouse.toml"
         self.server = server
         self.schema = f"shop_{uuid.uuid4().hex[:8]}"
@@ -70,7 +69,10 @@ class Shop:
         )
         views = "".join(f'[views.{name}]\npath = "views/{name}"\n' for name in ("v1", "v2"))
         source = '[sources.ops]\nkind = "postgres"\nurl_env = "OPS_URL"\n'
-        self.toml.write_text(f'program = "views.dl"\n{views}{source}{relations}{more}', encoding="utf-8")
+        self.toml.write_text(
+            f'program = "views.dl"\nengine.kind = "{self.engine}"\n{views}{source}{relations}{more}',
+            encoding="utf-8",
+        )
 
     def table(self, name: str) -> sql.Identifier:
         return sql.Identifier(self.schema, name)
@@ -132,14 +134,26 @@ def rows_of(folder: Path) -> Rows:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+def engine(request: pytest.FixtureRequest) -> str:
+    name: str = getattr(request, "param", "duckdb")
+    if name == "spark":
+        request.getfixturevalue("spark")
+    return name
+
+
+both = pytest.mark.parametrize("engine", ["duckdb", "spark"], indirect=True)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch, engine: str) -> Iterator[Shop]:
     monkeypatch.setenv("OPS_URL", postgres)
-    shop = Shop(tmp_path, postgres)
+    shop = Shop(tmp_path, postgres, engine)
     yield shop
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(shop.schema)))
 
 
+@both
 def test_the_whole_way(shop: Shop) -> None:
     update = shop.change("one", inserted={"r": {(20, 2)}})
     before = snapshot(shop.folder)
@@ -242,6 +256,7 @@ def test_partial_copies_follow_the_update(shop: Shop) -> None:
     assert shop.stored("v1") == shop.v1() == {(20, 2, 2)}
 
 
+@pytest.mark.parametrize("engine", ["spark"], indirect=True)
 def test_a_table_is_not_written(shop: Shop, spark: SparkSession) -> None:
     """SM405: nothing is written when something that changes cannot be."""
     frame = spark.read.parquet(str(shop.folder / "views" / "v2"))
@@ -285,6 +300,7 @@ def test_explain_shows_two_databases(shop: Shop) -> None:
     assert run("explain", str(shop.toml), "v3", "--update", update).status == 2
 
 
+@pytest.mark.usefixtures("spark")
 def test_conformance_on_spark(tmp_path: Path) -> None:
     case = {
         "id": "one",
@@ -301,13 +317,14 @@ def test_conformance_on_spark(tmp_path: Path) -> None:
     assert json.loads(ran.stdout.splitlines()[0])["state"] == [[3]]
 
 
-def test_hostile_names_and_values_are_data(tmp_path: Path) -> None:
+@both
+def test_hostile_names_and_values_are_data(tmp_path: Path, engine: str) -> None:
     """Names with quotes, backticks and line feeds in rules, columns and files; values that look like code."""
     view, column = 'v`"; --\n', "a`.b'"
     value = "'); DROP TABLE x; -- ${y} [red]\x1b[31m\n"
     program = f'.decl `r``=`(`{column.replace("`", "``")}`: string).\n`v``"; --\\n`(X) :- `r``=`(X).\n'
     (tmp_path / "views.dl").write_text(program, encoding="utf-8")
-    toml = f'program = "views.dl"\n[views.{json.dumps(view)}]\npath = "v"\n'
+    toml = f'program = "views.dl"\nengine.kind = "{engine}"\n[views.{json.dumps(view)}]\npath = "v"\n'
     (tmp_path / "w.toml").write_text(toml, encoding="utf-8")
     (tmp_path / "v").mkdir()
     pq.write_table(pa.table({"x": [value]}), tmp_path / "v" / "p.parquet")

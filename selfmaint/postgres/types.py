@@ -12,8 +12,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, TypeName
 from selfmaint.engine.arrow_types import ArrowType, arrow_type
 from selfmaint.engine.column_types import MAX_PRECISION, fits, settled
-from selfmaint.errors import Code, InputError
-from selfmaint.spark.failures import first_line
+from selfmaint.errors import Code, InputError, first_line
 from selfmaint.store.expected import Expected, require_names
 
 _COLUMNS = sql.SQL("""

@@ -14,23 +14,31 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from datalog.model import ANY, ColumnType, Row, TypeName, WallClock
+from selfmaint.api.platform import platform_of
+from selfmaint.duckdb import DuckEngine
+from selfmaint.duckdb.file_source import DuckSource, StoredFiles
+from selfmaint.duckdb.writing import writing
 from selfmaint.errors import Code, SourceError
+from selfmaint.postgres import keys as keys_under_test
+from selfmaint.postgres import source as under_test
+from selfmaint.postgres.connection import begun
 from selfmaint.sources.memory import RowsSource
+from selfmaint.store import spill as spill_under_test
+from selfmaint.store.expected import Expected
+from selfmaint.store.formats import Format
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from selfmaint.spark import SparkEngine
-    from selfmaint.spark.parquet_source import SparkSource
-    from selfmaint.spark.postgres_source import PostgresSource
-    from selfmaint.store.expected import Expected
+Database = psycopg.Connection[tuple[object, ...]]
+Source = under_test.PostgresSource[Any]
 
 HOSTILE = "'; DROP TABLE item; -- ${a} \\ \" ` %s \n\u00e9"
 COLUMNS = ('k"%s', "name", "price", "day", "at", "moment", "ratio", "flag")
@@ -64,25 +72,48 @@ LOOKUPS: list[tuple[list[str], list[Row]]] = [
     (["moment"], [(NOON,), (None,)]),
     (["ratio"], [(0.25,), (0.1,)]),
     (["name"], [(1,)]),
+    (["price"], [(1.5,), (0.1,), (math.inf,)]),
+    ([COLUMNS[0]], [(2.0,), (0.5,), (1e300,)]),
+    (["ratio"], [(Decimal("0.25"),), (-1,)]),
     ([COLUMNS[0]], []),
 ]
 
 
-@pytest.fixture(scope="module")
-def engine(spark: SparkSession) -> SparkEngine:
+@pytest.fixture
+def engine(request: pytest.FixtureRequest) -> Any:
+    if getattr(request, "param", "duckdb") == "duckdb":
+        return DuckEngine()
     from selfmaint.spark import SparkEngine
 
-    return SparkEngine(spark)
+    return SparkEngine(request.getfixturevalue("spark"), near_values=0)
+
+
+both = pytest.mark.parametrize("engine", ["duckdb", "spark"], indirect=True)
 
 
 def declared(columns: tuple[str, ...] = COLUMNS, types: tuple[ColumnType, ...] = TYPES) -> Expected:
-    from selfmaint.store.expected import Expected
-
     return Expected("item", columns, types)
 
 
+ITEM = ('S%s.i.te"m', declared())
+
+
+def connected(engine: Any, url: str, timeout_s: float = 60, **tables: tuple[str, Expected]) -> Source:
+    names = {name: table for name, (table, _) in tables.items()}
+    declarations = {name: expected for name, (_, expected) in tables.items()}
+    return under_test.PostgresSource("ops", url, platform_of(engine).exchange, names, declarations, timeout_s)
+
+
+def in_files(engine: Any, **paths: tuple[Path, Expected]) -> Any:
+    if engine.name == "duckdb":
+        return DuckSource("lake", engine, {n: StoredFiles(str(p), e) for n, (p, e) in paths.items()})
+    from selfmaint.spark.parquet_source import SparkSource, StoredRelation
+
+    return SparkSource("lake", engine.spark, {n: StoredRelation(str(p), e) for n, (p, e) in paths.items()})
+
+
 @pytest.fixture(scope="module")
-def database(postgres: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+def database(postgres: str) -> Iterator[Database]:
     """A table `item` in a schema of a difficult name, and more columns than are declared."""
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute('CREATE SCHEMA "S%s"')
@@ -104,93 +135,66 @@ def database(postgres: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
 
 
 @pytest.fixture
-def source(
-    postgres: str, database: psycopg.Connection[tuple[object, ...]], spark: SparkSession
-) -> Iterator[PostgresSource]:
-    from selfmaint.spark.postgres_source import PostgresSource
-
+def source(postgres: str, database: Database, engine: Any) -> Iterator[Source]:
     assert not database.closed
-    with closing(
-        PostgresSource("ops", postgres, spark, {"item": 'S%s.i.te"m'}, {"item": declared()})
-    ) as made:
+    with closing(connected(engine, postgres, item=ITEM)) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def files(engine: SparkEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSource]:
-    from selfmaint.spark.parquet_source import SparkSource, StoredRelation
-
-    path = tmp_path_factory.mktemp("base") / "item"
-    engine.load(ROWS, COLUMNS, TYPES).write.parquet(str(path))
-    with closing(SparkSource("lake", engine.spark, {"item": StoredRelation(str(path), declared())})) as made:
-        yield made
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path, engine = tmp_path_factory.mktemp("base") / "item", DuckEngine()
+    writing(engine.database, engine.load(ROWS, COLUMNS, TYPES))(path, Format.PARQUET, None)
+    return path
 
 
-def key_types(columns: list[str]) -> list[ColumnType]:
-    return [ANY] * len(columns)
+@both
+def test_postgres_answers_as_the_reference(engine: Any, source: Source) -> None:
+    for columns, keys in LOOKUPS if engine.name == "duckdb" else [LOOKUPS[i] for i in (2, 5, 6, 7, 10)]:
+        expected, _ = MEMORY.read("item", columns, frozenset(keys))
+        found, read = source.read("item", columns, engine.load(keys, columns, [ANY] * len(columns)))
+        assert sorted(engine.sample(found, 99), key=repr) == sorted(expected, key=repr), columns
+        assert engine.columns(found) == COLUMNS
+        assert (read.relation, read.key_columns, read.source) == ("item", tuple(columns), "ops")
+        assert read.rows_read == len(expected)
+        assert read.keys_asked <= len(keys)
+        assert (read.bytes_read > 0) == any(v is not None for row in expected for v in row)
 
 
-@pytest.mark.parametrize(("columns", "keys"), LOOKUPS)
-def test_postgres_answers_as_the_reference(
-    columns: list[str], keys: list[Row], engine: SparkEngine, source: PostgresSource
-) -> None:
-    expected, _ = MEMORY.read("item", columns, frozenset(keys))
-    found, read = source.read("item", columns, engine.load(keys, columns, key_types(columns)))
-    assert sorted(engine.sample(found, 99), key=repr) == sorted(expected, key=repr)
-    assert engine.columns(found) == COLUMNS
-    assert (read.relation, read.key_columns, read.source) == ("item", tuple(columns), "ops")
-    assert read.rows_read == len(expected)
-    assert read.keys_asked <= len(keys)
-    assert (read.bytes_read > 0) == any(v is not None for row in expected for v in row)
+@both
+def test_files_answer_as_the_reference(engine: Any, stored: Path) -> None:
+    files = in_files(engine, item=(stored, declared()))
+    for columns, keys in [LOOKUPS[i] for i in ((0, 2, 5, 6, -1) if engine.name == "duckdb" else (2, 6))]:
+        expected, reference = MEMORY.read("item", columns, frozenset(keys))
+        found, read = files.read("item", columns, engine.load(keys, columns, [ANY] * len(columns)))
+        assert sorted(engine.sample(found, 99), key=repr) == sorted(expected, key=repr), columns
+        assert engine.columns(found) == COLUMNS
+        assert (read.keys_asked, read.rows_read) == (reference.keys_asked, reference.rows_read)
+        assert (read.bytes_read > 0) == bool(expected)
 
 
-@pytest.mark.parametrize(("columns", "keys"), [LOOKUPS[i] for i in (0, 2, 5, 6, 10)])
-def test_files_answer_as_the_reference(
-    columns: list[str], keys: list[Row], engine: SparkEngine, files: SparkSource
-) -> None:
-    expected, reference = MEMORY.read("item", columns, frozenset(keys))
-    found, read = files.read("item", columns, engine.load(keys, columns, key_types(columns)))
-    assert sorted(engine.sample(found, 99), key=repr) == sorted(expected, key=repr)
-    assert engine.columns(found) == COLUMNS
-    assert (read.keys_asked, read.rows_read) == (reference.keys_asked, reference.rows_read)
-    assert (read.bytes_read > 0) == bool(expected)
-
-
-def test_a_whole_relation_is_read_only_when_asked_for(
-    engine: SparkEngine, source: PostgresSource, files: SparkSource
-) -> None:
-    for one in (source, files):
+@both
+def test_a_whole_relation_is_read_only_when_asked_for(engine: Any, source: Source, stored: Path) -> None:
+    for one in (source, in_files(engine, item=(stored, declared()))):
         found, read = one.read("item", [], None)
         assert sorted(engine.sample(found, 99), key=repr) == sorted(ROWS, key=repr)
         assert (read.key_columns, read.keys_asked, read.rows_read) == ((), 0, len(ROWS))
-
-
-def test_sizes_are_estimates_and_versions_notice_a_change(
-    source: PostgresSource, files: SparkSource, database: psycopg.Connection[tuple[object, ...]]
-) -> None:
-    database.execute('ANALYZE "S%s"."i.te""m"')
-    assert source.row_count("item") == len(ROWS)
-    assert files.row_count("item") == len(ROWS)
-    before = files.version()
-    assert before == files.version()
-    first = source.version()
-    assert first == source.version()
-    source.end()
-    database.execute("CREATE TABLE IF NOT EXISTS moved (n int)")
-    assert source.version() != first
+        assert one.row_count("item") >= 0
 
 
 # ------------------------------------------------------------------------------------------------ files only
 
 
-def test_a_file_source_tells_a_change_and_counts_without_a_scan(engine: SparkEngine, tmp_path: Path) -> None:
+def test_a_file_source_of_spark_tells_a_change_and_counts_without_a_scan(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 
-    spark, path = engine.spark, tmp_path / "t"
+    path, expected = tmp_path / "t", declared(("id",), (ANY,))
     spark.range(1000).repartition(3).write.parquet(str(path))
-    expected = declared(("id",), (ANY,))
     source = SparkSource("lake", spark, {"t": StoredRelation(str(path), expected)})
     before = source.version()
+    assert before == source.version()
     assert source.row_count("t") == 1000
     spark.range(5).write.mode("append").parquet(str(path))
     assert source.version() != before
@@ -204,15 +208,11 @@ def test_a_file_source_tells_a_change_and_counts_without_a_scan(engine: SparkEng
         spark.catalog.dropTempView("sources_test_view")
 
 
-def test_what_a_file_source_cannot_read_is_a_source_error(spark: SparkSession, tmp_path: Path) -> None:
-    from selfmaint.spark.parquet_source import SparkSource, StoredRelation
-
-    spark.range(1).write.parquet(str(tmp_path / "t"))
-    stored = {
-        "gone": StoredRelation(str(tmp_path / "gone"), declared()),
-        "other": StoredRelation(str(tmp_path / "t"), declared()),
-    }
-    source = SparkSource("lake", spark, stored)
+@both
+def test_what_a_file_source_cannot_read_is_a_source_error(engine: Any, tmp_path: Path) -> None:
+    one = DuckEngine()
+    writing(one.database, one.load([(1,)], ["id"], [ANY]))(tmp_path / "t", Format.PARQUET, None)
+    source = in_files(engine, gone=(tmp_path / "gone", declared()), other=(tmp_path / "t", declared()))
     codes = {"gone": Code.MISSING_CONTENTS, "other": Code.COLUMNS_DIFFER, "unknown": Code.UNKNOWN_RELATION}
     for relation, code in codes.items():
         for call in (source.row_count, lambda name: source.read(name, [], None)):
@@ -226,9 +226,17 @@ def test_what_a_file_source_cannot_read_is_a_source_error(spark: SparkSession, t
 # ------------------------------------------------------------------------------------------- PostgreSQL only
 
 
-def test_all_reads_see_one_state_until_the_end(
-    engine: SparkEngine, source: PostgresSource, database: psycopg.Connection[tuple[object, ...]]
-) -> None:
+def test_sizes_are_estimates_and_versions_notice_a_change(source: Source, database: Database) -> None:
+    database.execute('ANALYZE "S%s"."i.te""m"')
+    assert source.row_count("item") == len(ROWS)
+    first = source.version()
+    assert first == source.version()
+    source.end()
+    database.execute("CREATE TABLE IF NOT EXISTS moved (n int)")
+    assert source.version() != first
+
+
+def test_all_reads_see_one_state_until_the_end(engine: Any, source: Source, database: Database) -> None:
     keys = engine.load([(1,)], ["k"], [ANY])
 
     def names() -> list[object]:
@@ -244,57 +252,65 @@ def test_all_reads_see_one_state_until_the_end(
         database.execute("""UPDATE "S%s"."i.te""m" SET name = 'a' WHERE "k""%s" = 1""")
 
 
-def test_nothing_can_be_written_through_the_source(source: PostgresSource) -> None:
+def test_nothing_can_be_written_through_the_source(source: Source) -> None:
     source.begin()
     assert source._connection is not None
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         source._connection.execute("CREATE TEMPORARY TABLE t (n int)")
 
 
+@both
 def test_many_keys_and_large_answers_pass_in_bounded_pieces(
-    engine: SparkEngine,
-    postgres: str,
-    database: psycopg.Connection[tuple[object, ...]],
-    monkeypatch: pytest.MonkeyPatch,
+    engine: Any, postgres: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import selfmaint.spark.postgres_keys as keys_under_test
-    import selfmaint.spark.postgres_source as under_test
-    import selfmaint.spark.spill as spill_under_test
-
-    spark = engine.spark
     database.execute(
-        "CREATE TABLE big AS SELECT i::int AS id, 's' || i AS s, now() AS at FROM generate_series(1, 5000) i"
+        "CREATE TABLE IF NOT EXISTS big AS"
+        " SELECT i::int AS id, 's' || i AS s, now() AS at FROM generate_series(1, 5000) i"
     )
     monkeypatch.setattr(keys_under_test, "KEYS_PER_STATEMENT", 300)
     monkeypatch.setattr(under_test, "FETCH_ROWS", 100)
     monkeypatch.setattr(spill_under_test, "MEMORY_LIMIT_BYTES", 10_000)
-    expected = declared(("id", "s", "at"), (ColumnType(TypeName.BIGINT), ANY, ANY))
-    with under_test.PostgresSource(
-        "ops", postgres, spark, {"big": "public.big"}, {"big": expected}
-    ) as source:
-        keys = spark.range(0, 9000, 3).selectExpr("id AS k").union(spark.sql("SELECT 3000000000"))
+    types = tuple(ColumnType(TypeName(name)) for name in ("bigint", "string", "timestamp"))
+    expected = declared(("id", "s", "at"), (types[0], ANY, ANY))
+    with connected(engine, postgres, big=("public.big", expected)) as source:
+        keys = engine.load([*((i,) for i in range(0, 9000, 3)), (3_000_000_000,)], ["k"], [ANY])
         found, read = source.read("big", ["id"], keys)
         assert (read.keys_asked, read.rows_read) == (3000, 1666)
-        assert found.count() == 1666
-        assert found.selectExpr("sum(id)").first() == (sum(range(3, 5001, 3)),)
-        assert [f.dataType.simpleString() for f in found.schema.fields] == ["bigint", "string", "timestamp"]
+        assert engine.count(found) == 1666
+        assert {row[0] for row in engine.sample(found, 9999)} == {*range(3, 5001, 3)}
+        assert platform_of(engine).types(found) == types
         directory = source._directory
         assert directory is not None
         assert list(directory.iterdir())
     assert not directory.exists()
 
 
-def test_columns_and_types_are_checked_before_anything_is_read(
-    spark: SparkSession, postgres: str, database: psycopg.Connection[tuple[object, ...]]
+def test_a_number_that_is_not_exact_is_compared_as_a_double(
+    engine: Any, postgres: str, database: Database
 ) -> None:
-    from selfmaint.spark.postgres_source import PostgresSource
+    """As both engines compare it: several long numbers may be one double."""
+    database.execute("CREATE TABLE long (n numeric(20,2), i bigint, f real)")
+    database.execute(
+        "INSERT INTO long VALUES (9007199254740993, 9007199254740993, 0.1), (0.3, -1, 0.5), (NULL, 0, 'NaN')"
+    )
+    expected = declared(("n", "i", "f"), (ColumnType(TypeName.DECIMAL, 20, 2), ANY, ANY))
+    cases = [("n", 2.0**53, 1), ("i", 2.0**53, 1), ("n", 0.3, 1), ("n", 0.1 + 0.2, 0), ("n", math.nan, 0)]
+    cases += [("f", 0.1, 0), ("f", Decimal("0.1"), 0), ("f", Decimal("0.5"), 1), ("f", math.nan, 1)]
+    with connected(engine, postgres, long=("long", expected)) as source:
+        for column, key, rows in cases:
+            keys = engine.load([(key,)], ["k"], [ANY])
+            assert source.read("long", [column], keys)[1].rows_read == rows, (column, key)
 
+
+def test_columns_and_types_are_checked_before_anything_is_read(
+    engine: Any, postgres: str, database: Database
+) -> None:
     database.execute("CREATE DOMAIN code AS varchar(9)")
     database.execute("CREATE TABLE typed (n numeric, i bigint, j json, c code, w numeric(30,5))")
     database.execute("INSERT INTO typed VALUES (1.005, 1, '{}', 'x', 1)")
 
     def refused(columns: tuple[str, ...], *types: ColumnType) -> list[str]:
-        source = PostgresSource("ops", postgres, spark, {"item": "typed"}, {"item": declared(columns, types)})
+        source = connected(engine, postgres, item=("typed", declared(columns, types)))
         with closing(source), pytest.raises(SourceError) as failed:
             source.read("item", [], None)
         assert {d.code for d in failed.value.diagnostics} == {Code.COLUMNS_DIFFER}
@@ -307,30 +323,24 @@ def test_columns_and_types_are_checked_before_anything_is_read(
     ]
     assert refused(("j",), ANY) == ["column `j` has the type `json`, which cannot be read"]
     assert refused(("n",), decimal) == ["column `n` has a value that `decimal(10,2)` cannot hold"]
-    types = (ANY, ANY, ANY)
     with closing(
-        PostgresSource("ops", postgres, spark, {"item": "typed"}, {"item": declared(("c", "n", "w"), types)})
+        connected(engine, postgres, item=("typed", declared(("c", "n", "w"), (ANY,) * 3)))
     ) as source:
         found, _ = source.read("item", [], None)
-        assert [f.dataType.simpleString() for f in found.schema.fields] == [
-            *["string", "decimal(38,18)", "decimal(30,5)"]
-        ]
+        assert [str(kind) for kind in found.types] == ["string", "decimal(38,18)", "decimal(30,5)"]
 
 
-def test_errors_tell_where_but_never_the_password(spark: SparkSession, postgres: str) -> None:
-    from selfmaint.spark.postgres_source import PostgresSource
-
+def test_errors_tell_where_but_never_the_password(engine: Any, postgres: str) -> None:
     password = "s3cr@t/x"  # noqa: S105 - the word that must not be shown
+    quoted = password.replace("@", "%40").replace("/", "%2F")
     urls = {
         "postgresql://ann:s3cr%40t%2Fx@127.0.0.1:1/shop": "database `shop` on `127.0.0.1:1` as `ann`",
         f"host=127.0.0.1 port=1 user=ann password={password}": "as `ann`",
         "postgresql://ann:s3cr%zz@127.0.0.1:1/shop": "cannot be parsed",
-        postgres.replace(
-            "postgres:", f"nobody:{password.replace('@', '%40').replace('/', '%2F')}"
-        ): "`nobody`",
+        postgres.replace("postgres:", f"nobody:{quoted}"): "`nobody`",
     }
     for url, shown in urls.items():
-        source = PostgresSource("ops", url, spark, {"item": "item"}, {"item": declared()})
+        source = connected(engine, url, item=("item", declared()))
         with pytest.raises(SourceError) as failed:
             source.begin()
         text = str(failed.value) + repr(failed.value.diagnostics) + repr(failed.value.__cause__)
@@ -341,62 +351,30 @@ def test_errors_tell_where_but_never_the_password(spark: SparkSession, postgres:
         assert source.name == "ops"
 
 
-def test_a_failed_read_does_not_poison_the_next(
-    spark: SparkSession, source: PostgresSource, postgres: str
-) -> None:
-    from selfmaint.spark.postgres_source import PostgresSource
-
-    tables = {"item": 'S%s.i.te"m', "gone": "no_such_table"}
-    declarations = {"item": declared(), "gone": declared()}
-    with closing(PostgresSource("ops", postgres, spark, tables, declarations)) as both:
+def test_a_failed_read_does_not_poison_the_next(engine: Any, source: Source, postgres: str) -> None:
+    with closing(connected(engine, postgres, item=ITEM, gone=("no_such_table", declared()))) as both_tables:
         for relation, code in (("gone", Code.MISSING_CONTENTS), ("unknown", Code.UNKNOWN_RELATION)):
             with pytest.raises(SourceError) as failed:
-                both.read(relation, [], None)
+                both_tables.read(relation, [], None)
             assert failed.value.diagnostics[0].code is code
         with pytest.raises(SourceError):
-            both.read("item", ["no_such_column"], spark.range(1))
-        assert both.read("item", [], None)[1].rows_read == len(ROWS)
-    both.close()  # once more does nothing
+            both_tables.read("item", ["no_such_column"], engine.load([(0,)], ["k"], [ANY]))
+        assert both_tables.read("item", [], None)[1].rows_read == len(ROWS)
+    both_tables.close()  # once more does nothing
     assert source.row_count("item") > 0
 
 
-def test_a_user_without_rights_is_told_so(
-    spark: SparkSession, postgres: str, database: psycopg.Connection[tuple[object, ...]]
-) -> None:
-    from selfmaint.spark.postgres_source import PostgresSource
-
+def test_a_user_without_rights_is_told_so(engine: Any, postgres: str, database: Database) -> None:
     database.execute("CREATE TABLE private (n int)")
     database.execute("CREATE ROLE reader LOGIN")
     url = postgres.replace("postgres:", "reader:")
-    with closing(
-        PostgresSource("ops", url, spark, {"item": "private"}, {"item": declared(("n",), (ANY,))})
-    ) as source:
+    with closing(connected(engine, url, item=("private", declared(("n",), (ANY,))))) as source:
         with pytest.raises(SourceError, match="permission denied") as failed:
             source.read("item", [], None)
         assert failed.value.diagnostics[0].hint == "the user needs the right to SELECT from the table"
 
 
-# ----------------------------------------------------------------------------------------------- in memory
-
-
-def test_the_memory_source_tells_families_apart_and_reports_what_it_lacks() -> None:
-    rows: frozenset[Row] = frozenset({(1, "x"), (False, "y"), (None, "z")})
-    source = RowsSource("m", {"r": (("a", "b"), rows)})
-    assert source.read("r", ["a"], frozenset({(True,)}))[0] == frozenset()
-    assert source.read("r", ["a"], frozenset({(Decimal("1.0"),)}))[0] == {(1, "x")}
-    assert source.read("r", [], None)[1].rows_read == 3
-    failing: list[tuple[Callable[[], object], Code]] = [
-        (lambda: source.read("s", [], None), Code.MISSING_CONTENTS),
-        (lambda: source.read("r", ["c"], frozenset()), Code.COLUMNS_DIFFER),
-    ]
-    for call, code in failing:
-        with pytest.raises(SourceError) as failed:
-            call()
-        assert failed.value.diagnostics[0].code is code
-    assert source.version() is None
-
-
-def halted(connection: psycopg.Connection[tuple[object, ...]], backend: int | None) -> list[int]:
+def halted(connection: Database, backend: int | None) -> list[int]:
     """The processes of the server that answer to logins and, if it has one, to a connection."""
     row = connection.execute("SHOW data_directory").fetchone()
     assert row is not None
@@ -406,13 +384,10 @@ def halted(connection: psycopg.Connection[tuple[object, ...]], backend: int | No
 
 @pytest.mark.parametrize("is_connected", [False, True])
 def test_a_halted_server_is_given_up(
-    is_connected: bool, postgres: str, database: psycopg.Connection[tuple[object, ...]], spark: SparkSession
+    is_connected: bool, postgres: str, database: Database, engine: Any
 ) -> None:
     """On a socket of the file system, where nothing of TCP could notice it."""
-    from selfmaint.spark.postgres_source import PostgresSource
-
-    made = PostgresSource("ops", postgres, spark, {"item": 'S%s.i.te"m'}, {"item": declared()}, timeout_s=1)
-    with closing(made) as source:
+    with closing(connected(engine, postgres, timeout_s=1, item=ITEM)) as source:
         backend = None
         if is_connected:
             source.begin()
@@ -437,25 +412,18 @@ def test_a_halted_server_is_given_up(
 
 
 def test_a_statement_that_takes_too_long_is_ended_by_the_server(
-    postgres: str, database: psycopg.Connection[tuple[object, ...]], spark: SparkSession
+    postgres: str, database: Database, engine: Any
 ) -> None:
-    from selfmaint.spark.postgres_source import PostgresSource
-
     database.execute("CREATE VIEW slow AS SELECT 1 AS n FROM pg_sleep(20)")
-    with closing(
-        PostgresSource("ops", postgres, spark, {"slow": "slow"}, {"slow": declared(("n",), (ANY,))}, 1)
-    ) as source:
+    slow = ("slow", declared(("n",), (ANY,)))
+    with closing(connected(engine, postgres, timeout_s=1, slow=slow)) as source:
         started = time.monotonic()
         with pytest.raises(SourceError, match=r"SM401.*statement timeout"):
             source.read("slow", (), None)
         assert time.monotonic() - started < 10
 
 
-def test_the_servers_own_limit_counts_where_it_is_shorter(
-    postgres: str, database: psycopg.Connection[tuple[object, ...]]
-) -> None:
-    from selfmaint.spark.postgres_connection import begun
-
+def test_the_servers_own_limit_counts_where_it_is_shorter(postgres: str, database: Database) -> None:
     assert not database.closed
     for own, asked, expected in (
         ("0", 7.0, "7s"),
@@ -469,9 +437,7 @@ def test_the_servers_own_limit_counts_where_it_is_shorter(
             assert connection.execute("SHOW statement_timeout").fetchone() == (expected,)
 
 
-def test_a_lost_connection_is_made_again_until_rows_were_read(
-    source: PostgresSource, database: psycopg.Connection[tuple[object, ...]]
-) -> None:
+def test_a_lost_connection_is_made_again_until_rows_were_read(source: Source, database: Database) -> None:
     """Rows that were read are of one state: nothing of another may be read beside them."""
 
     def lose() -> None:
@@ -494,14 +460,31 @@ def test_a_lost_connection_is_made_again_until_rows_were_read(
     ("settings", "pauses"), [({"dbname": "nowhere"}, 0), ({"host": "127.0.0.1", "port": "1"}, 2)]
 )
 def test_only_what_may_pass_is_tried_again(
-    settings: dict[str, str], pauses: int, postgres: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    settings: dict[str, str], pauses: int, postgres: str, engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from selfmaint.spark import postgres_source as under_test
-
     slept: list[float] = []
     monkeypatch.setattr(under_test.time, "sleep", slept.append)
-    url = psycopg.conninfo.make_conninfo(postgres, **settings)
     with pytest.raises(SourceError, match="SM401"):
-        under_test.PostgresSource("ops", url, spark, {}, {}).begin()
+        connected(engine, psycopg.conninfo.make_conninfo(postgres, **settings)).begin()
     assert slept == sorted(slept)
     assert len(slept) == pauses
+
+
+# ----------------------------------------------------------------------------------------------- in memory
+
+
+def test_the_memory_source_tells_families_apart_and_reports_what_it_lacks() -> None:
+    rows: frozenset[Row] = frozenset({(1, "x"), (False, "y"), (None, "z")})
+    source = RowsSource("m", {"r": (("a", "b"), rows)})
+    assert source.read("r", ["a"], frozenset({(True,)}))[0] == frozenset()
+    assert source.read("r", ["a"], frozenset({(Decimal("1.0"),)}))[0] == {(1, "x")}
+    assert source.read("r", [], None)[1].rows_read == 3
+    failing: list[tuple[Callable[[], object], Code]] = [
+        (lambda: source.read("s", [], None), Code.MISSING_CONTENTS),
+        (lambda: source.read("r", ["c"], frozenset()), Code.COLUMNS_DIFFER),
+    ]
+    for call, code in failing:
+        with pytest.raises(SourceError) as failed:
+            call()
+        assert failed.value.diagnostics[0].code is code
+    assert source.version() is None

@@ -12,28 +12,28 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Self, TypeVar, final
+from typing import Generic, Self, TypeVar, final
 
 import psycopg
 from psycopg import sql
-from pyspark.sql import DataFrame, SparkSession
 
 from datalog.diagnostics import Diagnostic
+from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, SourceError
-from selfmaint.sources.protocol import Read
-from selfmaint.spark.failures import translated
-from selfmaint.spark.postgres_connection import PAUSES_S, TIMEOUT_S, Connection, begun, may_pass
-from selfmaint.spark.postgres_errors import source_error
-from selfmaint.spark.postgres_keys import KeyQuery, key_batches, key_queries, typed_keys, whole_table
-from selfmaint.spark.postgres_types import (
+from selfmaint.postgres.connection import PAUSES_S, TIMEOUT_S, Connection, begun, may_pass
+from selfmaint.postgres.errors import source_error
+from selfmaint.postgres.keys import KeyQuery, compared, key_batches, key_queries, whole_table
+from selfmaint.postgres.types import (
     PostgresColumn,
     PostgresTable,
     arrow_batch,
     arrow_schema,
     columns_of,
 )
-from selfmaint.spark.spill import Spill
+from selfmaint.sources.protocol import Read
+from selfmaint.store.exchange import Exchange
 from selfmaint.store.expected import Expected
+from selfmaint.store.spill import Spill
 
 FETCH_ROWS = 10_000
 """How many rows come from the server at a time."""
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 @final
-class PostgresSource:
+class PostgresSource(Generic[D]):
     """Base relations in tables or views of one PostgreSQL database.
 
     It connects when it is first used. As a context manager it closes itself. A fault that may pass (a server that
@@ -52,7 +52,7 @@ class PostgresSource:
         self,
         name: str,
         url: str,
-        spark: SparkSession,
+        exchange: Exchange[D],
         tables: Mapping[str, str],
         declarations: Mapping[str, Expected],
         timeout_s: float = TIMEOUT_S,
@@ -62,14 +62,14 @@ class PostgresSource:
         Args:
             name: a name to show.
             url: a connection URI or string of libpq; it is never shown.
-            spark: the session that the rows are for.
+            exchange: of the engine that the rows are for.
             tables: for each base relation its table, `schema.table` or `table`.
             declarations: for each base relation the columns to read.
             timeout_s: how long the server may take for a statement, and for some rows of a large answer.
         """
         self._name = name
         self._url = url
-        self._spark = spark
+        self._exchange = exchange
         self._tables = {relation: PostgresTable.parse(text) for relation, text in tables.items()}
         self._declarations = declarations
         self._timeout_s = timeout_s
@@ -112,7 +112,7 @@ class PostgresSource:
                 connection.close()
 
     def close(self) -> None:
-        """Ends, and removes the files of what was read: its DataFrames cannot be used any more."""
+        """Ends, and removes the files of what was read: its relations cannot be used any more."""
         self.end()
         directory, self._directory = self._directory, None
         if directory is not None:
@@ -132,9 +132,7 @@ class PostgresSource:
         plans = explained[0] if explained else None
         return int(plans[0]["Plan"]["Plan Rows"]) if isinstance(plans, list) else 0
 
-    def read(
-        self, relation: str, key_columns: Sequence[str], keys: DataFrame | None
-    ) -> tuple[DataFrame, Read]:
+    def read(self, relation: str, key_columns: Sequence[str], keys: D | None) -> tuple[D, Read]:
         """The rows whose `key_columns` equal one of `keys`, nulls equal, or all of them.
 
         Args:
@@ -157,8 +155,8 @@ class PostgresSource:
         return found
 
     def _read(
-        self, connection: Connection, relation: str, key_columns: Sequence[str], keys: DataFrame | None
-    ) -> tuple[DataFrame, Read]:
+        self, connection: Connection, relation: str, key_columns: Sequence[str], keys: D | None
+    ) -> tuple[D, Read]:
         columns = self._columns_of(connection, relation)
         table = self._tables[relation]
         asked, size = 0, 0
@@ -166,13 +164,14 @@ class PostgresSource:
             if keys is None:
                 size = _fetch(connection, KeyQuery(whole_table(table, columns), ()), columns, spill)
             else:
-                looked_up = [_named(columns, relation, name) for name in key_columns]
-                for batch in key_batches(typed_keys(keys, looked_up), looked_up):
+                given = self._exchange.distinct(keys)
+                looked_up = compared([_named(columns, relation, name) for name in key_columns], given)
+                for batch in key_batches(given, looked_up):
                     asked += len(batch)
                     for query in key_queries(table, columns, looked_up, batch):
                         size += _fetch(connection, query, columns, spill)
         used = () if keys is None else tuple(key_columns)
-        return spill.frame(self._spark), Read(relation, used, asked, spill.rows, size, self._name)
+        return self._exchange.entered(spill), Read(relation, used, asked, spill.rows, size, self._name)
 
     def version(self) -> str | None:
         """The snapshot that this transaction reads, as `pg_current_snapshot()` writes it.
@@ -211,8 +210,7 @@ class PostgresSource:
         while True:
             connection = self._begun()
             try:
-                with translated():
-                    return use(connection)
+                return use(connection)
             except InputError as error:
                 self.end()
                 raise SourceError(error.diagnostics) from error

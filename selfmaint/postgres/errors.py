@@ -11,8 +11,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
 from datalog.diagnostics import Diagnostic
-from selfmaint.errors import Code, SourceError
-from selfmaint.spark.failures import first_line
+from selfmaint.errors import Code, SourceError, first_line
 
 
 class NoAnswerError(psycopg.OperationalError):

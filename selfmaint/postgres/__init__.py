@@ -1,0 +1,1 @@
+"""Base relations in PostgreSQL, for any engine. The only importer of `psycopg`."""
