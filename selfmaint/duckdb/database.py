@@ -111,24 +111,25 @@ class Database:
         self._connection = duckdb.connect(":memory:", config=config)
         self._numbers = count()
         self._unused: list[tuple[str, bool]] = []
+        self._files: dict[str, tuple[int, int] | None] = {}
         self._execute(text(sql.setting("TimeZone", "UTC"), dialect="duckdb"))
 
     def write_parquet(self, query: sql.Query, file: Path, reads: Collection[str]) -> None:
         """Writes the rows of a query as a file."""
         _require_reads(query, reads)
-        with computing():
+        with self._computing():
             self._connection.sql(text(query, dialect="duckdb")).write_parquet(str(file))
 
     def write_csv(self, query: sql.Query, file: Path, reads: Collection[str]) -> None:
         """Writes the texts of a query as a CSV file with a header line: null is nothing, the empty text two quotes."""
         _require_reads(query, reads)
-        with computing():
+        with self._computing():
             self._connection.sql(text(query, dialect="duckdb")).write_csv(str(file), header=True, na_rep="")
 
     def batches(self, query: sql.Query, reads: Collection[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a query, some at a time."""
         _require_reads(query, reads)
-        with computing():
+        with self._computing():
             yield from self._connection.sql(text(query, dialect="duckdb")).to_arrow_reader()
 
     def table(self, query: Any, types: Sequence[SqlType], reads: Collection[str]) -> Stored:
@@ -140,7 +141,7 @@ class Database:
         """
         _require_reads(query, reads)
         name = self._name()
-        with computing():
+        with self._computing():
             made = self._execute(text(sql.create(name, query, held=True), dialect="duckdb")).fetchone()
         assert made is not None
         return self._watched(Stored(name, tuple(types), int(made[0]), database=self), held=True)
@@ -155,7 +156,8 @@ class Database:
         """The rows of a query, computed when they are used; `layout` says what is known of them."""
         _require_reads(query, [parent.name for parent in parents])
         name = self._name()
-        self._execute(text(sql.create(name, query, held=False), dialect="duckdb"))
+        with self._computing():
+            self._execute(text(sql.create(name, query, held=False), dialect="duckdb"))
         made = Stored(name, tuple(types), None, tuple(parents), layout or Layout(), self)
         return self._watched(made, held=False)
 
@@ -166,7 +168,7 @@ class Database:
             InputError: SM104 a value that an expression or a type does not have.
         """
         _require_reads(query, reads)
-        with computing():
+        with self._computing():
             found: ArrowTable = self._execute(text(query, dialect="duckdb")).to_arrow_table()
         return found
 
@@ -184,6 +186,7 @@ class Database:
     def parquet(self, files: Sequence[str]) -> tuple[Stored, list[str]]:
         """The rows of Parquet files, read when they are used, and the names of their columns' types in DuckDB."""
         read = self._connection.read_parquet([_escaped(file) for file in files], hive_partitioning=False)
+        self._files.update((file, _mark(file)) for file in files)
         return self._named(read), [str(kind) for kind in read.types]
 
     def csv(self, files: Sequence[str], width: int) -> Stored:
@@ -217,6 +220,30 @@ class Database:
             self._connection.execute(text(sql.drop(name, held=held), dialect="duckdb"))
         return self._connection.execute(statement)
 
+    @contextlib.contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Turns what DuckDB says about values and files, which comes as it computes them, into an `InputError`.
+
+        Raises:
+            InputError: SM103 a file is gone; SM104 one has changed or is damaged, or a value that there is not.
+        """
+        try:
+            yield
+        except duckdb.Error as failure:
+            line = next(iter(str(failure).splitlines()), "")[:_LONGEST_LINE]
+            named = [file for file in self._files if file in str(failure)]
+            if isinstance(failure, _VALUES) and not named:
+                message = f"a value cannot be computed: {line}"
+                raise input_error(Code.COLUMNS_DIFFER, message) from failure
+            found = next((file for file in named or self._files if _mark(file) != self._files[file]), None)
+            if found is not None:
+                raise _changed(found) from failure
+            if named or type(failure) is duckdb.Error:  # of no kind are those of its Parquet reader alone
+                what = f"`{named[0]}`" if named else "a stored file"
+                message = f"{what} is damaged, or cannot be read: {line}"
+                raise input_error(Code.COLUMNS_DIFFER, message, "store its contents again") from failure
+            raise
+
     def _name(self) -> str:
         return f"selfmaint_{next(self._numbers)}"
 
@@ -235,28 +262,26 @@ def refused(what: str) -> InputError:
     return input_error(Code.ENGINE_DIFFERS, what, "use the Spark engine")
 
 
+def _mark(file: str) -> tuple[int, int] | None:
+    """What tells that a file has changed; None if there is none."""
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _changed(file: str) -> InputError:
+    if not Path(file).is_file():
+        message = f"stored contents are gone: there is no file `{file}` any more"
+        return input_error(Code.MISSING_CONTENTS, message, "store them again, and run the command again")
+    message = f"`{file}` has changed since it was first looked at, and cannot be read as what it was"
+    return input_error(Code.COLUMNS_DIFFER, message, "run the command again, when nothing writes to it")
+
+
 def _escaped(path: str) -> str:
     """A path as DuckDB takes it for that path alone, and no pattern."""
     return re.sub(r"[*?\[]", r"[\g<0>]", path)
-
-
-@contextlib.contextmanager
-def computing() -> Iterator[None]:
-    """Turns what DuckDB says about values, which comes as it computes them, into an `InputError`.
-
-    Raises:
-        InputError: SM104.
-    """
-    try:
-        yield
-    except _VALUES as failure:
-        line = next(iter(str(failure).splitlines()), "")[:_LONGEST_LINE]
-        raise input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed: {line}") from failure
-    except duckdb.Error as failure:
-        if type(failure) is not duckdb.Error:  # of no kind are those of its Parquet reader alone
-            raise
-        line = next(iter(str(failure).splitlines()), "")[:_LONGEST_LINE]
-        raise input_error(Code.COLUMNS_DIFFER, f"a stored file is damaged: {line}") from failure
 
 
 @contextlib.contextmanager

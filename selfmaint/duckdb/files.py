@@ -149,6 +149,7 @@ def _parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         for file in files[1:]:
             _require_alike(pq.read_schema(file), file, schema, files[0], name)
         raw, types = database.parquet([str(file) for file in files])
+        layout = layout_of(files)
     except (duckdb.Error, pa.ArrowException, OSError, ValueError) as failure:
         line = next(iter(str(failure).splitlines()), "")
         message = f"`{name}`: `{files[0]}` cannot be read as Parquet: {line}"
@@ -158,7 +159,7 @@ def _parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         for field, kind in zip(schema, types, strict=True)
     ]
     query = sql.values_of(raw.name, _numbered(len(types)), read_as)
-    found = database.view(query, read_as, [raw], layout_of(files))
+    found = database.view(query, read_as, [raw], layout)
     return Relation(found, tuple(schema.names))
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -460,6 +462,53 @@ def test_a_wrong_entry_about_the_engine_is_told(shop: Path, entry: str, message:
     with pytest.raises(SelfmaintError, match=message) as refused:
         load(shop / "w.toml")
     assert refused.value.diagnostics[0].code is Code.WAREHOUSE_FILE
+
+
+def truncated(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-20])
+
+
+def overwritten(file: Path) -> None:
+    whole = file.read_bytes()
+    file.write_bytes(whole[:4] + b"\xff" * 60 + whole[64:])
+
+
+def of_another_column(file: Path) -> None:
+    pq.write_table(ints(z=[1]), file)
+
+
+GONE, CHANGED = "there is no file `{}` any more", "`{}` has changed since it was first looked at"
+HARM: list[tuple[Callable[[Path], None], Code, str]] = [
+    (Path.unlink, Code.MISSING_CONTENTS, GONE),
+    (truncated, Code.COLUMNS_DIFFER, CHANGED),
+    (overwritten, Code.COLUMNS_DIFFER, CHANGED),
+    (of_another_column, Code.COLUMNS_DIFFER, CHANGED),
+]
+
+
+@pytest.mark.parametrize(("harm", "code", "message"), HARM)
+@pytest.mark.parametrize("file", ["v/1.parquet", "update/r.insert.parquet"])
+def test_a_file_that_is_harmed_while_it_is_used_is_told(
+    shop: Path, file: str, harm: Callable[[Path], None], code: Code, message: str
+) -> None:
+    (shop / "update" / "r.insert.jsonl").unlink()
+    pq.write_table(ints(a=[3], b=[9]), shop / "update" / "r.insert.parquet")
+    with load(shop / "w.toml") as warehouse:
+        update = Update.from_files(warehouse, shop / "update")
+        harm(shop / file)
+        with pytest.raises(InputError, match=re.escape(message.format(shop / file))) as refused:
+            warehouse.check(update)
+    assert refused.value.diagnostics[0].code is code
+
+
+def test_a_file_that_was_damaged_before_is_told(shop: Path) -> None:
+    """Its footer is whole."""
+    overwritten(shop / "v" / "1.parquet")
+    with load(shop / "w.toml") as warehouse:
+        update = Update.from_files(warehouse, shop / "update")
+        with pytest.raises(InputError, match="is damaged, or cannot be read") as refused:
+            warehouse.check(update)
+    assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
 
 
 def test_change_feeds_and_tables_are_sparks(shop: Path) -> None:
