@@ -47,6 +47,9 @@ from selfmaint.warehouse.situation import Situation
 STEPS = 2_000
 """How many instances are looked at for one view and kind of change; above that not all candidates are made."""
 
+TRIAL = 60
+"""How many are looked at to rule out what comes of one body that is not unfolded to its end."""
+
 _CLOSE = (0,)
 """Values that are only asked what they prove need no others between them."""
 
@@ -111,6 +114,26 @@ class Candidate:
 
 
 @dataclass
+class Steps:
+    """How many more instances may be looked at.
+
+    Attributes:
+        left: so many.
+        are_all: whether they sufficed so far, and stand for all that they should.
+    """
+
+    left: int
+    are_all: bool = True
+
+    def goes_on(self) -> bool:
+        """Whether there are steps left; takes one."""
+        check()
+        self.left -= 1
+        self.are_all &= self.left >= 0
+        return self.left >= 0
+
+
+@dataclass
 class Candidates:
     """The candidates of one rule set in one situation.
 
@@ -123,22 +146,27 @@ class Candidates:
         change: the kind of change.
         situation: its situation.
         choices: those that the catalog makes necessary, if they are at hand.
-        are_all: whether none was left out, as far as the iteration got.
+        most: how many instances are looked at.
     """
 
     decision: Decision
     change: Change
     situation: Situation
     choices: Choices | None = None
-    are_all: bool = True
+    most: int = STEPS
 
     def __post_init__(self) -> None:
         catalog = self.decision.catalog
         self._choices = self.choices or Choices(catalog)
         self._chase = Chase(catalog, self.situation, self.change)
         self._definitions = definitions(catalog, self.situation, self.decision.known(self.situation))
-        self.are_all = self._choices.are_all
-        self._steps = STEPS
+        self._steps = Steps(self.most, self._choices.are_all)
+        self._trials = self.most
+
+    @property
+    def are_all(self) -> bool:
+        """Whether none was left out, as far as the iteration got."""
+        return self._steps.are_all
 
     def of(self, rules: DependsRules, evaluation: Evaluation) -> Iterator[Candidate]:
         """The candidates for the rules of one J: those left out of `holding` give them no row.
@@ -156,25 +184,18 @@ class Candidates:
         seen = set[Candidate]()
         for positive in rules.positive:
             waiting = [Unfolding((*positive, rules.head))]
-            while waiting and self._goes_on():
+            while waiting and self._steps.goes_on():
                 current = waiting.pop()
                 more = current.next(self._definitions)
                 if more is not None and self._may_fire(current, ruled_out):
                     waiting.extend(reversed(more))
-                for candidate in self._made(current.body, ruled_out) if more is None else ():
+                for candidate in self._made(current.body, self._steps, ruled_out) if more is None else ():
                     if candidate not in seen:
                         seen.add(candidate)
                         yield candidate
 
-    def _goes_on(self) -> bool:
-        """Whether there are steps left; takes one."""
-        check()
-        self._steps -= 1
-        self.are_all &= self._steps >= 0
-        return self._steps >= 0
-
     def _may_fire(self, current: Unfolding, ruled_out: RuledOut) -> bool:
-        """Whether a body has a row that is not ruled out.
+        """Whether a body may have a row that is not ruled out. It has steps of its own: it may be left open.
 
         Rows after the update, of which it is open where they come from, are left out: they prove nothing yet. What is
         bound by these alone has a value that equals no other, which is all that is known of it: it must not be tested.
@@ -185,18 +206,22 @@ class Candidates:
             if any(isinstance(asked[i], Variable) and asked[i] not in bound for i in ruled_out.tested):
                 return True
         holds = ruled_out.holds if current.is_before else ruled_out.will_hold
-        made = self._made(current.body, ruled_out, _CLOSE)
-        return any(not holds(candidate) for candidate in made)
+        most = min(TRIAL, self._trials)
+        trial = Steps(most)
+        made = self._made(current.body, trial, ruled_out, _CLOSE)
+        may_fire = any(not holds(candidate) for candidate in made) or not trial.are_all
+        self._trials -= most - max(trial.left, 0)
+        return may_fire
 
     def holding(self, literals: Sequence[Literal]) -> Iterator[Candidate]:
         """The most general situations in which a conjunction holds; what it negates is not looked at."""
         for body in unfolded(literals, self._definitions):
-            if not self._goes_on():
+            if not self._steps.goes_on():
                 return
-            yield from self._made(body)
+            yield from self._made(body, self._steps)
 
     def _made(
-        self, body: Body, ruled_out: RuledOut | None = None, rooms: Sequence[int] = ROOM
+        self, body: Body, steps: Steps, ruled_out: RuledOut | None = None, rooms: Sequence[int] = ROOM
     ) -> Iterator[Candidate]:
         """The situations that the instance of an unfolded body becomes, but for some of those that are ruled out."""
         asked = tuple(t for li in body if is_asked(li) for t in li.terms)
@@ -204,12 +229,12 @@ class Candidates:
         effective = self.situation.effective
         start = frozen(self.decision.catalog, plain, effective=effective, asked=asked)
         waiting = [] if start is None else [start]
-        while waiting and self._goes_on():
+        while waiting and steps.goes_on():
             instance = waiting.pop()
-            self.are_all &= not instance.is_crowded
+            steps.are_all &= not instance.is_crowded
             more = self._open(instance, ruled_out)
             if more is None:
-                yield from self._ground(instance, rooms)
+                yield from self._ground(instance, steps, rooms)
             else:
                 waiting.extend(reversed(more))
 
@@ -237,18 +262,18 @@ class Candidates:
             spread = ways[0] if len(ways) == 1 else None
         return False
 
-    def _ground(self, instance: Instance, rooms: Sequence[int]) -> Iterator[Candidate]:
+    def _ground(self, instance: Instance, steps: Steps, rooms: Sequence[int]) -> Iterator[Candidate]:
         catalog = self.decision.catalog
         values = grounded(catalog, instance, self._choices.constants, rooms)
         if values is None:
-            self.are_all &= not instance.alone
+            steps.are_all &= not instance.alone
             return
         made = _candidate(instance, values)
         after = updated(made.database, made.inserted, made.deleted)
         if satisfies(catalog, made.database) and satisfies(catalog, after):
             yield made
         else:
-            self.are_all = False  # equal values that the symbolic steps did not foresee
+            steps.are_all = False  # equal values that the symbolic steps did not foresee
 
 
 def _all(ways: Iterator[Instance | None] | None) -> tuple[Instance, ...] | None:

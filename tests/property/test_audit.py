@@ -56,6 +56,8 @@ from tests.oracle.rules import contents, ordered
 from tests.oracle.strategies import spelled
 
 STEPS = 1_000
+FEW = 50
+CHANGES = 3
 EFFECTIVE = Situation(effective=True)
 PLAIN = Wanted(effective=None)
 KINDS = {
@@ -253,17 +255,15 @@ def fires(search: Search, rules: DependsRules, candidates: Candidates) -> bool |
 
 
 def hold_short_cuts(schema: Catalog, view: View, change: Change, most: int) -> int:
-    """Compares the search with one without short cuts; how many tests were compared."""
+    """Compares the search with one without short cuts, of as many steps; how many tests were compared."""
     search = Search(schema, EFFECTIVE)
     situation = change.situation(schema, EFFECTIVE)
     held = 0
     for rules in search.decision.depends(view, situation):
-        whole = Whole(search.decision, change, situation)
-        whole._steps = most
-        expected = fires(search, rules, whole)
+        made = [its(search.decision, change, situation, most=most) for its in (Whole, Candidates)]
+        expected = fires(search, rules, made[0])
         if expected is not None:
-            found = fires(search, rules, Candidates(search.decision, change, situation))
-            assert found == expected, (view.name, change, rules.goal)
+            assert fires(search, rules, made[1]) == expected, (view.name, change, rules.goal)
             held += 1
     return held
 
@@ -274,8 +274,6 @@ def hold_short_cuts(schema: Catalog, view: View, change: Change, most: int) -> i
 def test_what_is_ruled_out_early_has_no_row(wanted: Wanted, seed: int) -> None:
     _, schema = drawn(seed, wanted)
     for view in schema.views:
-        for change in (
-            ANYTHING,
-            *(change for name in relations_of(view) for change in changes_of(schema, name)),
-        ):
-            hold_short_cuts(schema, view, change, 200)
+        some = [change for name in relations_of(view) for change in changes_of(schema, name)]
+        for change in (ANYTHING, *Random(seed).sample(some, min(CHANGES, len(some)))):
+            hold_short_cuts(schema, view, change, FEW)
