@@ -9,6 +9,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Program
 from datalog.sql.views import SqlViews
 from selfmaint.api.columns import columns_of
+from selfmaint.api.default_engine import is_spark_active
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.platform import known_families, opened_engine, platform_of, with_counts
 from selfmaint.api.programs import catalog_of
@@ -36,7 +37,7 @@ def build(
     effective: bool = False,
     inexact_sums: bool = False,
     spark: SparkSession | None = None,
-    engine: Literal["spark"] = "spark",
+    engine: Literal["spark"],
 ) -> Warehouse[DataFrame]: ...
 
 
@@ -55,6 +56,21 @@ def build(
 ) -> Warehouse[Relation]: ...
 
 
+@overload
+def build(
+    program: str | Program | SqlViews,
+    views: Mapping[str, DataFrame | Relation | ArrowStream],
+    *,
+    present: Mapping[str, DataFrame | Relation | ArrowStream] | None = None,
+    absent: Mapping[str, DataFrame | Relation | ArrowStream] | None = None,
+    sources: Mapping[str, Source[Any] | Readable[Any]] | None = None,
+    effective: bool = False,
+    inexact_sums: bool = False,
+    spark: SparkSession | None = None,
+    engine: None = None,
+) -> Warehouse[Any]: ...
+
+
 def build(  # noqa: PLR0913 - each says another part of a warehouse
     program: str | Program | SqlViews,
     views: Mapping[str, Any],
@@ -65,7 +81,7 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
     effective: bool = False,
     inexact_sums: bool = False,
     spark: SparkSession | None = None,
-    engine: Literal["spark", "duckdb"] = "spark",
+    engine: Literal["spark", "duckdb"] | None = None,
 ) -> Warehouse[Any]:
     """A warehouse from rules and frames that are at hand.
 
@@ -80,7 +96,7 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
         effective: whether updates are effective unless they say otherwise.
         inexact_sums: whether sums of doubles are maintained, though recomputing may give other last digits.
         spark: the session; by default the active one, else a new local one.
-        engine: which engine computes.
+        engine: which engine computes; by default Spark where a session is active or given, else DuckDB.
 
     For rows at hand, and neither engine: `selfmaint.api.warehouse.build`.
 
@@ -93,7 +109,8 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
     schema = with_inexact_sums(catalog_of(program)) if inexact_sums else catalog_of(program)
     columns = columns_of(schema)
     problems: list[Diagnostic] = []
-    platform = platform_of(opened_engine(EngineKind(engine), spark))
+    is_spark = engine == "spark" or (engine is None and (spark is not None or is_spark_active()))
+    platform = platform_of(opened_engine(EngineKind.SPARK if is_spark else EngineKind.DUCKDB, spark))
 
     def fitted(given: Mapping[str, Any] | None, names: list[str], kind: str) -> dict[str, Any]:
         found = {}

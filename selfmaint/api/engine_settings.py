@@ -1,7 +1,7 @@
 """Which engine a warehouse is opened with, and what its file says of it.
 
 [engine]
-kind = "duckdb"                   # embedded, no Java; or "spark", the default
+kind = "duckdb"                   # embedded, no Java; or "spark"; by default see `default_engine`
 memory_limit = "4GB"              # optional, of DuckDB: what does not fit spills to
 temp_directory = "/var/tmp"       # this folder, by default one of the system's
 threads = 2                       # by default one for each processor
@@ -32,25 +32,24 @@ class EngineSettings:
     """What a warehouse file says of the engine.
 
     Attributes:
-        kind: which one.
+        kind: which one, if it says so.
         options: settings of DuckDB's, by their names.
     """
 
-    kind: EngineKind = EngineKind.SPARK
+    kind: EngineKind | None = None
     options: Mapping[str, str | int] = field(default_factory=dict)
 
 
 def engine_settings(root: TomlTable) -> EngineSettings:
     """The settings of a warehouse file; what is wrong is reported in it."""
     table = root.table("engine", ("kind", *_OF_DUCKDB))
-    name = table.text("kind") if "kind" in table.data else EngineKind.SPARK.value
+    name = table.text("kind")
     kinds = [kind.value for kind in EngineKind]
-    if name is None or name not in kinds:
-        if name is not None:
-            hint = near_miss(name, kinds, "engine")
-            root.file.report(("engine", "kind"), f"`{name}` is no kind of engine", hint=hint)
+    if name is not None and name not in kinds:
+        hint = near_miss(name, kinds, "engine")
+        root.file.report(("engine", "kind"), f"`{name}` is no kind of engine", hint=hint)
         return EngineSettings()
-    kind = EngineKind(name)
+    kind = None if name is None else EngineKind(name)
     options: dict[str, str | int] = {}
     for key in _OF_DUCKDB:
         if key in table.data and kind is EngineKind.SPARK:

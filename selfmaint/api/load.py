@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Version
 from selfmaint.api.columns import Columns, columns_of
+from selfmaint.api.default_engine import engines_for, first_that_can
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.fingerprint import fingerprints
 from selfmaint.api.open_sources import readable
@@ -26,12 +27,20 @@ if TYPE_CHECKING:
 
 @overload
 def load(
-    path: str | Path, spark: SparkSession | None = None, *, engine: Literal["spark"] | None = None
+    path: str | Path, spark: SparkSession, *, engine: Literal["spark"] | None = None
 ) -> Warehouse[DataFrame]: ...
 
 
 @overload
+def load(path: str | Path, spark: None = None, *, engine: Literal["spark"]) -> Warehouse[DataFrame]: ...
+
+
+@overload
 def load(path: str | Path, spark: None = None, *, engine: Literal["duckdb"]) -> Warehouse[Relation]: ...
+
+
+@overload
+def load(path: str | Path, spark: None = None, *, engine: None = None) -> Warehouse[Any]: ...
 
 
 def load(
@@ -47,7 +56,8 @@ def load(
     Args:
         path: the TOML file.
         spark: the session to use, which makes the engine Spark; by default the active one, else a new local one.
-        engine: which engine to use; by default the one that the file names, else Spark.
+        engine: which engine to use; by default the one that the file names, else Spark where a session is active
+            or DuckDB does not read what is there, else DuckDB.
 
     Returns:
         The warehouse. Its views and partial copies are read when they are used; a source is connected to when
@@ -70,9 +80,14 @@ def open_warehouse(
     file: WarehouseFile, spark: SparkSession | None = None, engine: EngineKind | None = None
 ) -> Warehouse[Any]:
     """The warehouse that a warehouse file describes; see `load`."""
+    return first_that_can(engines_for(file, engine), lambda kind: _opened(file, spark, kind))
+
+
+def _opened(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -> Warehouse[Any]:
+    """The warehouse, with an engine."""
     local = [*_locations(file).values(), *_copy_locations(file).values()]
     recover([Path(path) for path in local])
-    platform = platform_of(opened_engine(engine or file.engine.kind, spark, file.engine.options))
+    platform = platform_of(opened_engine(kind, spark, file.engine.options))
     marks = fingerprints(local)
     columns = columns_of(file.catalog)
     contents, present, absent = _contents(platform, file, columns)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from selfmaint.api.check import check as decide
-from selfmaint.cli.inputs import FeedArguments, UpdateArguments, opened
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.cli.inputs import FeedArguments, UpdateArguments, using
 from selfmaint.cli.options import (
     After,
     Budget,
@@ -33,6 +35,8 @@ from selfmaint.cli.output import (
     progressing,
     reporting,
 )
+from selfmaint.decide.verdict import Verdicts
+from selfmaint.feeds.report import FeedReport
 from selfmaint.report.verdicts import status, verdicts_json, verdicts_table
 
 
@@ -61,16 +65,16 @@ def check(
     """
     feeds = FeedArguments(tuple(feed or ()), feed_format, tuple(after or ()), tuple(upto or ()), initial_load)
     arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds, engine)
-    with (
-        reporting(format_),
-        progressing() as progress,
-        opened(warehouse, arguments, format_, progress) as (opened_, change),
-    ):
+
+    def decided(opened: Warehouse[Any], change: Update[Any]) -> tuple[Verdicts, FeedReport | None]:
         progress("deciding")
-        verdicts = decide(opened_, change, view or None, full=full, budget_s=budget)
+        return decide(opened, change, view or None, full=full, budget_s=budget), change.feed
+
+    with reporting(format_), progressing() as progress:
+        verdicts, report = using(warehouse, arguments, format_, progress, decided)
     if format_ is Format.JSON:
-        print_json({"verdicts": verdicts_json(verdicts), **feed_entry(change.feed)})
+        print_json({"verdicts": verdicts_json(verdicts), **feed_entry(report)})
     else:
-        print_feed(change.feed)
+        print_feed(report)
         print_text(verdicts_table(verdicts))
     raise typer.Exit(status(verdicts.values()))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from selfmaint.api.explain import Explanation
 from selfmaint.api.explain import explain as explained
-from selfmaint.cli.inputs import FeedArguments, UpdateArguments, opened
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.cli.inputs import FeedArguments, UpdateArguments, using
 from selfmaint.cli.options import (
     After,
     Budget,
@@ -94,13 +96,13 @@ def _explain_view(
     budget_s: float | None,
 ) -> None:
     """The certificate of one view's verdict."""
-    with (
-        reporting(format_),
-        progressing() as progress,
-        opened(path, arguments, format_, progress) as (warehouse, update),
-    ):
+
+    def found(warehouse: Warehouse[Any], update: Update[Any]) -> None:
         progress("deciding")
         _print_explanation(explained(warehouse, update, view, budget_s=budget_s), format_, sql=sql)
+
+    with reporting(format_), progressing() as progress:
+        using(path, arguments, format_, progress, found)
 
 
 def _print_explanation(explanation: Explanation, format_: Format, *, sql: bool) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
 from datalog.diagnostics import Diagnostic, Severity
+from selfmaint.api.default_engine import engines_for, first_that_can, is_spark_active
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.load import open_warehouse
 from selfmaint.api.update import Update
@@ -20,6 +21,8 @@ from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.cli.output import Format, print_warnings
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.near import require_known
+
+T = TypeVar("T")
 
 _EMPTY = Diagnostic(
     Code.WAREHOUSE_FILE,
@@ -51,16 +54,19 @@ class UpdateArguments:
     engine: EngineKind | None = None
 
 
-@contextlib.contextmanager
-def opened(
+def using(
     path: Path,
     arguments: UpdateArguments,
     format_: Format,
     progress: Callable[[str], None],
+    use: Callable[[Warehouse[Any], Update[Any]], T],
     *,
     verify: bool = False,
-) -> Iterator[tuple[Warehouse[Any], Update[Any]]]:
-    """The warehouse and the update; the warehouse is closed at the end. What can be refused without Spark is.
+) -> T:
+    """What a use of the warehouse and the update gives; the warehouse is closed then.
+
+    What can be refused without an engine is. Where no engine is named, and DuckDB refuses something, all of it is
+    done again with Spark.
 
     Raises:
         InputError: what `load` and `read_update` raise.
@@ -73,28 +79,26 @@ def opened(
 
         require_sources(file.catalog, file.relations)
     if arguments.feed != FeedArguments():
-        with _from_feed(file, arguments, progress) as opened_:
-            yield opened_
-        return
-    inserted, deleted = _parts(file, arguments)
-    if not inserted and not deleted:
-        print_warnings([_EMPTY], format_)
-    progress(_opening(file, arguments))
-    with open_warehouse(file, engine=arguments.engine) as warehouse:
-        yield warehouse, update_from(warehouse, inserted, deleted, effective=arguments.effective)
+        update_of = _from_feed(file, arguments, progress)
+    else:
+        inserted, deleted = _parts(file, arguments)
+        if not inserted and not deleted:
+            print_warnings([_EMPTY], format_)
+        update_of = partial(update_from, inserted=inserted, deleted=deleted, effective=arguments.effective)
+
+    def run(kind: EngineKind) -> T:
+        is_started = kind is EngineKind.SPARK and not is_spark_active()
+        progress("starting Spark and opening the views" if is_started else "opening the views")
+        with open_warehouse(file, engine=kind) as warehouse:
+            return use(warehouse, update_of(warehouse))
+
+    return first_that_can(engines_for(file, arguments.engine), run)
 
 
-def _opening(file: WarehouseFile, arguments: UpdateArguments) -> str:
-    """What is done first."""
-    is_spark = (arguments.engine or file.engine.kind) is EngineKind.SPARK
-    return "starting Spark and opening the views" if is_spark else "opening the views"
-
-
-@contextlib.contextmanager
 def _from_feed(
     file: WarehouseFile, arguments: UpdateArguments, progress: Callable[[str], None]
-) -> Iterator[tuple[Warehouse[Any], Update[Any]]]:
-    """The warehouse, and the update from change feeds."""
+) -> Callable[[Warehouse[Any]], Update[Any]]:
+    """The update from change feeds."""
     given = arguments.feed
     if not given.feeds:
         raise typer.BadParameter("--feed-format, --after, --upto and --initial-load are of a --feed")
@@ -108,21 +112,21 @@ def _from_feed(
         if not path.exists():
             raise input_error(Code.MISSING_CONTENTS, f"there is no change feed `{path}`")
         feeds[relation] = path
-    ends = {option: _ends(option, texts) for option, texts in (("after", given.after), ("upto", given.upto))}
-    progress(_opening(file, arguments))
-    with open_warehouse(file, engine=arguments.engine) as warehouse:
+    after, upto = _ends("after", given.after), _ends("upto", given.upto)
+
+    def update_of(warehouse: Warehouse[Any]) -> Update[Any]:
         progress("reading the change feed")
-        yield (
+        return Update.from_feed(
             warehouse,
-            Update.from_feed(
-                warehouse,
-                feeds,
-                format=given.format,
-                **ends,
-                initial_load=given.initial_load,
-                effective=arguments.effective,
-            ),
+            feeds,
+            format=given.format,
+            after=after,
+            upto=upto,
+            initial_load=given.initial_load,
+            effective=arguments.effective,
         )
+
+    return update_of
 
 
 def _ends(option: str, texts: tuple[str, ...]) -> dict[str | None, str | int]:

@@ -15,7 +15,9 @@ from selfmaint.api.maintain import maintain as compute
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.recompute import require_not_strict
 from selfmaint.api.tolerance import TOLERANCE
-from selfmaint.cli.inputs import FeedArguments, UpdateArguments, opened
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.cli.inputs import FeedArguments, UpdateArguments, using
 from selfmaint.cli.options import (
     After,
     Budget,
@@ -107,22 +109,22 @@ def maintain(
     arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds, engine)
     with reporting(format_):
         require_not_strict(recompute=recompute, strict=strict)
-    with (
-        reporting(format_),
-        progressing() as progress,
-        opened(warehouse, arguments, format_, progress, verify=verify) as (opened_, change),
-    ):
+
+    def maintained(opened: Warehouse[Any], change: Update[Any]) -> _Result:
         options = {"strict": strict, "verify": verify, "full": full, "recompute": recompute}
-        with _refusing(format_):
-            found = compute(opened_, change, **options, budget_s=budget, progress=progress)
-        sizes = changes(opened_, found)
+        found = compute(opened, change, **options, budget_s=budget, progress=progress)
+        sizes = changes(opened, found)
         written: tuple[Written, ...] = ()
         if not dry_run and not found.differences:
             progress("writing")
-            written = apply(opened_, found)
-    is_inexact = any(v.grouped is not None and v.grouped.inexact for v in opened_.catalog.views)
-    _print_result(_Result(found, sizes, written, dry_run, is_inexact), format_)
-    raise typer.Exit(SOME_NO if found.differences else ALL_YES)
+            written = apply(opened, found)
+        is_inexact = any(v.grouped is not None and v.grouped.inexact for v in opened.catalog.views)
+        return _Result(found, sizes, written, dry_run, is_inexact)
+
+    with reporting(format_), _refusing(format_), progressing() as progress:
+        result = using(warehouse, arguments, format_, progress, maintained, verify=verify)
+    _print_result(result, format_)
+    raise typer.Exit(SOME_NO if result.found.differences else ALL_YES)
 
 
 @contextlib.contextmanager

@@ -91,7 +91,7 @@ EngineOption: TypeAlias = Annotated[
     EngineKind | None,
     typer.Option(
         "--engine",
-        help="Which engine computes; by default the one of the warehouse file.",
+        help="Which engine computes; by default the one that the warehouse file names, else DuckDB where it can.",
         show_default=False,
     ),
 ]

@@ -259,7 +259,9 @@ def _require_reads(query: Any, reads: Collection[str]) -> None:
 
 def refused(what: str) -> InputError:
     """The error for what only Spark does."""
-    return input_error(Code.ENGINE_DIFFERS, what, "use the Spark engine")
+    return input_error(
+        Code.ENGINE_DIFFERS, what, 'use the Spark engine: `--engine spark`, or `engine="spark"`'
+    )
 
 
 def _mark(file: str) -> tuple[int, int] | None:

@@ -256,7 +256,7 @@ def test_without_java_the_error_says_what_to_install(paper: str, tmp_path: Path)
     (tmp_path / "u").mkdir()
     (tmp_path / "u" / "r.insert.csv").write_text("x,y\n", encoding="utf-8")
     ran = subprocess.run(
-        [sys.executable, "-m", "selfmaint", "check", paper, "--update", str(tmp_path / "u")],
+        [sys.executable, "-m", "selfmaint", "check", paper, "--update", str(tmp_path / "u"), "--engine", "spark"],
         env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")},
         capture_output=True,
         text=True,
@@ -265,6 +265,26 @@ def test_without_java_the_error_says_what_to_install(paper: str, tmp_path: Path)
     assert ran.returncode == 2
     assert ran.stderr.startswith("error[SM501]: Java was not found")
     assert "openjdk-17-jre-headless" in ran.stderr
+
+
+def test_where_neither_engine_can_both_say_why(tmp_path: Path) -> None:
+    """SM502 and SM501, in a process of its own without Java: DuckDB refuses, and Spark is tried."""
+    (tmp_path / "w.toml").write_text(
+        'program_text = "v(X, Y) :- r(X, Y)."\n[views.v]\npath = "v.csv"\n', encoding="utf-8"
+    )
+    (tmp_path / "v.csv").write_text("x,y\n1,2\n", encoding="utf-8")  # columns of no declared type
+    (tmp_path / "r.csv").write_text("x,y\n3,4\n", encoding="utf-8")
+    given = [str(tmp_path / "w.toml"), "--insert", f"r={tmp_path / 'r.csv'}"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "selfmaint", "check", *given],
+        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("error[SM502]: ")
+    assert "error[SM501]: Java was not found" in ran.stderr
 
 
 def test_an_old_pyspark_is_refused_when_it_is_needed_and_not_before(paper: str, tmp_path: Path) -> None:
@@ -280,7 +300,7 @@ def test_an_old_pyspark_is_refused_when_it_is_needed_and_not_before(paper: str, 
         command = [sys.executable, "-m", "selfmaint", *args]
         return subprocess.run(command, env=old, capture_output=True, text=True, check=False)
 
-    needs_it = ran("check", paper, "--update", str(tmp_path / "u"))
+    needs_it = ran("check", paper, "--update", str(tmp_path / "u"), "--engine", "spark")
     assert needs_it.returncode == 2
     assert needs_it.stderr.startswith("error[SM501]: PySpark 3.5.6 is too old")
     assert ran("sql", paper, "v1").returncode == 0

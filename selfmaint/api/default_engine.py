@@ -1,0 +1,71 @@
+"""Which engine a warehouse is opened with: what a call or its file names, else one that reads all of it.
+
+Where nothing is named it is Spark if a session is active, or something is only Spark's; else DuckDB, which starts no
+Java process, and Spark again where DuckDB refuses something (SM502).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from datalog.model import OpaqueView
+from selfmaint.api.engine_settings import EngineKind
+from selfmaint.api.warehouse_file import SourceKind, WarehouseFile
+from selfmaint.errors import Code, InputError
+
+T = TypeVar("T")
+
+
+def is_spark_active() -> bool:
+    """Whether a session is active in this process; PySpark is not imported to find out."""
+    if "pyspark" not in sys.modules:
+        return False
+    from selfmaint.spark.session import is_active  # noqa: PLC0415 - Spark only where it is used
+
+    return is_active()
+
+
+def engines_for(file: WarehouseFile, asked: EngineKind | None = None) -> tuple[EngineKind, ...]:
+    """The engines to try, in order: one if it is named, or something is only Spark's."""
+    named = asked or file.engine.kind
+    if named is not None:
+        return (named,)
+    if is_spark_active() or any(_of_spark(file)):
+        return (EngineKind.SPARK,)
+    return (EngineKind.DUCKDB, EngineKind.SPARK)
+
+
+def _of_spark(file: WarehouseFile) -> Iterable[bool]:
+    """What only Spark reads: tables of its catalog, other file systems, views of which the SQL alone is known."""
+    entries = file.relations.values()
+    places = [
+        *file.views.values(),
+        *(entry.location for entry in entries if entry.source.kind is SourceKind.FILES),
+    ]
+    places += [place for copy in file.copies.values() for place in (copy.present, copy.absent) if place]
+    yield any(place.is_table or "://" in place.text for place in places)
+    yield any(entry.source.kind is not SourceKind.FILES for entry in entries)
+    yield bool(entries) and any(isinstance(view.definition, OpaqueView) for view in file.catalog.views)
+
+
+def first_that_can(kinds: Iterable[EngineKind], use: Callable[[EngineKind], T]) -> T:
+    """What the first engine gives that does not refuse.
+
+    Raises:
+        InputError: SM502 the last one refuses, too; SM501 there is no Spark, beside what DuckDB refused.
+    """
+    refusal: InputError | None = None
+    for kind in kinds:
+        try:
+            return use(kind)
+        except InputError as error:
+            codes = {diagnostic.code for diagnostic in error.diagnostics}
+            if refusal is not None and codes == {Code.NO_ENGINE}:
+                raise InputError([*refusal.diagnostics, *error.diagnostics]) from error
+            if codes != {Code.ENGINE_DIFFERS}:
+                raise
+            refusal = error
+    assert refusal is not None
+    raise refusal
