@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import sqlglot
 from sqlglot import exp
@@ -256,7 +258,17 @@ def test_without_java_the_error_says_what_to_install(paper: str, tmp_path: Path)
     (tmp_path / "u").mkdir()
     (tmp_path / "u" / "r.insert.csv").write_text("x,y\n", encoding="utf-8")
     ran = subprocess.run(
-        [sys.executable, "-m", "selfmaint", "check", paper, "--update", str(tmp_path / "u"), "--engine", "spark"],
+        [
+            sys.executable,
+            "-m",
+            "selfmaint",
+            "check",
+            paper,
+            "--update",
+            str(tmp_path / "u"),
+            "--engine",
+            "spark",
+        ],
         env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")},
         capture_output=True,
         text=True,
@@ -270,9 +282,9 @@ def test_without_java_the_error_says_what_to_install(paper: str, tmp_path: Path)
 def test_where_neither_engine_can_both_say_why(tmp_path: Path) -> None:
     """SM502 and SM501, in a process of its own without Java: DuckDB refuses, and Spark is tried."""
     (tmp_path / "w.toml").write_text(
-        'program_text = "v(X, Y) :- r(X, Y)."\n[views.v]\npath = "v.csv"\n', encoding="utf-8"
+        'program_text = "v(X, Y) :- r(X, Y)."\n[views.v]\npath = "v"\n', encoding="utf-8"
     )
-    (tmp_path / "v.csv").write_text("x,y\n1,2\n", encoding="utf-8")  # columns of no declared type
+    pq.write_to_dataset(pa.table({"x": [1], "y": [2]}), tmp_path / "v", partition_cols=["y"])
     (tmp_path / "r.csv").write_text("x,y\n3,4\n", encoding="utf-8")
     given = [str(tmp_path / "w.toml"), "--insert", f"r={tmp_path / 'r.csv'}"]
     ran = subprocess.run(
