@@ -13,22 +13,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from datalog.containment import containment_mapping
 from datalog.model import Atom, Literal, Negation, Predicate, Rule, Term, Variable, variables_of
+
+_KEPT = 1 << 16
+"""How many answers about negations are kept."""
 
 
 def drop_implied_negations(rule: Rule) -> Rule:
     """The rule without a negation whose body can hold only where another negation's body holds."""
     outer = _outer(rule)
-    kept: list[Negation] = []
+    kept: list[_Asked] = []
     for negation in dict.fromkeys(literal for literal in rule.body if isinstance(literal, Negation)):
-        if any(_implies(other, negation, outer) for other in kept):
+        asked = _asked(negation, outer)
+        if any(_implies(other, asked) for other in kept):
             continue
-        kept = [other for other in kept if not _implies(negation, other, outer)]
-        kept.append(negation)
+        kept = [other for other in kept if not _implies(asked, other)]
+        kept.append(asked)
+    left = [negation for negation, _ in kept]
     return replace(
-        rule, body=tuple(li for li in rule.body if not isinstance(li, Negation) or _take(kept, li))
+        rule, body=tuple(li for li in rule.body if not isinstance(li, Negation) or _take(left, li))
     )
 
 
@@ -44,15 +50,37 @@ def _outer(rule: Rule) -> frozenset[Variable]:
     return frozenset(variables_of([rule.head, *positive]))
 
 
-def _predicates(negation: Negation) -> set[Predicate]:
-    return {literal.predicate for literal in negation.body if isinstance(literal, Atom)}
+_Asked = tuple[Negation, frozenset[Variable]]
+"""A negation, and which of its variables the rule around it binds."""
 
 
-def _implies(stronger: Negation, weaker: Negation, outer: frozenset[Variable]) -> bool:
+def _asked(negation: Negation, outer: frozenset[Variable]) -> _Asked:
+    return negation, outer.intersection(_variables(negation))
+
+
+def _implies(stronger: _Asked, weaker: _Asked) -> bool:
     """Whether `not stronger` implies `not weaker`: then weaker's body always contains stronger's."""
-    if not _predicates(stronger) <= _predicates(weaker):
+    if not _predicates(stronger[0]) <= _predicates(weaker[0]):
         return False
-    fixed: dict[Variable, Term] = {v: v for v in variables_of(stronger.body) if v in outer}
+    return _maps(stronger[0], weaker[0], stronger[1])
+
+
+# The rules of one test say much the same: the same few questions are asked for each of thousands of rules.
+
+
+@lru_cache(_KEPT)
+def _variables(negation: Negation) -> tuple[Variable, ...]:
+    return variables_of(negation.body)
+
+
+@lru_cache(_KEPT)
+def _predicates(negation: Negation) -> frozenset[Predicate]:
+    return frozenset(literal.predicate for literal in negation.body if isinstance(literal, Atom))
+
+
+@lru_cache(_KEPT)
+def _maps(stronger: Negation, weaker: Negation, bound: frozenset[Variable]) -> bool:
+    fixed: dict[Variable, Term] = {v: v for v in bound}
     return containment_mapping(stronger.body, weaker.body, fixed) is not None
 
 

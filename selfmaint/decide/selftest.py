@@ -195,13 +195,12 @@ def _positive(new_facts: NewFacts, anchor: int, links: Sequence[Atom], version: 
     others = Version.KNOWN if version is Version.DELETED else Version.AFTER
     waiting = [_version(body[j], others) for j in new_facts.outside if j != anchor]
     waiting.extend((*links, *new_facts.patterns))
+    bound = set(variables_of(atoms))
     while waiting:
-        bound = set(variables_of(atoms))
-        chosen = max(
-            waiting, key=lambda atom: (len(bound.intersection(atom.terms)) > 0, -waiting.index(atom))
-        )
+        chosen = next((atom for atom in waiting if not bound.isdisjoint(atom.terms)), waiting[0])
         waiting.remove(chosen)
         atoms.append(chosen)
+        bound.update(variables_of([chosen]))
     return tuple(atoms)
 
 
