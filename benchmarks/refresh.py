@@ -1,6 +1,7 @@
-"""`check` and `maintain` against recomputing, in one Spark session; what is read; what memory it takes.
+"""`check` and `maintain` against recomputing, by DuckDB and by Spark; what is read; what memory it takes.
 
-Run for one scale factor, in a process of its own, so that memory is that scale's:
+By DuckDB each is a command of its own, from its start to its end; by Spark it is work in one session, after a first run
+that does not count. Recomputing writes the views as Parquet, and `maintain` its deltas.
 
     python benchmarks/refresh.py --work build/bench --scale 0.1 --json out.json
 """
@@ -11,14 +12,13 @@ import argparse
 import gc
 import json
 import os
-import resource
 import shutil
 import signal
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +32,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "tpch"
 import contents
 import data
 import database
+import follow
 import tpch
 from touched import rows_touched
 
-from selfmaint import Update, load
-from selfmaint.api.maintain import new_contents
 from selfmaint.spark import session
 
+HERE = Path(__file__).resolve().parent
 Record = dict[str, Any]
 Show = Callable[[Record], None]
 
@@ -59,7 +59,8 @@ def main(argv: list[str] | None = None) -> int:
     with database.server() as url:
         os.environ["TPCH_URL"] = url
         database.load(url, place / "base")
-        show(_recompute(spark, place, arguments.repetitions))
+        for record in _recompute(spark, place, arguments.repetitions):
+            show(record)
         for label in arguments.updates:
             with _database_after(url, place / "updates" / label):
                 _measure(spark, place, label, arguments.repetitions, show)
@@ -80,107 +81,60 @@ def _parser() -> argparse.ArgumentParser:
 # ---------------------------------------------------------------------------------------------- measurements
 
 
-def _recompute(spark: Any, place: Path, repetitions: int) -> Record:
+def _recompute(spark: Any, place: Path, repetitions: int) -> Iterator[Record]:
     """All views from the base relations' Parquet files, written as Parquet."""
     target = place / "recomputed"
 
     def work() -> None:
-        contents.store(spark, place / "base", target, ordered=False)
+        for name, rows in contents.views(spark, place / "base").items():
+            rows.write.mode("overwrite").parquet(str(target / name))
 
-    times = _times(spark, work, repetitions)
-    rows = {name: spark.read.parquet(str(target / name)).count() for name in contents.statements()}
+    by_spark = _in_session(spark, work, repetitions)
+    shutil.rmtree(target)
+    by_duckdb = _as_command(repetitions, "contents.py", place / "base", target)
+    rows = sum(_rows(target / name) for name in contents.statements())
     size = sum(file.stat().st_size for file in target.rglob("*.parquet"))
     shutil.rmtree(target)
-    return {"what": "recompute", **_summary("", times), "rows": rows, "bytes": size}
+    for engine, found in (("duckdb", by_duckdb), ("spark", by_spark)):
+        yield {"what": "recompute", "engine": engine, **_summary("", found), "rows": rows, "bytes": size}
 
 
 def _measure(spark: Any, place: Path, label: str, repetitions: int, show: Show) -> None:
-    """One update: check, maintain with its deltas written, rewriting the changed views, and what was read."""
-    update = place / "updates" / label
-    size = sum(pq.ParquetFile(file).metadata.num_rows for file in update.iterdir())
-    out = place / "out"
-    last: Record = {}
-
-    def checked() -> None:
-        with load(place / "warehouse.toml") as warehouse:
-            last["verdicts"] = warehouse.check(Update.from_files(warehouse, update))
-
-    def maintained() -> None:
-        with load(place / "warehouse.toml") as warehouse:
-            last["maintained"] = warehouse.maintain(Update.from_files(warehouse, update))
-            _write_deltas(last["maintained"], out)
-
-    verdicts = _times(spark, checked, repetitions)
-    deltas = _times(spark, maintained, repetitions)
-    found = last["maintained"]
+    """One update: check, and maintain with its deltas written; what was read."""
+    update, out, file = place / "updates" / label, place / "out", place / "warehouse.toml"
+    size = sum(pq.ParquetFile(part).metadata.num_rows for part in update.iterdir())
+    common = {"what": "refresh", "update": label, "update_rows": size}
+    command = ("follow.py", file, update)
+    check = _as_command(repetitions, *command)
+    maintain = _as_command(repetitions, *command, "--out", out)
+    said = json.loads((out / "said.json").read_text(encoding="utf-8"))
+    deltas = sum(_rows(folder) for folder in out.iterdir() if folder.is_dir())
     show(
         {
-            "what": "refresh",
-            "update": label,
-            "update_rows": size,
-            "no": [
-                name
-                for name, verdict in last["verdicts"].items()
-                if type(verdict).__name__ != "SelfMaintainable"
-            ],
-            **_summary("check_", verdicts),
-            **_summary("maintain_", deltas),
-            **_rewrite(spark, place, update, out),
-            "delta_rows": sum(pq.ParquetFile(file).metadata.num_rows for file in out.rglob("*.parquet")),
-            "reads": [_read(read) for read in found.reads],
-            "rows_read": sum(read.rows_read for read in found.reads),
-            "bytes_read": sum(read.bytes_read for read in found.reads),
+            **common,
+            "engine": "duckdb",
+            **_summary("check_", check),
+            **_summary("maintain_", maintain),
+            **said,
+            "delta_rows": deltas,
+            "peak_mb": max(one.peak_mb for one in maintain),
             "rows_touched": rows_touched(spark, place, update),
-            "python_peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-            "heap_committed_mb": _committed_heap_mb(spark),
+        }
+    )
+    check = _in_session(spark, lambda: follow.check(file, update, "spark"), repetitions)
+    maintain = _in_session(spark, lambda: follow.maintain(file, update, out, "spark"), repetitions)
+    show(
+        {
+            **common,
+            "engine": "spark",
+            **_summary("check_", check),
+            **_summary("maintain_", maintain),
+            **json.loads((out / "said.json").read_text(encoding="utf-8")),
+            "delta_rows": sum(_rows(folder) for folder in out.iterdir() if folder.is_dir()),
+            "peak_mb": max(one.peak_mb for one in maintain),
         }
     )
     shutil.rmtree(out, ignore_errors=True)
-
-
-def _read(read: Any) -> Record:
-    return {
-        "relation": read.relation,
-        "by": list(read.key_columns),
-        "keys": read.keys_asked,
-        "rows": read.rows_read,
-        "bytes": read.bytes_read,
-    }
-
-
-def _write_deltas(maintained: Any, out: Path) -> None:
-    """Every delta as Parquet, two at a time: writing few rows is mostly waiting."""
-    shutil.rmtree(out, ignore_errors=True)
-    parts = {
-        f"{name}.{part}": rows
-        for name, delta in maintained.deltas.items()
-        for part, rows in (("gained", delta.gained), ("lost", delta.lost))
-    }
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda name: parts[name].write.parquet(str(out / name)), parts))
-
-
-def _rewrite(spark: Any, place: Path, update: Path, out: Path) -> Record:
-    """Writing the whole new contents of every view that has a delta: what a store of plain files has to do.
-
-    Before it, what the heap holds while the deltas are held.
-    """
-    target = place / "rewritten"
-    with load(place / "warehouse.toml") as warehouse:
-        found = warehouse.maintain(Update.from_files(warehouse, update))
-        changed = [
-            view
-            for view in warehouse.catalog.views
-            if any(_rows(out / f"{view.name}.{part}") for part in ("gained", "lost"))
-        ]
-        heap = _live_heap_mb(spark)
-        started = time.perf_counter()
-        for view in changed:
-            rows = new_contents(warehouse, view, found.deltas[view.name])
-            rows.write.mode("overwrite").parquet(str(target / view.name))
-        elapsed = time.perf_counter() - started
-    shutil.rmtree(target, ignore_errors=True)
-    return {"rewrite_s": elapsed, "heap_mb": heap}
 
 
 def _rows(folder: Path) -> int:
@@ -189,21 +143,48 @@ def _rows(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds by the clock, and of processor time in the JVM and this process."""
+    """Seconds by the clock, seconds of processor time in all processes, and the largest memory of one."""
 
     clock_s: float
     cpu_s: float
+    peak_mb: int
 
 
-def _times(spark: Any, work: Callable[[], None], repetitions: int) -> list[Time]:
+def _as_command(repetitions: int, script: str, *arguments: object) -> list[Time]:
+    """The times of a script's whole run; one that does not count fills the system's cache of files."""
+    folder = HERE if (HERE / script).exists() else tpch.EXAMPLE
+    line = [sys.executable, str(folder / script), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(tpch.ROOT)}
+    found = []
+    for _ in range(repetitions + 1):
+        started = time.perf_counter()
+        process = subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, line)
+        cpu_s = used.ru_utime + used.ru_stime
+        found.append(Time(time.perf_counter() - started, cpu_s, used.ru_maxrss // 1024))
+    return found[1:]
+
+
+def _in_session(spark: Any, work: Callable[[], None], repetitions: int) -> list[Time]:
     """The times of some runs, after one that does not count."""
+    jvm = psutil.Process(int(spark._jvm.java.lang.ProcessHandle.current().pid()))
     found = []
     for _ in range(repetitions + 1):
         gc.collect()
-        started, used = time.perf_counter(), _cpu_s(spark)
+        started, used = time.perf_counter(), _cpu_s(jvm)
         work()
-        found.append(Time(time.perf_counter() - started, _cpu_s(spark) - used))
+        peak_mb = (jvm.memory_info().rss + psutil.Process().memory_info().rss) // 2**20
+        found.append(Time(time.perf_counter() - started, _cpu_s(jvm) - used, peak_mb))
     return found[1:]
+
+
+def _cpu_s(jvm: psutil.Process) -> float:
+    """Processor time so far; on a machine that others use too it tells more than the clock."""
+    used = jvm.cpu_times()
+    return float(used.user + used.system) + time.process_time()
 
 
 def _summary(prefix: str, times: list[Time]) -> Record:
@@ -212,26 +193,6 @@ def _summary(prefix: str, times: list[Time]) -> Record:
         f"{prefix}cpu_s": statistics.median(t.cpu_s for t in times),
         f"{prefix}times": [[round(t.clock_s, 3), round(t.cpu_s, 3)] for t in times],
     }
-
-
-def _cpu_s(spark: Any) -> float:
-    """Processor time so far; on a machine that others use too it tells more than the clock."""
-    jvm = psutil.Process(int(spark._jvm.java.lang.ProcessHandle.current().pid())).cpu_times()
-    return float(jvm.user + jvm.system) + time.process_time()
-
-
-# ------------------------------------------------------------------------------------ memory, and the database
-
-
-def _live_heap_mb(spark: Any) -> int:
-    """What the JVM holds after a collection: also what the engine keeps."""
-    runtime = spark._jvm.java.lang.Runtime.getRuntime()
-    spark._jvm.java.lang.System.gc()
-    return int((runtime.totalMemory() - runtime.freeMemory()) // 2**20)
-
-
-def _committed_heap_mb(spark: Any) -> int:
-    return int(spark._jvm.java.lang.Runtime.getRuntime().totalMemory() // 2**20)
 
 
 @contextmanager

@@ -19,7 +19,6 @@ def tables(results: Record) -> list[Table]:
         _recompute([r for r in refresh if r["what"] == "recompute"]),
         _refresh(refresh),
         _reads([r for r in refresh if r["what"] == "refresh"]),
-        _memory([r for r in refresh if r["what"] == "refresh"]),
     ]
     return [table for table in found if table[2]]
 
@@ -59,40 +58,35 @@ def _recompute(records: Sequence[Record]) -> Table:
     rows = [
         [
             f"{r['scale']:g}",
-            f"{sum(r['rows'].values()):,}",
+            r["engine"],
+            f"{r['rows']:,}",
             f"{r['bytes'] / 2**20:.0f}",
             f"{r['s']:.2f}",
             f"{r['cpu_s']:.2f}",
         ]
         for r in records
     ]
-    return "Recomputing all views", ["scale", "rows", "MB", "s", "CPU s"], rows
+    return "Recomputing all views", ["scale", "engine", "rows", "MB", "s", "CPU s"], rows
 
 
 def _refresh(records: Sequence[Record]) -> Table:
-    whole = {r["scale"]: r for r in records if r["what"] == "recompute"}
+    whole = {(r["scale"], r["engine"]): r for r in records if r["what"] == "recompute"}
     rows = []
     for r in records:
         if r["what"] == "refresh":
-            base = whole[r["scale"]]
+            base, spark = whole[r["scale"], r["engine"]], whole[r["scale"], "spark"]
             rows.append(
                 [
-                    f"{r['scale']:g}",
-                    r["update"],
-                    f"{r['update_rows']:,}",
-                    ", ".join(r["no"]) or "-",
-                    f"{r['check_s']:.2f}",
-                    f"{r['maintain_s']:.2f}",
-                    f"{r['maintain_s'] / base['s']:.2f}",
-                    f"{r['check_cpu_s']:.2f}",
-                    f"{r['maintain_cpu_s']:.2f}",
-                    f"{r['maintain_cpu_s'] / base['cpu_s']:.2f}",
-                    f"{r['delta_rows']:,}",
-                    f"{r['rewrite_s']:.2f}",
+                    *(f"{r['scale']:g}", r["update"], f"{r['update_rows']:,}", r["engine"]),
+                    *(", ".join(r["no"]) or "-", f"{r['delta_rows']:,}"),
+                    *(f"{r['check_s']:.2f}", f"{r['check_cpu_s']:.2f}", f"{r['check_s'] / base['s']:.2f}"),
+                    *(f"{r['maintain_s']:.2f}", f"{r['maintain_cpu_s']:.2f}"),
+                    *(f"{r['maintain_s'] / base['s']:.2f}", f"{r['maintain_s'] / spark['s']:.2f}"),
+                    f"{r['peak_mb']:,}",
                 ]
             )
-    names = ["scale", "update", "rows", "no", "check s", "maintain s", "of recomputing"]
-    names += ["check CPU s", "maintain CPU s", "of recomputing", "delta rows", "rewrite s"]
+    names = ["scale", "update", "rows", "engine", "no", "delta rows", "check s", "CPU s", "of recomputing"]
+    names += ["maintain s", "CPU s", "of recomputing", "of Spark's", "peak MB"]
     return "Following an update (maintain: with its check, deltas written)", names, rows
 
 
@@ -111,24 +105,10 @@ def _reads(records: Sequence[Record]) -> Table:
             "; ".join(f"{name} {count:,}" for name, count in r["rows_touched"].items()),
         ]
         for r in records
+        if "rows_touched" in r
     ]
     names = ["scale", "update", "keys asked", "rows read", "bytes", "a delta join's rows", "by relation"]
     return "Base rows read", names, rows
-
-
-def _memory(records: Sequence[Record]) -> Table:
-    rows = [
-        [
-            f"{r['scale']:g}",
-            r["update"],
-            f"{r['python_peak_mb']:,}",
-            f"{r['heap_mb']:,}",
-            f"{r['heap_committed_mb']:,}",
-        ]
-        for r in records
-    ]
-    names = ["scale", "update", "Python peak MB", "JVM heap live MB", "JVM heap committed MB"]
-    return "Memory of the driver", names, rows
 
 
 def as_text(table: Table) -> str:

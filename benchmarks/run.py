@@ -5,8 +5,8 @@
 
 - `generation`: how long it takes to generate tests and queries, by the number of subgoals and of views;
 - `audit`: how long the verdicts at definition time take, of warehouses of many views, or large ones;
-- `refresh`: `check` and `maintain` against recomputing the same views in the same Spark session, the base rows read
-  against those that a delta join would touch, and the driver's memory; one process for each scale factor.
+- `refresh`: `check` and `maintain` against recomputing the same views, by DuckDB and by Spark, and the base rows read
+  against those that a delta join would touch; one process for each scale factor.
 
 Times are medians. TPC-H data and views are made once, in the work directory, and used again.
 """
@@ -120,6 +120,7 @@ def machine() -> Record:
         "cores": len(os.sched_getaffinity(0)),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
         "python": platform.python_version(),
+        "duckdb": version("duckdb"),
         "pyspark": version("pyspark"),
         "load_before": round(os.getloadavg()[0], 1),
     }

@@ -18,8 +18,6 @@ sys.path[:0] = [str(ROOT), str(EXAMPLE)]
 import contents  # noqa: E402
 import data  # noqa: E402
 
-from selfmaint.spark import session  # noqa: E402
-
 ORDERS_AT_SCALE_1 = 1_500_000
 UPDATES = ("1 row", "10 orders", "0.1 %", "1 %")
 """One line item of an existing order; so many orders inserted and as many deleted, with their line items."""
@@ -46,8 +44,7 @@ def prepare(work: Path, scale: float) -> Path:
     data.generate(scale, place / "base")
     for label in UPDATES:
         data.write_update(_update(place / "base", scale, label), place / "updates" / label)
-    spark = session({"spark.driver.memory": MEMORY})
-    contents.store(spark, place / "base", place / "views")
+    contents.store(place / "base", place / "views")
     for name in ("views.dl", "warehouse.toml"):
         shutil.copy(EXAMPLE / name, place / name)
     done.touch()

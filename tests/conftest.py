@@ -36,7 +36,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" i
 
 def says_spark(nodeid: str) -> bool:
     """Whether a test's path or name says that it needs Spark."""
-    return "spark" in nodeid.lower() or nodeid.startswith("tests/examples/")
+    return "spark" in nodeid.lower()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

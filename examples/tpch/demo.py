@@ -6,6 +6,8 @@ python examples/tpch/demo.py [--scale 0.01] [--orders 15] [--work build/tpch] [-
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import shutil
 import signal
@@ -23,7 +25,6 @@ import data  # noqa: E402
 import database  # noqa: E402
 
 from selfmaint.cli import app  # noqa: E402
-from selfmaint.spark import session  # noqa: E402
 
 MOVERS = 2
 """How many customers change their market segment."""
@@ -83,8 +84,7 @@ def _set_up(work: Path, url: str, scale: float, orders: int) -> None:
     _step(f"TPC-H at scale factor {scale:g}", lambda: data.generate(scale, base))
     part = data.add_part(base)
     counts = _step("the base relations, in PostgreSQL", lambda: database.load(url, base))
-    spark = _step("Spark", session)
-    _step("the views, in Parquet", lambda: contents.store(spark, base, work / "views"))
+    _step("the views, in Parquet", lambda: contents.store(base, work / "views"))
     update = data.refresh(base, orders, movers=MOVERS, part=part)
     data.write_update(update, work / "update")
     _step("the update, to PostgreSQL and into files", lambda: database.apply(url, update))
@@ -100,26 +100,43 @@ def _set_up(work: Path, url: str, scale: float, orders: int) -> None:
 
 
 def _tour(work: Path) -> int:
-    """The product's own commands."""
+    """The product's own commands, computed by DuckDB and by Spark."""
     file, update = work / "warehouse.toml", work / "update"
-    _command("Which views can follow without asking the database?", "check", file, update)
-    return _command(
-        "Follow: ask only for what is missing, and compare with recomputing everything.",
-        "maintain",
-        file,
-        update,
-        "--verify",
-    )
+    seconds: dict[tuple[str, str], float] = {}
+
+    def command(name: str, engine: str, *options: str, shown: bool = True) -> tuple[int, str]:
+        arguments = [name, str(file), "--update", str(update), *options, "--engine", engine]
+        line = ["selfmaint", name, file.name, "--update", update.name, *options, "--engine", engine]
+        _say(f"$ {' '.join(line)}")
+        out, started = io.StringIO(), time.perf_counter()
+        with contextlib.redirect_stdout(out):
+            status = int(app(arguments, standalone_mode=False) or 0)
+        seconds.setdefault((name, engine), time.perf_counter() - started)
+        _say(out.getvalue().rstrip() if shown else "...")
+        return status, out.getvalue()
+
+    _say("\nWhich views can follow without asking the database?\n")
+    status, verdicts = command("check", "duckdb")
+    _say(f"(exit status {status})")
+    _say("\nThe same on Spark, which is for what outgrows one machine.\n")
+    _step("a session of Spark", _start_spark)
+    again = command("check", "spark", shown=False)
+    same = [again == (status, verdicts)]
+    deltas = [command("maintain", engine, "--dry-run", shown=False) for engine in ("duckdb", "spark")]
+    same.append(deltas[0] == deltas[1])
+    _say(f"(both engines print the same: {'yes' if all(same) else 'NO'})")
+    _say("\nFollow: ask only for what is missing, and compare with recomputing everything.\n")
+    status, _ = command("maintain", "duckdb", "--verify")
+    _say(f"(exit status {status})\n")
+    for name in ("check", "maintain"):
+        _say(f"{name:9} {seconds[name, 'duckdb']:5.1f} s by DuckDB, {seconds[name, 'spark']:5.1f} s by Spark")
+    return status if all(same) else 1
 
 
-def _command(title: str, name: str, file: Path, update: Path, *options: str) -> int:
-    _say(f"\n{title}\n")
-    _say(f"$ selfmaint {' '.join([name, file.name, '--update', update.name, *options])}")
-    arguments = [name, str(file), "--update", str(update), *options]
-    started = time.perf_counter()
-    status = app(arguments, standalone_mode=False)
-    _say(f"(exit status {status or 0}, {time.perf_counter() - started:.1f} s)")
-    return int(status or 0)
+def _start_spark() -> None:
+    from selfmaint.spark import session
+
+    session()
 
 
 def _step(what: str, work: Callable[[], object]) -> object:

@@ -46,7 +46,7 @@ def _of_spark(file: WarehouseFile) -> Iterable[bool]:
     ]
     places += [place for copy in file.copies.values() for place in (copy.present, copy.absent) if place]
     yield any(place.is_table or "://" in place.text for place in places)
-    yield any(entry.source.kind is not SourceKind.FILES for entry in entries)
+    yield any(entry.source.kind is SourceKind.SPARK for entry in entries)
     yield bool(entries) and any(isinstance(view.definition, OpaqueView) for view in file.catalog.views)
 
 

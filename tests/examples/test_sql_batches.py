@@ -25,9 +25,9 @@ def script() -> ModuleType:
 
 @pytest.mark.parametrize("name", ["cheapest", "orders", "retail"])
 def test_no_batch_leaves_a_difference(script: ModuleType, name: str) -> None:
-    found = [batch for seed in range(2) for batch in script.batches(name, 4, seed)]
+    found = list(script.batches(name, 4))
     assert sum(batch.differences for batch in found) == 0
-    assert sum(batch.rows_changed for batch in found) > 20
+    assert sum(batch.rows_changed for batch in found) > 10
 
 
 def test_the_script_runs(

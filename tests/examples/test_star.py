@@ -52,7 +52,6 @@ def test_the_readme_shows_what_is_printed() -> None:
     assert [line for line in shown.splitlines()[2:] if line] == [line for line in lines if line]
 
 
-@pytest.mark.usefixtures("spark")
 def test_a_day(star: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert star.main(["--sales", "160", "--work", str(tmp_path / "work")]) == 0
     printed = capsys.readouterr().out

@@ -108,9 +108,10 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 
 @pytest.mark.usefixtures("spark")
-def test_the_tour(demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tour_on_spark_too(demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--scale", "0.001", "--orders", "4", "--work", str(tmp_path / "work")]) == 0
     printed = capsys.readouterr().out
+    assert "(both engines print the same: yes)" in printed
     assert "verified: recomputing every view from its sources gives the same rows" in printed
     assert "written: customers, building_orders, same_day_orders, order_lines, sales" in printed
     assert not (tmp_path / "work").exists()
