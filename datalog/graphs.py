@@ -1,11 +1,12 @@
 """Graphs, as far as programs need them: what hangs together, what goes round, what comes first.
 
-networkx does the work; it is imported when the first graph is looked at, as no command's start should wait for it.
+networkx is imported only where something goes round, as no command's start should wait for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -25,13 +26,21 @@ def components(nodes: Iterable[N], edges: Iterable[tuple[N, N]]) -> list[list[N]
         >>> components("abcd", [("b", "d"), ("e", "a")])
         [['a', 'e'], ['b', 'd'], ['c']]
     """
-    import networkx as nx  # noqa: PLC0415 - see above
-
-    graph: nx.Graph[N] = nx.Graph()
-    graph.add_nodes_from(nodes)
-    graph.add_edges_from(edges)
-    place = {node: i for i, node in enumerate(graph)}
-    return [sorted(each, key=place.__getitem__) for each in nx.connected_components(graph)]
+    neighbours: dict[N, list[N]] = {node: [] for node in nodes}
+    for one, other in edges:
+        neighbours.setdefault(one, []).append(other)
+        neighbours.setdefault(other, []).append(one)
+    place = {node: i for i, node in enumerate(neighbours)}
+    found = []
+    while neighbours:
+        waiting, reached = [next(iter(neighbours))], list[N]()
+        while waiting:
+            node = waiting.pop()
+            if node in neighbours:
+                reached.append(node)
+                waiting.extend(neighbours.pop(node))
+        found.append(sorted(reached, key=place.__getitem__))
+    return found
 
 
 def _directed(successors: Mapping[N, Iterable[N]]) -> nx.DiGraph[N]:
@@ -53,6 +62,14 @@ def strong_components(successors: Mapping[N, Iterable[N]]) -> list[list[N]]:
         >>> strong_components({"a": "b", "b": "cd", "c": "b"})
         [['a'], ['b', 'c'], ['d']]
     """
+    order: TopologicalSorter[N] = TopologicalSorter(dict.fromkeys(successors, ()))
+    for node, others in successors.items():
+        for other in others:
+            order.add(other, node)
+    try:
+        return [[node] for node in order.static_order()]
+    except CycleError:
+        pass
     import networkx as nx  # noqa: PLC0415 - see above
 
     graph = _directed(successors)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TypeVar
 
 from lark import Lark, Token, Tree, UnexpectedInput, UnexpectedToken
@@ -80,7 +82,18 @@ def _parser() -> Lark:
         start=["program", "single_rule"],
         propagate_positions=True,
         maybe_placeholders=False,
+        cache=_table() or False,
     )
+
+
+def _table() -> str | None:
+    """Where the grammar's parse table is kept from one process to the next; nowhere where nothing can be written."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "selfmaint"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    return str(folder / "grammar.pickle")
 
 
 def _accepted(text: str, error: UnexpectedInput, start: str) -> frozenset[str]:

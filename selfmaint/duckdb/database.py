@@ -21,6 +21,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from datalog.model import ColumnType, TypeName
 from datalog.sql import duckdb as sql
 from datalog.sql import read_set, text
 from datalog.sql.duckdb import SqlType, UnlikeSparkError
@@ -191,20 +192,9 @@ class Database:
 
     def csv(self, files: Sequence[str], width: int) -> Stored:
         """The texts of CSV files with a header line each; null is a field that is empty and not in quotes."""
-        read = self._connection.read_csv(
-            [_escaped(file) for file in files],  # type: ignore[arg-type]
-            header=True,
-            columns={f"c{i}": "VARCHAR" for i in range(width)},
-            auto_detect=False,
-            delimiter=",",
-            quotechar='"',
-            escapechar='"',
-            na_values="",
-            allow_quoted_nulls=False,
-            strict_mode=True,
-            hive_partitioning=False,
+        return self.view(
+            sql.csv([_escaped(file) for file in files], width), [ColumnType(TypeName.STRING)] * width, []
         )
-        return self._named(read)
 
     def _named(self, read: duckdb.DuckDBPyRelation) -> Stored:
         """A view of what is read from files."""

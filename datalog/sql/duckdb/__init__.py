@@ -19,7 +19,7 @@ from datalog.sql.duckdb.relations import (
     values_of,
 )
 from datalog.sql.duckdb.rules import Derived, derived, nothing
-from datalog.sql.duckdb.texts import INFERRED, looks, settled_type, typed_texts
+from datalog.sql.duckdb.texts import INFERRED, csv, looks, settled_type, typed_texts
 from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, sql_type, type_name
 from datalog.sql.duckdb.views import view
 
@@ -33,6 +33,7 @@ __all__ = [
     "copies",
     "counted",
     "create",
+    "csv",
     "derived",
     "drop",
     "expanded",

@@ -39,6 +39,31 @@ def settled_type(declared: ColumnType) -> ColumnType:
     return _ANY_DECIMAL if is_open else declared
 
 
+def csv(files: Sequence[str], width: int) -> exp.Select:
+    """The texts of CSV files with a header line each; null is a field that is empty and not in quotes."""
+    columns = [
+        exp.PropertyEQ(this=exp.Literal.string(f"c{i}"), expression=exp.Literal.string("VARCHAR"))
+        for i in range(width)
+    ]
+    options: dict[str, exp.Expr] = {
+        "header": exp.true(),
+        "columns": exp.Struct(expressions=columns),
+        "auto_detect": exp.false(),
+        "delim": exp.Literal.string(","),
+        "quote": exp.Literal.string('"'),
+        "escape": exp.Literal.string('"'),
+        "nullstr": exp.Literal.string(""),
+        "allow_quoted_nulls": exp.false(),
+        "strict_mode": exp.true(),
+        "hive_partitioning": exp.false(),
+    }
+    given = [exp.EQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
+    places = exp.Array(expressions=[exp.Literal.string(file) for file in files])
+    return exp.select(*(exp.column(f"c{i}", quoted=True) for i in range(width))).from_(
+        exp.Anonymous(this="read_csv", expressions=[places, *given]), copy=False
+    )
+
+
 def looks(name: str, place: int) -> exp.Select:
     """What all texts of a column look like, empty ones apart: one row of truths, all null if there is no text.
 
