@@ -9,8 +9,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Program
 from datalog.sql.views import SqlViews
 from selfmaint.api.columns import columns_of
-from selfmaint.api.default_engine import is_spark_active
-from selfmaint.api.engine_settings import EngineKind
+from selfmaint.api.default_engine import default_engine
 from selfmaint.api.platform import known_families, opened_engine, platform_of, with_counts
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse
@@ -109,8 +108,7 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
     schema = with_inexact_sums(catalog_of(program)) if inexact_sums else catalog_of(program)
     columns = columns_of(schema)
     problems: list[Diagnostic] = []
-    is_spark = engine == "spark" or (engine is None and (spark is not None or is_spark_active()))
-    platform = platform_of(opened_engine(EngineKind.SPARK if is_spark else EngineKind.DUCKDB, spark))
+    platform = platform_of(opened_engine(default_engine(engine, spark), spark))
 
     def fitted(given: Mapping[str, Any] | None, names: list[str], kind: str) -> dict[str, Any]:
         found = {}

@@ -27,6 +27,13 @@ def is_spark_active() -> bool:
     return is_active()
 
 
+def default_engine(asked: str | None = None, spark: object = None) -> EngineKind:
+    """The engine for rows at hand: the one that is asked for, else Spark where there is a session."""
+    if asked is not None:
+        return EngineKind(asked)
+    return EngineKind.SPARK if spark is not None or is_spark_active() else EngineKind.DUCKDB
+
+
 def engines_for(file: WarehouseFile, asked: EngineKind | None = None) -> tuple[EngineKind, ...]:
     """The engines to try, in order: one if it is named, or something is only Spark's."""
     named = asked or file.engine.kind
