@@ -21,7 +21,7 @@ from datalog.sql.duckdb import SqlType
 from datalog.sql.views import OTHER_HINT
 from selfmaint.duckdb.database import Database, Relation, refused, writing_sql
 from selfmaint.duckdb.layouts import layout_of
-from selfmaint.duckdb.text_rows import csv_rows, json_rows
+from selfmaint.duckdb.text_rows import csv_rows, json_rows, refused_text
 from selfmaint.engine.column_types import settled
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, input_error
@@ -65,7 +65,7 @@ def read_contents(database: Database, location: str, expected: Expected, *, decl
             return json_rows(database, files, expected)
         return csv_rows(database, files, expected, declared=declared)
     except (InputError, duckdb.Error, UnicodeDecodeError) as failure:
-        found = placed(location)
+        found = placed(location, refused_text(failure))
         if found:
             raise InputError(found) from failure
         if isinstance(failure, InputError):

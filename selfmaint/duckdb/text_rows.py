@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from selfmaint.errors import Code, input_error
 from selfmaint.store.expected import Expected, is_by_position, require_names
 
 _STRING = ColumnType(TypeName.STRING)
+_REFUSED = re.compile(rf".*{re.escape(sql.CANNOT_HOLD)}(.*)", re.DOTALL)
 _NOT_FINITE = ("NaN", "INF", "+INF", "-INF", "Infinity", "+Infinity", "-Infinity")
 
 
@@ -48,6 +50,12 @@ def csv_rows(database: Database, files: Sequence[Path], expected: Expected, *, d
     )
     wanted = replace(wanted, types=types)
     return _typed(database, raw, headers[0], wanted, expected.columns, empty_lines=True)
+
+
+def refused_text(failure: Exception) -> str | None:
+    """The text that is no value of its column, as the failure of reading typed texts tells it."""
+    found = _REFUSED.search(str(failure.__cause__ or failure))
+    return None if found is None else found[1]
 
 
 def _header(file: Path, expected: Expected) -> list[str]:
@@ -150,9 +158,9 @@ def _text(value: Any, name: str, kind: ColumnType, expected: Expected) -> str | 
     if kind.name is TypeName.BOOLEAN:
         fits = isinstance(value, bool)
     elif kind.family == "number":
-        fits = isinstance(value, _Number) or (
-            kind.name in {TypeName.FLOAT, TypeName.DOUBLE} and value in _NOT_FINITE
-        )
+        is_float = kind.name in {TypeName.FLOAT, TypeName.DOUBLE}
+        as_text = kind.name is TypeName.DECIMAL or (is_float and value in _NOT_FINITE)
+        fits = isinstance(value, _Number) or (as_text and isinstance(value, str))
     else:
         fits = isinstance(value, str) and not isinstance(value, _Number)
     if not fits:

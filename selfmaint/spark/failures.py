@@ -30,6 +30,7 @@ _UNREADABLE = (
     "USER_RAISED_EXCEPTION",
 )
 _FILE = re.compile(r"(?:reading file|in the file) ([a-z0-9]+:/\S*?)\.?(?=\s|$)")
+_TEXT = re.compile(r"(?s)[Ii]nput string: \"(.*?)\"|\b(?:Text|value) '(.*?)' (?:could|of|for)")
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]")
 _STATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
 _LONGEST_CHAIN = 20
@@ -62,7 +63,8 @@ def translated(location: str | None = None) -> Iterator[None]:
 
 def _unreadable(said: list[str], location: str | None) -> tuple[Diagnostic, ...]:
     """What is wrong with contents, as precisely as it can be told."""
-    values = () if location is None else placed(location)
+    texts = (match[1] or match[2] for text in said if (match := _TEXT.search(text)))
+    values = () if location is None else placed(location, next(texts, None))
     if values:
         return values
     path = None if location is None else local_path(location)

@@ -136,7 +136,7 @@ def _read_csv(spark: SparkSession, location: str, expected: Expected) -> DataFra
     inferring = spark.read.options(**CSV_READ_OPTIONS, inferSchema="true")
     schema = _text_schema(header, expected, lambda: inferring.csv(location).schema)
     parsed = reader.option("enforceSchema", "false").schema(schema).csv(location)
-    return conform(_exact_decimals(parsed, expected), expected)
+    return conform(_exactly(parsed, expected), expected)
 
 
 def _read_json(spark: SparkSession, location: str, expected: Expected) -> DataFrame:
@@ -153,7 +153,7 @@ def _read_json(spark: SparkSession, location: str, expected: Expected) -> DataFr
     ]
     if differences:
         raise InputError(differences)
-    return conform(_exact_decimals(reader.schema(schema).json(location), expected), expected)
+    return conform(_exactly(reader.schema(schema).json(location), expected), expected)
 
 
 def _remember(location: str, expected: Expected, format_: Format) -> None:
@@ -176,7 +176,12 @@ def _text_schema(
 
 
 def _parsed_type(declared: ColumnType) -> st.DataType:
-    """The type to parse text as: a decimal with as many digits behind the point as there can be."""
+    """The type to parse text as: a decimal with as many digits behind the point as there can be.
+
+    Of a JSON number 128 Spark makes the tinyint -128.
+    """
+    if declared.name is TypeName.TINYINT:
+        return st.ShortType()
     if declared.name is not TypeName.DECIMAL:
         return spark_type(declared)
     if declared.precision is None:
@@ -184,13 +189,15 @@ def _parsed_type(declared: ColumnType) -> st.DataType:
     return st.DecimalType(MAX_PRECISION, MAX_PRECISION - declared.precision + (declared.scale or 0))
 
 
-def _exact_decimals(frame: DataFrame, expected: Expected) -> DataFrame:
-    """Parsed decimals in their declared types; one that would have to be rounded stops the reading."""
+def _exactly(frame: DataFrame, expected: Expected) -> DataFrame:
+    """What was parsed in the declared types; a decimal that would have to be rounded stops the reading."""
     plain = positional(frame)
     columns = []
     for name, column in zip(frame.columns, (plain[name] for name in plain.columns), strict=True):
         declared = expected.types[expected.columns.index(name)]
-        if declared.name is TypeName.DECIMAL and declared.precision is not None:
+        if declared.name is TypeName.TINYINT or (
+            declared.name is TypeName.DECIMAL and declared.precision is not None
+        ):
             narrow = column.try_cast(spark_type(declared))
             said = f.lit(f"`{name}` is `{declared}`, which cannot hold "), column, f.lit(" in the file ")
             refused = f.raise_error(f.concat(*said, f.input_file_name()))

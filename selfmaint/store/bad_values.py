@@ -1,7 +1,8 @@
 """Where in a text file is the value that is not what its column is declared to be?
 
 Spark names the file alone. So once it has refused a file, the file is read again here, up to its first few values that
-are clearly none of their types. A value that Spark may accept is never blamed; where none is found, nothing is said.
+are clearly none of their types. A value that may be accepted is never blamed, unless it is what was said to be refused;
+where none is found, nothing is said.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,13 @@ _BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.
 _LONG = 1000
 """Whole numbers of so many digits are no value of any type; Python does not read much longer ones."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _NO_DECIMAL = re.compile(r"[\s_]")
 _DAY = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[T ](.*))?")
 _TIME = re.compile(r"([0-9]{1,2})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?(?![0-9]).*")
-_SUFFIXES = "dDfF"
-"""What may follow a floating-point number."""
+_FLOAT = re.compile(
+    r"[+-]?(NaN|Inf|INF|Infinity|0[xX].*|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[dDfF]?"
+)
 _NOT_FINITE = ("NaN", "INF", "+INF", "-INF", "Infinity", "+Infinity", "-Infinity")
 
 
@@ -55,7 +58,7 @@ class BadValue:
 
 
 def bad_values(
-    file: Path, types: Mapping[str, ColumnType], *, is_json: bool, limit: int
+    file: Path, types: Mapping[str, ColumnType], *, is_json: bool, limit: int, refused: str | None = None
 ) -> tuple[BadValue, ...]:
     """The first values of a local file that are not of their columns' types; empty if none is found.
 
@@ -64,15 +67,16 @@ def bad_values(
         types: the types by the columns' names in the file.
         is_json: which of the two it is.
         limit: how many are wanted.
+        refused: a text that is no value of some column that is not of strings, whatever it looks like.
     """
     found: list[BadValue] = []
     with suppress(OSError, UnicodeDecodeError, csv.Error, RecursionError):
         if file.stat().st_size <= SCANNED_BYTES:
-            found.extend(islice((_json_values if is_json else _csv_values)(file, types), limit))
+            found.extend(islice((_json_values if is_json else _csv_values)(file, types, refused), limit))
     return tuple(found)
 
 
-def _csv_values(file: Path, types: Mapping[str, ColumnType]) -> Iterator[BadValue]:
+def _csv_values(file: Path, types: Mapping[str, ColumnType], refused: str | None) -> Iterator[BadValue]:
     with file.open(encoding="utf-8-sig", newline="") as lines:
         latest = [""]
         reader = csv.reader(_noting(lines, latest))
@@ -85,7 +89,11 @@ def _csv_values(file: Path, types: Mapping[str, ColumnType]) -> Iterator[BadValu
                 yield BadValue(line, None, ",".join(record), said)
             for index, (name, text) in enumerate(zip(header, record, strict=False)):
                 # An empty field is null; whether it stood in quotes cannot be told here.
-                if text and name in types and not holds(types[name], text):
+                if (
+                    text
+                    and name in types
+                    and not (holds(types[name], text) and _is_taken(types[name], text, refused))
+                ):
                     position = (
                         None if '"' in latest[0] else 1 + sum(len(field) + 1 for field in record[:index])
                     )
@@ -99,7 +107,7 @@ def _noting(lines: Iterable[str], latest: list[str]) -> Iterator[str]:
         yield line
 
 
-def _json_values(file: Path, types: Mapping[str, ColumnType]) -> Iterator[BadValue]:
+def _json_values(file: Path, types: Mapping[str, ColumnType], refused: str | None) -> Iterator[BadValue]:
     with file.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -113,8 +121,10 @@ def _json_values(file: Path, types: Mapping[str, ColumnType]) -> Iterator[BadVal
                 yield BadValue(number, None, line.strip(), "no JSON object")
                 continue
             for name, value in record.items():
-                if name in types and value is not None and not _holds_json(types[name], value):
-                    shown = str(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                if name not in types or value is None:
+                    continue
+                shown = str(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                if not (_holds_json(types[name], value) and _is_taken(types[name], shown, refused)):
                     at = line.find(shown, line.find(f'"{name}"') + len(name) + 2)
                     yield BadValue(number, name, shown, position=at + 1 if at >= 0 else None)
 
@@ -163,7 +173,7 @@ def holds(declared: ColumnType, text: str) -> bool:
         case TypeName.DECIMAL:
             return _is_decimal(text, declared)
         case TypeName.FLOAT | TypeName.DOUBLE:
-            return _is_float(text)
+            return _FLOAT.fullmatch(text.strip()) is not None
         case TypeName.BOOLEAN:
             return text.lower() in ("true", "false")
         case TypeName.DATE | TypeName.TIMESTAMP | TypeName.TIMESTAMP_NTZ:
@@ -172,12 +182,8 @@ def holds(declared: ColumnType, text: str) -> bool:
             return True
 
 
-def _is_float(text: str) -> bool:
-    try:
-        float(text.rstrip(_SUFFIXES))
-    except ValueError:
-        return False
-    return True
+def _is_taken(declared: ColumnType, text: str, refused: str | None) -> bool:
+    return text != refused or declared.family in ("string", "any")
 
 
 def _is_decimal(text: str, declared: ColumnType) -> bool:
@@ -189,7 +195,7 @@ def _is_decimal(text: str, declared: ColumnType) -> bool:
         return False
     if not value.is_finite() or declared.precision is None:
         return value.is_finite()
-    _, digits, exponent = value.normalize().as_tuple()
+    _, digits, exponent = value.normalize(_EXACT).as_tuple()
     scale = declared.scale or 0
     before = len(digits) + int(exponent)
     return not value or (-int(exponent) <= scale and before <= declared.precision - scale)

@@ -61,11 +61,12 @@ def local_path(location: str) -> Path | None:
     return None if "://" in location else Path(location).resolve()
 
 
-def placed(location: str) -> tuple[Diagnostic, ...]:
+def placed(location: str, refused: str | None = None) -> tuple[Diagnostic, ...]:
     """What is wrong with the first bad values of a file, or of the files of a directory, and where they stand.
 
     Args:
-        location: the path or URI of a file that Spark has refused, or of what was being read.
+        location: the path or URI of a file that an engine has refused, or of what was being read.
+        refused: the text that it said it refused; looked for where no value is clearly bad.
 
     Returns:
         SM104 with its place for each; empty if the file is not local, or nothing clearly wrong is found in it.
@@ -77,10 +78,11 @@ def placed(location: str) -> tuple[Diagnostic, ...]:
     if reading is None:
         return ()
     is_json = reading.format is Format.JSON_LINES
-    for file in data_files(path):
-        found = bad_values(file, reading.types, is_json=is_json, limit=SHOWN_VALUES)
-        if found:
-            return tuple(_diagnostic(file, reading, value) for value in found)
+    for text in (None, refused):
+        for file in data_files(path):
+            found = bad_values(file, reading.types, is_json=is_json, limit=SHOWN_VALUES, refused=text)
+            if found:
+                return tuple(_diagnostic(file, reading, value) for value in found)
     return ()
 
 

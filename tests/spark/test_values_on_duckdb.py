@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 from decimal import Decimal
 from itertools import product
@@ -16,8 +17,11 @@ from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError
+from selfmaint.store.expected import Expected
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
     from selfmaint.spark import SparkEngine
@@ -52,12 +56,13 @@ ROWS = 7
 T = Predicate("t")
 
 
-def types() -> list[ColumnType]:
-    def one(kind: str) -> ColumnType:
-        name, _, sizes = kind.partition("(")
-        return ColumnType(TypeName(name), *(int(n) for n in sizes.rstrip(")").split(",") if sizes))
+def column_type(kind: str) -> ColumnType:
+    name, _, sizes = kind.partition("(")
+    return ColumnType(TypeName(name), *(int(n) for n in sizes.rstrip(")").split(",") if sizes))
 
-    return [one("int"), *(one(kind) for kind, _ in COLUMNS.values())]
+
+def types() -> list[ColumnType]:
+    return [column_type("int"), *(column_type(kind) for kind, _ in COLUMNS.values())]
 
 
 def rows() -> list[Row]:
@@ -343,3 +348,74 @@ def test_what_has_no_value_is_an_error(expression: str, engine: SparkEngine, duc
 def test_upper_of_what_is_not_ascii_is_an_error_without_spark(duck: DuckEngine) -> None:
     with pytest.raises(InputError, match="ASCII"):
         duck.evaluate_view(view("select upper(u) as x from t"), loaded(duck), {T: types()})
+
+
+TEXTS: dict[str, tuple[str, str]] = {
+    "i1": ("tinyint", "-128 +7 127 0"),
+    "i8": ("bigint", "-9223372036854775808 9223372036854775807 007 -0"),
+    "d": ("double", "NaN Inf -Inf Infinity -0.0 1e400 1e-400 5. .5 1.7976931348623159e308 4.9E-324 0.1"),
+    "f": ("float", "NaN -Inf 1e39 16777217 1.4E-45 -0.0"),
+    "p": ("decimal(5,2)", "999.99 9.990 -0.00 .5 5. 1E-2 +1"),
+    "q": ("decimal(38,0)", f"{'9' * 38} -{'9' * 38}"),
+    "b": ("boolean", "true FALSE"),
+    "e": ("date", "0001-01-01 1582-10-10 9999-12-31"),
+    "m": (
+        "timestamp",
+        "0001-01-01T00:00:00 9999-12-31T23:59:59.999999Z 2024-01-01T00:00:00+18:00 2024-01-01",
+    ),
+    "w": ("timestamp_ntz", "0001-01-01T00:00:00 2024-03-31T02:30:00 9999-12-31T23:59:59.999999"),
+}
+"""Columns of text files, by their declared types."""
+
+
+def test_text_files_hold_the_same_values(engine: SparkEngine, duck: DuckEngine, tmp_path: Path) -> None:
+    """In CSV files, and in JSON lines where JSON has such values: numbers bare, decimals in quotes too."""
+    from selfmaint.duckdb.files import read_contents as by_duckdb
+    from selfmaint.spark.tables import read_contents as by_spark
+
+    declared = {name: column_type(kind) for name, (kind, _) in TEXTS.items()}
+    lines, objects = [",".join(["k", *TEXTS])], []
+    cells = {name: texts.split() for name, (_, texts) in TEXTS.items()}
+    for number in range(max(map(len, cells.values()))):
+        row = {name: its[number] for name, its in cells.items() if number < len(its)}
+        lines.append(",".join([str(number), *(row.get(name, "") for name in TEXTS)]))
+        objects.append({"k": number, **{n: json_value(declared[n], text) for n, text in row.items()}})
+    (tmp_path / "v.csv").write_text("\n".join(lines))
+    (tmp_path / "v.jsonl").write_text("\n".join(map(json.dumps, objects)))
+    expected = Expected("v", ("k", *TEXTS), (ColumnType(TypeName.INT), *declared.values()))
+    for name in ("v.csv", "v.jsonl"):
+        here = by_duckdb(duck.database, str(tmp_path / name), expected, declared=True)
+        there = by_spark(engine.spark, str(tmp_path / name), expected)
+        found = [sorted(map(repr, one)) for one in (duck.sample(here, 99), engine.sample(there, 99))]
+        assert found[0] == found[1]
+        assert len(found[0]) == len(objects)
+
+
+def json_value(kind: ColumnType, text: str) -> object:
+    """A value of JSON that is written as such a text is, as far as there is one."""
+    if kind.name in (TypeName.DOUBLE, TypeName.FLOAT):
+        number = float(text)
+        return (
+            number if math.isfinite(number) else f"{number}".replace("inf", "Infinity").replace("nan", "NaN")
+        )
+    if kind.name in (TypeName.TINYINT, TypeName.BIGINT):
+        return int(text)
+    return {"true": True, "FALSE": False}[text] if kind.name is TypeName.BOOLEAN else text
+
+
+BAD_TEXTS = [("tinyint", "x\n128\n", "v.csv"), ("tinyint", '{"x": 128}\n', "v.jsonl")]
+BAD_TEXTS += [("double", "x\n1\nNAN\n", "v.csv"), ("date", '{"x": "infinity"}\n', "v.jsonl")]
+
+
+@pytest.mark.parametrize(("kind", "text", "name"), BAD_TEXTS)
+def test_a_text_that_is_no_value_has_its_place(
+    kind: str, text: str, name: str, engine: SparkEngine, tmp_path: Path
+) -> None:
+    """Of the number 128 of JSON Spark would make the tinyint -128."""
+    from selfmaint.spark.tables import read_contents
+
+    (tmp_path / name).write_text(text)
+    found = read_contents(engine.spark, str(tmp_path / name), Expected("v", ("x",), (column_type(kind),)))
+    with pytest.raises(InputError, match="which cannot hold") as refused:
+        engine.sample(found, 9)
+    assert refused.value.diagnostics[0].span is not None

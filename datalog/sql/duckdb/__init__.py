@@ -19,11 +19,12 @@ from datalog.sql.duckdb.relations import (
     values_of,
 )
 from datalog.sql.duckdb.rules import Derived, derived, nothing
-from datalog.sql.duckdb.texts import INFERRED, csv, looks, settled_type, typed_texts
+from datalog.sql.duckdb.texts import CANNOT_HOLD, INFERRED, csv, looks, settled_type, typed_texts
 from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, sql_type, type_name
 from datalog.sql.duckdb.views import view
 
 __all__ = [
+    "CANNOT_HOLD",
     "INFERRED",
     "Derived",
     "Query",

@@ -12,10 +12,12 @@ from sqlglot import exp
 from datalog.model import ColumnType, TypeName
 from datalog.sql.duckdb.types import WHOLE, cast, decimal_digits, type_name
 
+CANNOT_HOLD = ", which cannot hold "
+"""What stands before the refused text at the end of an error."""
 _FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|NaN|[+-]?Inf(inity)?|[+-]?INF"
 _DAY = r"\d{4}-\d\d-\d\d"
-_ZONE = r"(Z|[+-]\d\d:\d\d)"
-_TIME = r"([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)"
+_ZONE = r"(Z|[+-](0\d|1[0-8]):[0-5]\d)"
+_TIME = r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)"
 _SURELY_TEXT = r"(?is)[^\s\d+.\-nitf].*"
 INFERRED = tuple(
     ColumnType(name)
@@ -124,7 +126,7 @@ def _typed(text: exp.Expr, label: str, kind: ColumnType) -> exp.Expr:
     if kind.name is TypeName.DECIMAL:
         text = _without_exponent(text)
     fits = _matches(text, pattern)
-    said = exp.Literal.string(f"column `{label}` is `{kind}`, which cannot hold ")
+    said = exp.Literal.string(f"column `{label}` is `{kind}`{CANNOT_HOLD}")
     failing = exp.Anonymous(this="error", expressions=[exp.DPipe(this=said, expression=text.copy())])
     wrong = exp.If(this=exp.Not(this=fits), true=failing)
     return exp.Case(ifs=[wrong], default=cast(text, kind))

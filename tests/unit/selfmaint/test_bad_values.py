@@ -20,7 +20,11 @@ TYPES = {"n": INT, "s": STRING}
     [
         ("tinyint", ["-128", "+7", "127"], ["128", "1.0", "", " 1", "1e2"]),
         ("bigint", ["-9223372036854775808"], ["9223372036854775808", "9" * 5000]),
-        ("double", ["1", "1e5", "1d", "NaN", "Infinity", "-.5"], ["1,5", "x", "--1"]),
+        (
+            "double",
+            ["1", "1e5", "1d", "NaN", "-Inf", "Infinity", "-.5", " 1"],
+            ["1,5", "x", "--1", "nan", "1_0", "\u0667"],
+        ),
         ("boolean", ["true", "FALSE"], ["t", "1", "yes"]),
         (
             "date",
@@ -49,6 +53,8 @@ def test_a_decimal_is_never_rounded() -> None:
     assert [text for text in good if not holds(declared, text)] == []
     assert [text for text in bad if holds(declared, text)] == []
     assert holds(ColumnType(TypeName.DECIMAL), "1.23456")
+    assert holds(ColumnType(TypeName.DECIMAL, 38, 0), "9" * 38)
+    assert not holds(ColumnType(TypeName.DECIMAL, 38, 0), "9" * 39)
 
 
 @pytest.mark.parametrize(

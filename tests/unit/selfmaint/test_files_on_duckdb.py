@@ -216,6 +216,18 @@ def test_a_stored_type_may_be_narrower_never_wider(
     assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
 
 
+ODD = [
+    ("date", "infinity"),
+    ("date", "2024-1-1"),
+    ("date", "0001-01-01 BC"),
+    ("timestamp", "10000-01-01T00:00:00"),
+    ("timestamp", "2024-01-01 24:00:00"),
+    ("timestamp", "2024-01-01 00:00:00+25:00"),
+    ("timestamp_ntz", "2024-01-01T00:00:00Z"),
+]
+"""Texts that Spark refuses, or reads as what they hardly mean."""
+
+
 @pytest.mark.parametrize(
     ("name", "text", "kind", "place"),
     [
@@ -225,6 +237,18 @@ def test_a_stored_type_may_be_narrower_never_wider(
         ("v.csv", "x\n1.239\n", "decimal(5,2)", (2, 1)),
         ("v.csv", "x\n2024-02-30\n", "date", (2, 1)),
         ("v.csv", "x,y\n1\n", "int", (2, 1)),
+        *(
+            ("v.csv", f"y,x\na,1\nb,{text}\n", "double", (3, 3))
+            for text in ("nan", "infinity", "1_0", "x", " 1")
+        ),
+        *(("v.csv", f"y,x\n{text},{text}\n", kind, (2, 2 + len(text))) for kind, text in ODD),
+        *(
+            ("v.jsonl", f'{{"y": "{text}", "x": "{text}"}}\n', kind, (1, 17 + len(text)))
+            for kind, text in ODD
+        ),
+        ("v.jsonl", '{"x": 1.5}\n{"x": NaN}\n', "double", (2, 7)),
+        ("v.jsonl", '{"x": "nan"}\n', "double", (1, 8)),
+        ("v.jsonl", '{"x": 1e2}\n', "decimal(5,1)", (1, 7)),
         ("v.jsonl", '{"x": 1}\n{"x": "1"}\n', "int", (2, 8)),
         ("v.jsonl", '{"x": 1.25}\n', "decimal(5,1)", (1, 7)),
         ("v.jsonl", '{"x": 1\n', "int", (1, 8)),
@@ -237,7 +261,7 @@ def test_text_that_is_not_what_is_declared_stops_the_reading(
     (tmp_path / name).write_text(text, encoding="utf-8")
     word, _, sizes = kind.partition("(")
     declared = ColumnType(TypeName(word), *(int(n) for n in sizes.rstrip(")").split(",") if sizes))
-    names = ("x", "y") if "y" in text else ("x",)
+    names = ("x", "y") if any(named in text for named in (",y", "y,", '"y"')) else ("x",)
     with pytest.raises(InputError) as refused:
         read(engine, tmp_path / name, expected(names, (declared, STRING)[: len(names)]))
     found = refused.value.diagnostics[0]
