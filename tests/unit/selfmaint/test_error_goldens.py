@@ -13,7 +13,7 @@ from tests.command_line import GOLDENS, cases, check_golden
 ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
     Code.READ_REFUSED: "tests/unit/selfmaint/test_engines.py",
-    Code.WRITE_FAILED: "tests/spark/test_cli.py",
+    Code.WRITE_FAILED: "tests/unit/selfmaint/test_whole_way.py",
     Code.LEFT_BEHIND: "tests/unit/selfmaint/test_journal.py",
     Code.FOREIGN_JOURNAL: "tests/unit/selfmaint/test_journal.py",
     Code.NO_ENGINE: "tests/unit/selfmaint/test_cli.py",
