@@ -34,10 +34,10 @@ from datalog.rewrite.reachable import predicates_of
 from selfmaint.audit.changes import Change
 from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices
-from selfmaint.audit.databases import Evaluation, satisfies, stored_rows, updated
 from selfmaint.audit.grounding import ROOM, grounded
 from selfmaint.audit.instance import Instance, frozen
 from selfmaint.audit.unfolding import Body, Unfolding, definitions, unfolded
+from selfmaint.countermodel.databases import Evaluation, satisfies, stored_rows, updated
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.memory import MemoryEngine

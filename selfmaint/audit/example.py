@@ -16,7 +16,7 @@ from datalog.budget import BudgetSpentError, check
 from datalog.model import Predicate, Row, Version
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind
-from selfmaint.audit.databases import (
+from selfmaint.countermodel.databases import (
     CannotEvaluateError,
     Contents,
     Evaluation,

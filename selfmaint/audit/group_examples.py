@@ -32,8 +32,8 @@ from datalog.model.expressions import expression_variables
 from datalog.order import assign
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind
-from selfmaint.audit.databases import Evaluation, satisfies, updated
 from selfmaint.audit.grounding import candidates_of, constants_of
+from selfmaint.countermodel.databases import Evaluation, satisfies, updated
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.constraints import merged_by_keys

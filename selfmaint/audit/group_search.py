@@ -23,13 +23,13 @@ from datalog.model import Atom, Constant, Literal, Predicate, Program, Row, Rule
 from selfmaint.audit.candidates import Candidate, Candidates, views_of
 from selfmaint.audit.changes import Change
 from selfmaint.audit.choices import Choices
-from selfmaint.audit.databases import CannotEvaluateError, Evaluation
 from selfmaint.audit.example import Example, Replay
 from selfmaint.audit.group_examples import group_examples
 from selfmaint.audit.lost_values import LostValues
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.second import second_databases
 from selfmaint.canonical.rules import known_rules
+from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import Witness

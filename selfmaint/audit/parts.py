@@ -15,48 +15,14 @@ from dataclasses import replace
 
 from datalog.graphs import components
 from datalog.model import (
-    Atom,
     Declaration,
-    Literal,
-    Negation,
     OpaqueView,
     Program,
     Rule,
     TextQuery,
-    ViewDefinition,
 )
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
-
-
-def reads(catalog: Catalog) -> Mapping[str, frozenset[str]]:
-    """For each view the relations and views that its definition names, and those that these name."""
-    rules: dict[str, set[str]] = {}
-    for rule in catalog.program.rules:
-        rules.setdefault(rule.head.predicate.name, set()).update(_names(rule.body))
-    direct = {view.name: _direct(view) | rules.get(view.name, set()) for view in catalog.views}
-    found: dict[str, frozenset[str]] = {}
-    for name in direct:
-        below, waiting = set[str](), [name]
-        while waiting:
-            more = direct.get(waiting.pop(), set()) - below
-            below |= more
-            waiting.extend(more)
-        found[name] = frozenset(below)
-    return found
-
-
-def _direct(view: View) -> set[str]:
-    definition, names = view.definition, {atom.predicate.name for atom in view.body}
-    if isinstance(definition, ViewDefinition):
-        names |= {predicate.name for predicate in definition.reads}
-    if isinstance(definition, OpaqueView) and isinstance(definition.query, TextQuery):
-        names |= set(definition.query.relations)
-    return names
-
-
-def _names(body: tuple[Literal, ...]) -> set[str]:
-    found = {li.predicate.name for li in body if isinstance(li, Atom)}
-    return found.union(*(_names(li.body) for li in body if isinstance(li, Negation)))
+from selfmaint.warehouse.reads import reads
 
 
 def parts(catalog: Catalog) -> tuple[Catalog, ...]:

@@ -13,9 +13,9 @@ from datalog.evaluate import evaluate
 from datalog.model import Predicate, Program, Row
 from datalog.rewrite import guard_joins
 from selfmaint.audit.candidates import Relations
-from selfmaint.audit.databases import updated
 from selfmaint.audit.example import Example
 from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, Proposal
+from selfmaint.countermodel.databases import updated
 from selfmaint.warehouse.catalog import BaseRelation, Catalog
 
 

@@ -29,13 +29,13 @@ from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Progra
 from selfmaint.audit.candidates import Candidate, Candidates, views_of
 from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of
 from selfmaint.audit.choices import Choices
-from selfmaint.audit.databases import CannotEvaluateError, Evaluation
 from selfmaint.audit.evidence import without_aggregates
 from selfmaint.audit.example import Example, Replay
 from selfmaint.audit.group_search import GroupSearch
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.parts import parts
 from selfmaint.audit.second import second_databases
+from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import Witness

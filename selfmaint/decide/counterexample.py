@@ -26,7 +26,6 @@ from datalog.model import (
 from datalog.rewrite import drop_empty
 from selfmaint.canonical import after_rules, row_atom
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.explaining import given
 from selfmaint.decide.fresh import fresh_values
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import (
@@ -35,6 +34,7 @@ from selfmaint.decide.pairs import (
     COMPLETE_ROWS,
     Counterexample,
     chosen_values,
+    given,
     ground_facts,
     row_of,
     two_databases,

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, permutations, zip_longest
 
+from datalog.evaluate import evaluate
 from datalog.model import (
     Constant,
+    Predicate,
+    Program,
     Row,
     Term,
     Value,
@@ -19,9 +22,10 @@ from datalog.model import (
     Version,
     apply_atom,
 )
-from selfmaint.decide.completion import explaining
+from selfmaint.countermodel.completion import explaining
+from selfmaint.countermodel.databases import Rows
+from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.explaining import Database, Given, given, state
 from selfmaint.decide.fresh import fresh_values
 from selfmaint.decide.placing import placed_values
 from selfmaint.decide.positions import substitution
@@ -83,6 +87,23 @@ class Counterexample:
         }
 
 
+def given(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, limit: int
+) -> Given | None:
+    """Everything known, or None if some relation has more than `limit` rows."""
+    rows: dict[Predicate, frozenset[Row]] = {}
+    for predicate, data in facts.relations.items():
+        found = engine.sample(data, limit + 1)
+        if len(found) > limit:
+            return None
+        rows[predicate] = frozenset(found)
+    program = Program(decision.known(situation))
+    known = {
+        name: evaluate(program, Predicate(name, Version.KNOWN), rows) for name in decision.catalog.relations
+    }
+    return Given(decision.catalog, situation, rows, known)
+
+
 def confirmed(
     decision: Decision,
     engine: Engine[D],
@@ -129,19 +150,19 @@ def two_databases(known: Given, witness: Witness) -> Counterexample | None:
     )
     for values, second in seconds:
         row = row_of(witness, values)
-        new = state(view, known.after(second))
+        new = known.state(view, known.after(second))
         for first in firsts:
-            old = state(view, known.after(first))
+            old = known.state(view, known.after(first))
             if new is not None and old is not None and row in new and row not in old:
                 return _shown(known, witness, row, first, second)
     for first, second in permutations(firsts if known.catalog.grouped_views else (), 2):
-        old, new = (state(view, known.after(each)) for each in (first, second))
+        old, new = (known.state(view, known.after(each)) for each in (first, second))
         if new is not None and old is not None and new - old:
             return _shown(known, witness, min(new - old, key=repr), first, second)
     return None
 
 
-def _shown(known: Given, witness: Witness, row: Row, first: Database, second: Database) -> Counterexample:
+def _shown(known: Given, witness: Witness, row: Row, first: Rows, second: Rows) -> Counterexample:
     names = known.catalog.relations
     complete = all(len(rows) <= COMPLETE_ROWS for rows in (*first.values(), *second.values()))
     return Counterexample(

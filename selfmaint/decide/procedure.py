@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from datalog.budget import BudgetSpentError, limit
+from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.explaining import is_evaluated
 from selfmaint.decide.group_verdict import group_verdict
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import confirmed

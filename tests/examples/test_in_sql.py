@@ -21,9 +21,9 @@ from selfmaint.api.programs import catalog_of_path
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import read_warehouse_file
-from selfmaint.audit.databases import Evaluation, satisfies, updated
 from selfmaint.audit.matrix import audited
 from selfmaint.audit.search import Search
+from selfmaint.countermodel.databases import Evaluation, satisfies, updated
 from selfmaint.decide.procedure import check
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine

@@ -11,7 +11,7 @@ from typing import Any
 
 from datalog.model import Declaration, Predicate, Row, TypeName, Version
 from datalog.syntax import parse_program
-from selfmaint.audit.databases import Evaluation, satisfies, stored_rows
+from selfmaint.countermodel.databases import Evaluation, satisfies, stored_rows
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import check

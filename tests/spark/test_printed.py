@@ -25,7 +25,7 @@ from datalog.syntax import parse_program
 from selfmaint.api.programs import catalog_of_path
 from selfmaint.api.statements import Statement, StatementKind, statements, tables_of
 from selfmaint.api.warehouse_file import read_warehouse_file
-from selfmaint.audit.databases import Evaluation
+from selfmaint.countermodel.databases import Evaluation
 from selfmaint.decide.counterexample import counterexample
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine

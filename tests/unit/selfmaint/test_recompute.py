@@ -13,7 +13,7 @@ from datalog.model import Row
 from selfmaint import Undecided, Update
 from selfmaint.api.maintain import NotMaintainedError, new_contents
 from selfmaint.api.warehouse import Warehouse, build
-from selfmaint.audit.databases import Evaluation
+from selfmaint.countermodel.databases import Evaluation
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError, SourceError
 from selfmaint.fallback.settle import Readable

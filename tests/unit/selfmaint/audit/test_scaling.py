@@ -15,7 +15,6 @@ from selfmaint.audit import advice, orders, search
 from selfmaint.audit.advice import advised
 from selfmaint.audit.candidates import Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind
-from selfmaint.audit.databases import Evaluation
 from selfmaint.audit.matrix import audited
 from selfmaint.audit.needs import needs
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear, word
@@ -23,6 +22,7 @@ from selfmaint.audit.parts import parts
 from selfmaint.audit.proposals import NewKey, proposals, with_proposals
 from selfmaint.audit.refuting import Refuting
 from selfmaint.audit.search import Search
+from selfmaint.countermodel.databases import Evaluation
 from selfmaint.report.audit.objects import audit_json
 from selfmaint.report.audit.table import audit_parts
 from selfmaint.warehouse.catalog import Catalog, View, catalog, with_inexact_sums

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from random import Random
 
 from datalog.model import Row, Value, Version
-from selfmaint.decide.explaining import Database, Given, missing, why_not
-from selfmaint.decide.filling import fill
-from selfmaint.decide.fresh import NUMBER, fresh_value
+from selfmaint.countermodel.databases import Rows, missing
+from selfmaint.countermodel.filling import fill
+from selfmaint.countermodel.model_check import Given, why_not
+from selfmaint.countermodel.values import NUMBER, fresh_value
 from selfmaint.warehouse.catalog import BaseRelation
 from selfmaint.warehouse.constraints import Reference
 
@@ -24,7 +25,7 @@ ATTEMPTS = 24
 """How many ways of completing a database are tried."""
 
 
-def explaining(known: Given, added: Mapping[str, frozenset[Row]]) -> Iterator[Database]:
+def explaining(known: Given, added: Mapping[str, frozenset[Row]]) -> Iterator[Rows]:
     """Databases with the canonical database and some more facts that explain everything known.
 
     Args:

@@ -13,8 +13,8 @@ from random import Random
 from typing import Any
 
 from datalog.model import AggregateFunction, Atom, Constant, Row, Term, Value, Variable, Version
-from selfmaint.decide.explaining import Given, state
-from selfmaint.decide.fresh import NUMBER, fresh_value
+from selfmaint.countermodel.model_check import Given
+from selfmaint.countermodel.values import NUMBER, fresh_value
 from selfmaint.warehouse.catalog import View
 
 ROWS = 12
@@ -66,7 +66,7 @@ class _Work:
         grouped, core = view.grouped, view.core
         assert grouped is not None
         assert core is not None
-        now = state(view, {name: frozenset(found) for name, found in self.rows.items()})
+        now = self.known.state(view, {name: frozenset(found) for name, found in self.rows.items()})
         if now is None:
             return
         current = {tuple(row[c] for c in grouped.columns): row for row in now}

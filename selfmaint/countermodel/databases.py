@@ -1,12 +1,12 @@
 """Databases by the definition: what the views hold on one, whether it satisfies the constraints, and updates.
 
-Nothing here is shared with the decision: this is what an example is held against.
+Nothing here is shared with the decision: this is what examples and counterexamples are held against.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,8 +15,9 @@ from datalog.evaluate import Evaluator
 from datalog.evaluate.views import evaluate_view
 from datalog.model import ANY, Constant, OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
 from datalog.rewrite import guard_joins
-from selfmaint.audit.parts import reads
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.constraints import Reference
+from selfmaint.warehouse.reads import reads
 
 Rows = Mapping[str, frozenset[Row]]
 """Rows by base relation; one that is missing is empty."""
@@ -180,27 +181,26 @@ def updated(database: Rows, inserted: Rows, deleted: Rows) -> dict[str, frozense
 
 def satisfies(catalog: Catalog, database: Rows) -> bool:
     """Whether a database satisfies the declared keys, foreign keys and `not null`s."""
+    return next(broken(catalog, database), None) is None
+
+
+def broken(catalog: Catalog, database: Rows) -> Iterator[str]:
+    """The constraints that a database breaks, in words."""
     for name, rows in database.items():
         relation = catalog.relations[name]
         if any(row[i] is None for row in rows for i in range(relation.arity) if i not in relation.nullable):
-            return False
+            yield f"`{name}` would have null in a column that is not null"
         for key in relation.unique:
             values = [v for row in rows if None not in (v := tuple(row[i] for i in key))]
             if len(set(values)) < len(values):
-                return False
-        if not _refers(relation, rows, database):
-            return False
-    return True
+                yield f"a key of `{name}` would be there twice"
+        for reference in relation.references:
+            if missing(reference, rows, database.get(reference.target, frozenset())):
+                yield f"a row of `{name}` would reference none of `{reference.target}`"
 
 
-def _refers(relation: BaseRelation, rows: frozenset[Row], database: Rows) -> bool:
-    for reference in relation.references:
-        there = {
-            tuple(row[i] for i in reference.target_columns)
-            for row in database.get(reference.target, frozenset())
-        }
-        for row in rows:
-            key = tuple(row[i] for i in reference.columns)
-            if None not in key and key not in there:
-                return False
-    return True
+def missing(reference: Reference, rows: frozenset[Row], targets: frozenset[Row]) -> frozenset[Row]:
+    """The values that rows reference and no target has."""
+    there = {tuple(row[i] for i in reference.target_columns) for row in targets}
+    wanted = {tuple(row[i] for i in reference.columns) for row in rows}
+    return frozenset(value for value in wanted if None not in value) - there

@@ -1,0 +1,1 @@
+"""Databases by the definition: whether one explains all that is known, and making such databases."""

@@ -1,0 +1,116 @@
+"""Whether a database explains everything known: the definition, applied to rows at hand.
+
+Shares nothing with the test: it evaluates the views on the database and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from datalog.evaluate import EvaluationError
+from datalog.model import Predicate, Row, Version, ViewDefinition
+from selfmaint.countermodel.databases import (
+    CannotEvaluateError,
+    Evaluation,
+    Rows,
+    broken,
+    stored_rows,
+    updated,
+)
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, Outside, View
+from selfmaint.warehouse.situation import Situation
+
+
+@dataclass(frozen=True)
+class Given:
+    """Everything known, as rows at hand.
+
+    Attributes:
+        catalog: the warehouse's schema.
+        situation: the kinds of facts known.
+        rows: the facts.
+        known: the canonical database.
+    """
+
+    catalog: Catalog
+    situation: Situation
+    rows: Mapping[Predicate, frozenset[Row]]
+    known: Rows
+
+    def of(self, name: str, version: Version) -> frozenset[Row]:
+        """What is given of one version of a relation."""
+        return self.rows.get(Predicate(name, version), frozenset())
+
+    @property
+    def every_row(self) -> tuple[Row, ...]:
+        """All rows at hand."""
+        return tuple(row for found in (*self.rows.values(), *self.known.values()) for row in found)
+
+    def after(self, database: Rows) -> dict[str, frozenset[Row]]:
+        """A database with the update applied."""
+        inserted, deleted = (
+            {name: self.of(name, version) for name in self.catalog.relations}
+            for version in (Version.INSERTED, Version.DELETED)
+        )
+        return updated(database, inserted, deleted)
+
+    def state(self, view: View, database: Rows) -> frozenset[Row] | None:
+        """A view's rows on a database, counted ones of a bag; None where they cannot be told."""
+        try:
+            rows = self.evaluation.state(view.name, database)
+        except (
+            CannotEvaluateError,
+            EvaluationError,
+            TypeError,
+        ):  # of undeclared columns: a sum of names, say
+            return None
+        return stored_rows(self.catalog, {view.name: rows})[view.name]
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The views as functions of a database."""
+        return Evaluation(self.catalog)
+
+
+def is_evaluated(view: View) -> bool:
+    """Whether `state` tells a view's rows, but for values that an expression does not have."""
+    if view.limitation is None or view.limitation.kind is Outside.PROJECTION or view.always_empty:
+        return True
+    return view.core is not None and isinstance(view.grouping or view.definition, ViewDefinition)
+
+
+def why_not(known: Given, database: Rows) -> str:
+    """What a database before the update leaves unexplained; empty if nothing."""
+    for view in known.catalog.views:
+        found = known.state(view, database)
+        if found is None:
+            return f"`{view.name}` cannot be evaluated here"
+        if found != known.of(view.name, Version.STORED):
+            return f"`{view.name}` would have other rows"
+    for relation in known.catalog.relations.values():
+        for problem in _objections(known, relation, database.get(relation.name, frozenset())):
+            return problem
+    for each in (database, known.after(database)):
+        for problem in broken(known.catalog, each):
+            return problem
+    return ""
+
+
+def _objections(known: Given, relation: BaseRelation, rows: frozenset[Row]) -> Iterator[str]:
+    name, situation = relation.name, known.situation
+    inserted, deleted = known.of(name, Version.INSERTED), known.of(name, Version.DELETED)
+    if situation.effective and (rows & inserted or deleted - rows):
+        yield f"the update of `{name}` would not be effective"
+    if known.of(name, Version.PRESENT) - rows:
+        yield f"rows of `{name}` that are known would be missing"
+    if known.of(name, Version.ABSENT) & rows:
+        yield f"`{name}` would have a row that is known to be absent"
+    if name in situation.readable and rows != known.of(name, Version.BEFORE):
+        yield f"`{name}` would differ from what was read"
+    for region in (r for r in situation.regions if r.name == name):
+        keys = known.rows.get(region, frozenset())
+        new = rows - known.known[name]
+        if any(not region.columns or tuple(row[i] for i in region.columns) in keys for row in new):
+            yield f"`{name}` would have a row that a read would have found"
