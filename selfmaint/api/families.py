@@ -12,12 +12,24 @@ compare it with, and of the update's rows. An engine that meets two types conver
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Aggregate, AggregateFunction, ColumnType, Constant, Term, TypeName, value_kind
-from selfmaint.engine.column_types import casts_exactly, number_kind
+from datalog.model import (
+    ANY,
+    Aggregate,
+    AggregateFunction,
+    ColumnType,
+    Constant,
+    Row,
+    Term,
+    TypeName,
+    Value,
+    value_kind,
+)
+from selfmaint.engine.column_types import MAX_PRECISION, casts_exactly, number_kind
 from selfmaint.errors import Code
 from selfmaint.maintain.exact_numbers import adds_up_undeclared
 from selfmaint.warehouse.base_relations import BaseRelation
@@ -62,10 +74,20 @@ class Families:
     @property
     def problems(self) -> list[Diagnostic]:
         """Columns of which two types were seen; if there are none, columns that cannot hold what is computed."""
-        return self._differing or [
+        return self._differing or self._found(self._computed)
+
+    @property
+    def sums(self) -> list[Diagnostic]:
+        """Sums that depend on the order of adding, or lose digits."""
+        return self._found(self._lossy)
+
+    def _found(
+        self, look: Callable[[View, Sequence[ColumnType]], Iterator[tuple[str, str]]]
+    ) -> list[Diagnostic]:
+        return [
             Diagnostic(Code.COLUMNS_DIFFER, message, hint=hint)
             for name, types in self._stored.items()
-            for message, hint in self._computed(self.catalog.view(name), types)
+            for message, hint in look(self.catalog.view(name), types)
         ]
 
     def add_view(self, name: str, types: Sequence[ColumnType]) -> None:
@@ -92,7 +114,7 @@ class Families:
         self._see(relation, position, _Seen(found.family, None if is_declared else number_kind(found), where))
         if not is_declared and not found.is_open:
             known = self._types.setdefault((relation, position), found)
-            if casts_exactly(known, found):
+            if found.name in _DOUBLES or casts_exactly(known, found):
                 self._types[relation, position] = found
 
     def _see(self, relation: str, position: int, seen: _Seen) -> None:
@@ -121,30 +143,33 @@ class Families:
 
     def _computed(self, view: View, stored: Sequence[ColumnType]) -> Iterator[tuple[str, str]]:
         """What is wrong with stored columns that are computed, and what to do."""
+        yield from self._lossy(view, stored)
+        for column, kind, found in zip(
+            view.columns, output_types(view, self._observed()), stored, strict=False
+        ):
+            if kind is not None and not casts_exactly(kind, found):
+                yield (
+                    f"column `{column}` of `{view.name}` is `{found}`, and what is computed for it `{kind}`",
+                    f"store it as `{kind}`, or declare the types of the base columns if that is not right",
+                )
+
+    def _lossy(self, view: View, stored: Sequence[ColumnType]) -> Iterator[tuple[str, str]]:
+        """What is wrong with sums of what is not declared, and what to do."""
         assert view.grouped is not None
         declared = output_types(view, self.catalog.relations)
         made = output_types(view, self._observed())
         for i, (column, kind, found) in enumerate(zip(view.columns, made, stored, strict=False)):
             its, known = declared[i], [one for one in (kind, found) if one is not None and not one.is_open]
-            said = f"column `{column}` of `{view.name}`"
-            if _is_sum(view, i) and its is not None and its.is_open:
-                if i not in view.grouped.inexact and any(one.name in _DOUBLES for one in known):
-                    yield (
-                        f"{said} adds up doubles, whose sum depends on their order",
-                        "declare a decimal type for what it adds up, and store that, or allow `inexact_sums`",
-                    )
-                    continue
-                if not all(one.name in _DOUBLES or adds_up_undeclared(one) for one in known):
-                    yield (
-                        f"{said} adds up decimals that are not declared",
-                        "declare the type of what it adds up",
-                    )
-                    continue
-            if kind is not None and not casts_exactly(kind, found):
+            if not (_is_sum(view, i) and its is not None and its.is_open):
+                continue
+            said = f"column `{column}` of `{view.name}` adds up"
+            if i not in view.grouped.inexact and any(one.name in _DOUBLES for one in known):
                 yield (
-                    f"{said} is `{found}`, and what is computed for it `{kind}`",
-                    f"store it as `{kind}`, or declare the types of the base columns if that is not right",
+                    f"{said} doubles, whose sum depends on their order",
+                    "declare a decimal type for what it adds up, and store that, or allow `inexact_sums`",
                 )
+            elif not all(one.name in _DOUBLES or adds_up_undeclared(one) for one in known):
+                yield f"{said} decimals that are not declared", "declare the type of what it adds up"
 
     def _observed(self) -> Mapping[str, BaseRelation]:
         """The base relations with the types that were seen where none are declared."""
@@ -175,6 +200,18 @@ def _constants(view: View) -> Iterator[tuple[str, int, Constant]]:
         for position, term in enumerate(atom.terms):
             if isinstance(term, Constant):
                 yield atom.predicate.name, position, term
+
+
+def value_types(rows: Collection[Row], width: int) -> tuple[ColumnType, ...]:
+    """The types of the numbers in each column of rows at hand; the widest of several, `any` of other values."""
+    return tuple(map(_type_of, zip(*rows, strict=True))) if rows else (ANY,) * width
+
+
+def _type_of(values: Collection[Value]) -> ColumnType:
+    if any(isinstance(value, float) for value in values):
+        return ColumnType(TypeName.DOUBLE)
+    digits = [-int(value.as_tuple().exponent) for value in values if isinstance(value, Decimal)]
+    return ColumnType(TypeName.DECIMAL, MAX_PRECISION, max(0, *digits)) if digits else ANY
 
 
 def of_views(catalog: Catalog, views: Mapping[str, Sequence[ColumnType]]) -> Families:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic
 
 from datalog.budget import BudgetSpentError, limit
@@ -11,7 +12,7 @@ from datalog.diagnostics import Diagnostic
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict, require_recomputable
 from selfmaint.api.update import Update
-from selfmaint.api.validate import require_possible
+from selfmaint.api.validate import require_alike, require_possible
 from selfmaint.api.verify import Difference, differences, require_sources
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.informed import informed
@@ -126,7 +127,8 @@ def _settled(
         NotMaintainedError: SM404 what they need cannot be read.
     """
     engine, decision = warehouse.engine, warehouse.decision
-    reader = Reader(decision, engine, *known, {} if strict else warehouse.readable, progress)
+    readable = {} if strict else warehouse.readable
+    reader = Reader(decision, engine, *known, readable, progress, partial(require_alike, warehouse))
     if open_views:
         try:
             with limit(decision.budget_s * len(open_views), "testing the views again after each read"):

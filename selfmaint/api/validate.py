@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Constant, Predicate, Row
+from datalog.model import ColumnType, Constant, Predicate, Row, Version
 from datalog.syntax import show
+from selfmaint.api.engine_settings import EngineKind
+from selfmaint.api.families import of_views, value_types
+from selfmaint.api.platform import platform_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.canonical import all_contributions
 from selfmaint.canonical.consistency import check_program, checks
@@ -15,6 +19,15 @@ from selfmaint.canonical.consistency_check import Check
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError
 from selfmaint.warehouse.situation import Situation
+
+_GIVEN = {
+    Version.INSERTED: "the update",
+    Version.DELETED: "the update",
+    Version.PRESENT: "the rows known to be there",
+    Version.ABSENT: "the rows known to be absent",
+    Version.FOUND: "its source",
+}
+"""Versions of a relation whose rows are given, and where they are."""
 
 SHOWN_ROWS = 5
 """How many culprits an error names."""
@@ -43,6 +56,7 @@ def require_possible(
             SM303 an update that breaks a key or foreign key.
     """
     engine = warehouse.engine
+    require_alike(warehouse, facts)
     facts = replace(facts, not_null={})  # what is promised is what is checked
     wanted = checks(warehouse.catalog, situation, warehouse.decision.contributions, full=full)
     kept = tuple(all_contributions(warehouse.catalog)) if full else warehouse.decision.contributions
@@ -68,6 +82,33 @@ def require_possible(
             )
     if found:
         raise InputError(found)
+
+
+def require_alike(warehouse: Warehouse[D], facts: Facts[D]) -> None:
+    """Refuses rows whose types do not go together where none is declared: see `families`.
+
+    Rows in memory have values of any type; of these, sums that depend on the order of adding are refused.
+
+    Raises:
+        InputError: SM104.
+    """
+    catalog, engine = warehouse.catalog, warehouse.engine
+    if not any(kind.is_open for relation in catalog.relations.values() for kind in relation.types):
+        return
+    has_types = engine.name in set(EngineKind)
+
+    def types(rows: Any, width: int) -> Sequence[ColumnType]:
+        return platform_of(engine).types(rows) if has_types else value_types(rows, width)
+
+    stored = {view.name: types(facts.relations[view.predicate], len(view.columns)) for view in catalog.views}
+    found = of_views(catalog, stored)
+    for predicate, rows in facts.relations.items():
+        if predicate.version in _GIVEN:
+            width = catalog.relations[predicate.name].arity
+            found.add_rows(predicate.name, types(rows, width), _GIVEN[predicate.version])
+    problems = found.problems if has_types else found.sums
+    if problems:
+        raise InputError(problems)
 
 
 def _files_note(check: Check, files: Mapping[Predicate, str]) -> str | None:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Generic
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Atom, Negation, Predicate, Program, Rule, Version
+from datalog.model import Atom, Negation, NullTest, Predicate, Program, Rule, Version
 from datalog.rewrite import drop_empty, simplify
 from selfmaint.canonical import row_atom
 from selfmaint.canonical.knowledge import Knowledge
@@ -59,6 +59,7 @@ class Reader(Generic[D]):
         situation: the kinds of facts known.
         readable: the base relations that may be read.
         progress: told of every read.
+        require: refuses what is known with rows that were just read (`Version.FOUND`), if they cannot be used.
         reads: every read so far, in order.
     """
 
@@ -68,6 +69,7 @@ class Reader(Generic[D]):
     situation: Situation
     readable: Mapping[str, Readable[D]]
     progress: Progress = lambda _message: None
+    require: Callable[[Facts[D]], None] = lambda _facts: None
     reads: list[Read] = field(default_factory=list)
 
     @property
@@ -83,19 +85,32 @@ class Reader(Generic[D]):
             witnesses: what the keys are computed from.
 
         Raises:
-            SourceError: SM401 or SM103 from a source; SM402 a source that is not in the state after the update.
+            SourceError: SM401 or SM103 from a source; SM402 a source that is not in the state after the update;
+                SM104 one that has null in a column declared not null.
         """
-        self.facts, self.situation, read = _learnt(
-            self.decision,
-            self.engine,
-            self.facts,
-            self.situation,
-            probe,
-            witnesses,
-            self.readable[probe.relation].source,
-        )
+        self.facts, self.situation, read = self._learnt(probe, witnesses)
         self.reads.append(read)
         self.progress(f"read {read.rows_read} rows of {read.relation} for {read.keys_asked} keys")
+
+    def _learnt(self, probe: Probe, witnesses: Mapping[Predicate, D]) -> tuple[Facts[D], Situation, Read]:
+        """One read, checked against what is known, and added to it."""
+        decision, engine, facts, situation = self.decision, self.engine, self.facts, self.situation
+        relation = decision.catalog.relations[probe.relation]
+        names = [relation.columns[i] for i in probe.columns]
+        keys = None
+        if probe.columns:
+            given = Facts(dict(witnesses), {}, frozenset(witnesses))
+            keys = engine.keep(engine.evaluate(probe.program, probe.keys, given, names))
+        rows, read = self.readable[relation.name].source.read(relation.name, names, keys)
+        found = relation_predicate(relation, Version.FOUND)
+        held = facts.extended(
+            {found: engine.keep(rows)} | ({} if keys is None else {probe.keys: keys}),
+            small=bool(keys is not None),
+        )
+        self.require(held)
+        _require_no_null(engine, held, relation)
+        _check_moved(decision, engine, held, situation, probe, relation)
+        return (*_extended(engine, held, situation, probe, relation, keys), read)
 
 
 def settle(reader: Reader[D], views: Sequence[View]) -> tuple[DependsRules, ...]:
@@ -125,33 +140,17 @@ def settle(reader: Reader[D], views: Sequence[View]) -> tuple[DependsRules, ...]
         failing = failing_rules(decision, engine, reader.facts, reader.situation, views)
 
 
-def _learnt(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    probe: Probe,
-    witnesses: Mapping[Predicate, D],
-    source: Source[D],
-) -> tuple[Facts[D], Situation, Read]:
-    """One read, checked against what is known, and added to it."""
-    relation = decision.catalog.relations[probe.relation]
-    names = [relation.columns[i] for i in probe.columns]
-    keys = None
-    if probe.columns:
-        keys = engine.keep(
-            engine.evaluate(
-                probe.program, probe.keys, Facts(dict(witnesses), {}, frozenset(witnesses)), names
-            )
+def _require_no_null(engine: Engine[D], facts: Facts[D], relation: BaseRelation) -> None:
+    """Refuses found rows that have null in a column declared not null."""
+    found, goal = row_atom(relation, Version.FOUND), row_atom(relation, Version.PROBLEM)
+    promised = [term for i, term in enumerate(found.terms) if i not in relation.nullable]
+    program = Program(tuple(Rule(goal, (found, NullTest(term, negated=False))) for term in promised))
+    if engine.nonempty(program, [goal.predicate], facts):
+        rows = engine.sample(engine.evaluate(program, goal.predicate, facts), SHOWN_ROWS)
+        message = f"the source has null in a column of `{relation.name}` declared not null: {rows}"
+        raise SourceError(
+            [Diagnostic(Code.COLUMNS_DIFFER, message, hint="correct the rows, or the declaration")]
         )
-    rows, read = source.read(relation.name, names, keys)
-    found = relation_predicate(relation, Version.FOUND)
-    held = facts.extended(
-        {found: engine.keep(rows)} | ({} if keys is None else {probe.keys: keys}),
-        small=bool(keys is not None),
-    )
-    _check_moved(decision, engine, held, situation, probe, relation)
-    return (*_extended(engine, held, situation, probe, relation, keys), read)
 
 
 def relation_predicate(relation: BaseRelation, version: Version) -> Predicate:

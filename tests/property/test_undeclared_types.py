@@ -18,8 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from datalog.model import Row
 from selfmaint import SelfMaintainable, Undecided, Update, load
 from selfmaint.api.maintain import new_contents
+from selfmaint.api.warehouse import build
+from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import Code, InputError
 
 VALUES: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
@@ -225,3 +228,48 @@ def test_allowed_sums_of_doubles_never_tell_that_a_group_is_there(declared: str,
     rule = "uncounted(G, sum(A)) :- t(I, G, A)."
     found = answered(tmp_path, declared, rule, contents, update, top="inexact_sums = true")
     assert str(found).startswith(Undecided.__name__)
+
+
+ADDED_UP = ".decl t(id, g, a) key(id).\nsums(G, count(*), sum(A)) :- t(I, G, A).\nall(I, G, A) :- t(I, G, A)."
+IN_MEMORY: list[tuple[Row, Row]] = [
+    ((1, 1, 0.25), (2, 1, 0.5)),
+    ((1, 1, 1), (2, 1, 0.5)),
+    ((1, 1, 0.5), (2, 1, 1)),
+    ((1, 1, Decimal("1e-7")), (2, 1, Decimal(1))),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), IN_MEMORY)
+@pytest.mark.parametrize("is_new", [False, True])
+def test_of_rows_in_memory_no_sum_is_followed_that_depends_on_the_order(
+    old: Row, new: Row, is_new: bool
+) -> None:
+    """Nor is the first sum of a group."""
+    contents: dict[str, frozenset[Row]] = {"sums": frozenset({(1, 1, old[2])}), "all": frozenset({old})}
+    warehouse = build(ADDED_UP, dict.fromkeys(contents, frozenset()) if is_new else contents, MemoryEngine())
+    update = Update({"t": frozenset({old, new} if is_new else {new})}, effective=True)
+    with pytest.raises(InputError, match="`sum_a` of `sums` adds up") as refused:
+        warehouse.check(update)
+    assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
+
+
+@pytest.mark.parametrize("kind", ["float", "double", "decimal(30,10)", "string"])
+def test_rows_read_from_a_source_are_of_the_types_that_were_seen(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "views.dl").write_text(
+        ".decl s(id, g) key(id).\n.decl t(id, a) key(id).\n"
+        "sums(G, count(*), sum(A)) :- s(I, G), t(I, A).\nlargest(G, max(A)) :- s(I, G), t(I, A)."
+    )
+    (tmp_path / "warehouse.toml").write_text(
+        'program = "views.dl"\n[views.sums]\npath = "sums.parquet"\n[views.largest]\npath = "largest.parquet"\n'
+        '[sources.files]\nkind = "files"\n[relations.t]\nsource = "files"\npath = "t.parquet"\n'
+        "[update]\neffective = true\n"
+    )
+    pq.write_table(pa.table({"g": [1], "count": [1], "sum_a": [3]}), tmp_path / "sums.parquet")
+    pq.write_table(pa.table({"g": [1], "max_a": [3]}), tmp_path / "largest.parquet")
+    its, values = VALUES[kind]
+    pq.write_table(pa.table({"id": [1, 2], "a": pa.array(values[:2], its)}), tmp_path / "t.parquet")
+    with load(tmp_path / "warehouse.toml", engine="duckdb") as warehouse:
+        update = Update.from_frames(warehouse, {"s": pa.table({"id": [2], "g": [1]})})
+        with pytest.raises(InputError, match=r"in the view `largest` and a .* in its source") as refused:
+            warehouse.maintain(update)
+    assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER

@@ -468,3 +468,14 @@ def test_a_source_without_the_relation_is_an_error(engine: MemoryEngine) -> None
     run = Run(engine, CHAIN, {"v": set()}, {"r": {("a",)}}, {"t": {("b", 1)}}, costs={"s": 1.0})
     with pytest.raises(SourceError, match=r"SM103.*no base relation `s`"):
         run.settle()
+
+
+def test_null_in_a_column_declared_not_null_is_told(engine: MemoryEngine) -> None:
+    """Else it would be hidden by the promise that rows read are known under."""
+    program = ".decl r(x: int, y: int).\n.decl t(c0: int not null, c1: int not null).\nv(X, Y, Z) :- r(X, Y), t(Y, Z)."
+    run = Run(engine, program, {"v": set()}, {"r": {(1, 2)}}, {"t": {(2, None), (3, 4)}}, costs={"t": 1})
+    with pytest.raises(
+        SourceError, match=r"null in a column of `t` declared not null: \[\(2, None\)\]"
+    ) as refused:
+        run.settle()
+    assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
