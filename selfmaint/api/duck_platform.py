@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
-from selfmaint.api.frames import ArrowStream, arrow_frame
 from selfmaint.api.platform import expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry, SourceKind
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.database import refused
-from selfmaint.duckdb.exact_rows import arrow_rows, stored_type
+from selfmaint.duckdb.exact_rows import arrow_rows
 from selfmaint.duckdb.exchange import DuckExchange
 from selfmaint.duckdb.file_source import DuckSource, StoredFiles
 from selfmaint.duckdb.files import conform, read_as_stored, read_contents
 from selfmaint.duckdb.writing import writing
+from selfmaint.engine.arrow_types import column_type
 from selfmaint.errors import SourceError
 from selfmaint.sources.protocol import Source
 from selfmaint.store.formats import format_of
+from selfmaint.store.frames import ArrowStream, arrow_frame
 from selfmaint.store.write import Write
 
 
@@ -47,7 +48,7 @@ class DuckPlatform:
                 raise not_a_frame(rows, columns)
             table = arrow_frame(rows, columns.name)
             held = table if table.num_columns else arrow_rows([()] * table.num_rows, ())
-            stored = database.given(held, [stored_type(field.type) for field in table.schema])
+            stored = database.given(held, [column_type(field.type) for field in table.schema])
             rows = Relation(stored, tuple(table.column_names))
         if columns.open:
             return rows

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from datalog.diagnostics import Diagnostic
-from selfmaint.api.feed_records import records_changes
+from datalog.model import Row
 from selfmaint.api.overlaps import require_outside
+from selfmaint.api.platform import platform_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.feeds.changes import Change, split
+from selfmaint.feeds.condense import condensed
 from selfmaint.feeds.formats import FeedFormat
 from selfmaint.feeds.lines import Tally
 from selfmaint.feeds.memory import net_effect
 from selfmaint.feeds.positions import shown
 from selfmaint.feeds.ranges import Ends, Ranges, ranges
+from selfmaint.feeds.reading import FeedReading, Wanted
 from selfmaint.feeds.report import FeedReport, RelationReport
 from selfmaint.feeds.table import FeedTable, feed_table
 from selfmaint.feeds.table_names import TableNames
@@ -28,9 +33,10 @@ from selfmaint.warehouse.near import near_miss, require_known
 
 if TYPE_CHECKING:
     from selfmaint.spark import DataFrame
+    from selfmaint.store.frames import ArrowStream
 
-    Feed: TypeAlias = DataFrame | Iterable[Mapping[str, object]] | str | Path
-    """A DataFrame, records at hand (for the memory engine), or the path of a file, a directory, a Delta table."""
+    Feed: TypeAlias = DataFrame | ArrowStream | Iterable[Mapping[str, object]] | str | Path
+    """A frame, records at hand, or the path of a file, a directory, a Delta table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,10 @@ class _Request:
     named: FeedFormat | None
     within: Ranges
     initial_load: bool
+
+    def of(self, warehouse: Warehouse[Any], only: str | None) -> Wanted:
+        """What is wanted of one feed."""
+        return Wanted(_names(warehouse, only), self.within.of(only), self.named, self.initial_load)
 
 
 def update_from_feed(
@@ -59,13 +69,10 @@ def update_from_feed(
     _require_mapped(warehouse)
     paths = [str(one) for one in feeds.values() if isinstance(one, str | Path)]
     require_outside(paths, warehouse.locations)
-    if warehouse.engine.name == "duckdb":
-        message = "change feeds are not read with the engine `duckdb`"
-        raise input_error(Code.ENGINE_DIFFERS, message, "use the Spark engine")
     if isinstance(warehouse.engine, MemoryEngine):
         inserted, deleted, report = _in_memory(warehouse, feeds, request)
     else:
-        inserted, deleted, report = _on_spark(warehouse, feeds, request)
+        inserted, deleted, report = _on_engine(warehouse, feeds, request)
     if effective is None:
         effective = report.has_keys or warehouse.effective
     return Update(cast(dict[str, D], inserted), cast(dict[str, D], deleted), effective, report)
@@ -108,26 +115,31 @@ def _in_memory(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], reques
     reports: list[RelationReport] = []
     tallies: list[Tally] = []
     for only, feed in feeds.items():
-        names = _names(warehouse, only)
-        changes, tally = records_changes(
-            cast("str | Path | Iterable[Mapping[str, object]]", feed),
-            names,
-            request.named,
-            request.within.of(only),
-            initial_load=request.initial_load,
+        wanted, tally = request.of(warehouse, only), Tally()
+        path = Path(feed) if isinstance(feed, str | Path) else None
+        if path is not None and not path.is_file():
+            raise input_error(Code.MISSING_CONTENTS, f"there is no change feed `{path}`")
+        given, what = (
+            (cast("Iterable[object]", feed), "the records") if path is None else ([path], f"`{path}`")
         )
         tallies.append(tally)
-        for relation, events in changes.items():
+        events: dict[str, list[Change]] = {}
+        for placed in wanted.events(given, what, tally):
+            known = events.setdefault(placed.event.relation, [])
+            for change in split(placed.event, placed.file, placed.line):
+                known.append(replace(change, row=_in_utc(change.row)))
+        for relation, changes in events.items():
             _require_once(relation, deleted)
-            table = names.relations[relation]
-            found = net_effect(events.changes, table)
+            table = wanted.tables.relations[relation]
+            found = net_effect(changes, table)
             inserted[relation], deleted[relation] = found.inserted, found.deleted
-            last = max((c.position for c in events.changes if c.scale.has_range), default=None)
+            last = max((c.position for c in changes if c.scale.has_range), default=None)
+            number = sum(change.leads for change in changes)
             reports.append(
                 RelationReport(
                     relation,
-                    events.count,
-                    events.count - found.events,
+                    number,
+                    number - found.events,
                     len(found.deleted),
                     len(found.inserted),
                     None if last is None else shown(last),
@@ -137,13 +149,16 @@ def _in_memory(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], reques
     return inserted, deleted, _report(reports, tallies)
 
 
-def _on_spark(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], request: _Request) -> _Parts:
-    from selfmaint.spark import DataFrame, SparkEngine  # noqa: PLC0415 - Spark only when it is needed
-    from selfmaint.spark.feeds.condense import condensed  # noqa: PLC0415
-    from selfmaint.spark.feeds.read import FeedReading  # noqa: PLC0415
+def _in_utc(row: Row) -> Row:
+    """The row with instants as times on the clock of UTC: an engine without a session has no other zone."""
+    return tuple(
+        v.astimezone(dt.UTC).replace(tzinfo=None) if isinstance(v, dt.datetime) and v.tzinfo else v
+        for v in row
+    )
 
-    engine = warehouse.engine
-    assert isinstance(engine, SparkEngine)
+
+def _on_engine(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], request: _Request) -> _Parts:
+    engine, exchange = warehouse.engine, platform_of(warehouse.engine).exchange
     inserted: dict[str, Any] = {}
     deleted: dict[str, Any] = {}
     reports: list[RelationReport] = []
@@ -151,26 +166,16 @@ def _on_spark(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], request
     problems: list[Diagnostic] = []
     with tempfile.TemporaryDirectory(prefix="selfmaint-feed-") as folder:
         for only, feed in feeds.items():
-            names = _names(warehouse, only)
-            reading = FeedReading(
-                engine.spark,
-                names,
-                request.within.of(only),
-                request.named,
-                request.initial_load,
-                Path(folder),
-            )
+            wanted = request.of(warehouse, only)
+            reading = FeedReading(engine, exchange, wanted, Path(folder))
             try:
-                changes, tally = reading.read(feed if isinstance(feed, DataFrame) else Path(str(feed)))
+                changes, tally = reading.read(feed)
                 tallies.append(tally)
-                for relation, frame in changes.items():
+                for relation, part in changes.items():
                     _require_once(relation, deleted)
-                    table = names.relations[relation]
-                    found = condensed(frame, table)
-                    inserted[relation], deleted[relation] = (
-                        engine.keep(found.inserted),
-                        engine.keep(found.deleted),
-                    )
+                    table = wanted.tables.relations[relation]
+                    found = condensed(engine, exchange, part, table)
+                    inserted[relation], deleted[relation] = found.inserted, found.deleted
                     sizes = engine.count(deleted[relation]), engine.count(inserted[relation])
                     last = None if found.upto is None else shown(found.upto)
                     reports.append(

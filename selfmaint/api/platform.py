@@ -17,12 +17,12 @@ from selfmaint.store.expected import Expected
 from selfmaint.warehouse.catalog import Catalog
 
 if TYPE_CHECKING:
-    from selfmaint.api.frames import ArrowStream
     from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry
     from selfmaint.engine.protocol import Engine
     from selfmaint.sources.protocol import Source
     from selfmaint.spark import SparkSession
     from selfmaint.store.exchange import Exchange
+    from selfmaint.store.frames import ArrowStream
     from selfmaint.store.write import Write
 
 D = TypeVar("D")

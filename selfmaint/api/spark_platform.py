@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
-from selfmaint.api.frames import ArrowStream, arrow_frame
 from selfmaint.api.platform import expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry
 from selfmaint.sources.protocol import Source
@@ -21,6 +20,7 @@ from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.tables import conform, read_as_stored, read_contents
 from selfmaint.spark.undeclared import conform_undeclared, read_undeclared
 from selfmaint.store.formats import Format, format_of
+from selfmaint.store.frames import ArrowStream, arrow_frame
 from selfmaint.store.write import Write
 
 
@@ -77,7 +77,7 @@ class SparkPlatform:
     @property
     def exchange(self) -> SparkExchange:
         """See `Platform`."""
-        return SparkExchange(self.engine.spark)
+        return SparkExchange(self.engine)
 
     def writing(self, rows: DataFrame) -> Write:
         """See `Platform`."""

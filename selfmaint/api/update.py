@@ -12,10 +12,10 @@ from selfmaint.engine.protocol import D
 
 if TYPE_CHECKING:
     from selfmaint.api.feed import Feed
-    from selfmaint.api.frames import ArrowStream
     from selfmaint.api.warehouse import Warehouse
     from selfmaint.feeds.ranges import Ends
     from selfmaint.feeds.report import FeedReport
+    from selfmaint.store.frames import ArrowStream
 
 E = TypeVar("E")
 
@@ -118,9 +118,10 @@ class Update(Generic[D]):
 
         Args:
             warehouse: whose base relations change. Their columns and types must be declared.
-            feed: for each base relation its feed (a DataFrame of Spark's, or the path of a file, a directory, a Delta
-                table); or one feed of Debezium's events that say their tables, or a directory of files
-                `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX` (both at once: under None).
+            feed: for each base relation its feed (a frame, of Spark or whatever offers an Arrow C stream; records; the
+                path of a file, a directory, a Delta table); or one feed of Debezium's events that say their tables,
+                or a directory of files `RELATION.insert.SUFFIX` and `RELATION.delete.SUFFIX` (both at once: under
+                None).
             format: `debezium`, `delta`, `iceberg` or `plain`; by default told from the columns.
             after: the position or version where the batch before ended; what is there and before is left out. By
                 relation where feeds have positions of their own; that under None is for all others.

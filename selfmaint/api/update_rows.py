@@ -20,7 +20,7 @@ from selfmaint.errors import Code, InputError, input_error
 from selfmaint.warehouse.near import require_known
 
 if TYPE_CHECKING:
-    from selfmaint.api.frames import ArrowStream
+    from selfmaint.store.frames import ArrowStream
 
 SUFFIXES = ("parquet", "csv", "jsonl", "ndjson", "json")
 """What the names of an update's files end with."""

@@ -22,10 +22,11 @@ from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.bags import RelationBags
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
-from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, found_rows, stored_type
+from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, found_rows
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.programs import Programs
 from selfmaint.engine.arrow_rows import arrow_table
+from selfmaint.engine.arrow_types import column_type
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, input_error
@@ -54,7 +55,7 @@ class DuckEngine:
         if not names:
             return Relation(self.database.given(arrow_rows(distinct, ()), ()), ())
         table = arrow_table(distinct, names, types, ZONE)
-        return Relation(self.database.given(table, [stored_type(f.type) for f in table.schema]), tuple(names))
+        return Relation(self.database.given(table, [column_type(f.type) for f in table.schema]), tuple(names))
 
     def evaluate(
         self, program: Program, goal: Predicate, facts: Facts[Relation], names: Sequence[str] | None = None

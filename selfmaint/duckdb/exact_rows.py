@@ -43,10 +43,3 @@ def arrow_rows(rows: Collection[Row], types: Sequence[SqlType]) -> ArrowTable:
     kinds = [arrow_type(ANY if isinstance(kind, str) else kind) for kind in types]
     arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
     return pa.Table.from_arrays(arrays, names=[f"c{i}" for i in range(len(types))])
-
-
-def stored_type(arrow: pa.DataType) -> ColumnType:
-    """The column type of a type of Arrow's that `engine.arrow_rows` gives."""
-    if pa.types.is_decimal(arrow):
-        return ColumnType(TypeName.DECIMAL, arrow.precision, arrow.scale)
-    return next(kind for name in TypeName if arrow_type(kind := ColumnType(name)) == arrow)

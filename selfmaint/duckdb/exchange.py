@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from datalog.model import Row
+from datalog.model import ColumnType, Row
 from datalog.sql import duckdb as sql
 from selfmaint.duckdb.database import Database, Relation
-from selfmaint.duckdb.exact_rows import found_rows, language_types, stored_type
-from selfmaint.duckdb.files import read_as_stored
-from selfmaint.store.exchange import Rows
+from selfmaint.duckdb.exact_rows import ZONE, found_rows, language_types
+from selfmaint.duckdb.files import read_as_stored, read_contents
+from selfmaint.engine.arrow_types import column_type
+from selfmaint.store.exchange import Frame, Rows
+from selfmaint.store.expected import Expected
 from selfmaint.store.spill import Spill
 
 
@@ -22,14 +24,35 @@ class DuckExchange:
     """An `Exchange` of a database."""
 
     database: Database
+    zone = ZONE
 
     def entered(self, spill: Spill) -> Relation:
-        """See `Exchange`; a file is read when the rows are used."""
+        """See `Exchange`."""
         found = spill.table_or_file()
         if isinstance(found, Path):
             return read_as_stored(self.database, str(found), "what was read")
-        types = [stored_type(field.type) for field in found.schema]
+        types = [column_type(field.type) for field in found.schema]
         return Relation(self.database.given(found, types), tuple(found.column_names))
+
+    def stored(self, location: str, expected: Expected) -> Relation:
+        """See `Exchange`."""
+        return read_contents(self.database, location, expected, declared=True)
+
+    def frame(self, given: object) -> Frame[Relation] | None:
+        """See `Exchange`."""
+        return None
+
+    def computed(
+        self,
+        query: Callable[[Sequence[str]], sql.Query],
+        parts: Sequence[Relation],
+        columns: Sequence[tuple[str, ColumnType]],
+    ) -> Relation:
+        """See `Exchange`."""
+        read = [part.stored for part in parts]
+        made = query([stored.name for stored in read])
+        stored = self.database.view(made, [kind for _, kind in columns], read)
+        return Relation(stored, tuple(name for name, _ in columns))
 
     def distinct(self, data: Relation) -> Rows:
         """See `Exchange`."""

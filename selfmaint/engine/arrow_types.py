@@ -32,3 +32,10 @@ def arrow_type(declared: ColumnType) -> ArrowType:
     if declared.name is TypeName.DECIMAL:
         return pa.decimal128(*decimal_size(declared))
     return _ARROW[declared.name]
+
+
+def column_type(arrow: ArrowType) -> ColumnType:
+    """The column type of a type that `arrow_type` gives."""
+    if pa.types.is_decimal(arrow):
+        return ColumnType(TypeName.DECIMAL, arrow.precision, arrow.scale)
+    return next(ColumnType(name) for name, kind in _ARROW.items() if kind == arrow)

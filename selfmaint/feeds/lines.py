@@ -1,4 +1,4 @@
-"""The events of JSON lines files, read one line at a time; every line that cannot be read is named."""
+"""Events of JSON lines, one line at a time, and of records at hand; every one that cannot be read is named."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import contextlib
 import gzip
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypeAlias, cast
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Span
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.feeds.column_feed import ColumnFeedReader
 from selfmaint.feeds.events import Event, EventReader, Ignored, RecordError, RowEvent
 from selfmaint.feeds.positions import Bounds
 
@@ -64,11 +65,15 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class PlacedEvent:
-    """An event that changes a row, and where it stands."""
+    """An event that changes a row, and where it stands; without a file nothing says what comes before it."""
 
     event: RowEvent
-    file: str
+    file: str | None
     line: int
+
+
+Record: TypeAlias = tuple[str | Path | None, int, object]
+"""A parsed record: a JSON value, or a mapping from columns to values; with its file and line."""
 
 
 def parsed(text: str) -> object:
@@ -96,43 +101,66 @@ def first_record(files: Iterable[Path]) -> object:
 
 
 def placed_events(
-    files: Iterable[Path], reader: EventReader, within: Bounds, tally: Tally
+    records: Iterable[Record],
+    reader: EventReader,
+    within: Bounds,
+    tally: Tally,
+    problems: list[Diagnostic] | None = None,
 ) -> Iterator[PlacedEvent]:
-    """The events of JSON lines files that change rows, in the files' order.
+    """The events that change rows, in the order of the records.
 
     Args:
-        files: local files, `.gz` ones compressed.
+        records: what is read.
         reader: of the feed's format.
         within: the range of positions to take.
         tally: counts what is not given back.
+        problems: what cannot be read, as far as who gives the records finds it.
 
     Raises:
-        InputError: at the end, if lines could not be read: SM601, SM602, ... with file and line.
+        InputError: at the end, if some could not be read: SM601, SM602, ... with file and line; see `check_sources`.
     """
-    problems: list[Diagnostic] = []
+    wrong = [] if problems is None else problems
+    has_places = not isinstance(reader, ColumnFeedReader)  # rows of one version are one event
+    for file, line, record in records:
+        try:
+            event = reader.read(record)
+            if isinstance(event, RowEvent):
+                _require_range(event, within)
+        except RecordError as error:
+            wrong.append(_at(error.diagnostic, file, line))
+        else:
+            if tally.admits(event, within) and isinstance(event, RowEvent) and not wrong:
+                place = (None if file is None else str(file), line) if has_places else (None, 0)
+                yield PlacedEvent(event, *place)
+        if len(wrong) >= MAX_PROBLEMS:
+            break
+    if wrong:
+        raise InputError(list(dict.fromkeys(wrong)))
+    tally.check_sources()
+
+
+def line_records(files: Iterable[Path], problems: list[Diagnostic]) -> Iterator[Record]:
+    """The records of JSON lines files, `.gz` ones compressed, in the files' order; empty lines are none."""
     for path in files:
-        name = str(path)
-        for number, record in _records(path, problems):
-            try:
-                event = reader.read(record)
-                _require_position(event, within)
-            except RecordError as error:
-                problems.append(_at(error.diagnostic, name, number))
-            else:
-                if tally.admits(event, within) and isinstance(event, RowEvent) and not problems:
-                    yield PlacedEvent(event, name, number)
-            if len(problems) >= MAX_PROBLEMS:
-                raise InputError(problems)
-    if problems:
-        raise InputError(problems)
+        yield from _records(path, problems)
+        if len(problems) >= MAX_PROBLEMS:
+            return
 
 
-def require_range(event: RowEvent, within: Bounds) -> None:
-    """Whether an event has a position, where a range is asked for.
+def frame_records(records: Iterable[object], problems: list[Diagnostic]) -> Iterator[Record]:
+    """The records of a frame, texts of JSON parsed; nothing says in what order they were made."""
+    for number, record in enumerate(records):
+        try:
+            found = parsed(record) if isinstance(record, str) else record
+        except ValueError as error:
+            message = f"an event of the feed is no JSON value: {error}"
+            problems.append(Diagnostic(Code.FEED_UNREADABLE, message))
+        else:
+            yield None, number, found
 
-    Raises:
-        RecordError: SM603 it has none.
-    """
+
+def _require_range(event: RowEvent, within: Bounds) -> None:
+    """Refuses an event without a position, where a range is asked for."""
     if not within.is_open and not event.scale.has_range:
         raise RecordError(
             Code.FEED_UNORDERED,
@@ -141,22 +169,18 @@ def require_range(event: RowEvent, within: Bounds) -> None:
         )
 
 
-def _require_position(event: Event, within: Bounds) -> None:
-    if isinstance(event, RowEvent):
-        require_range(event, within)
-
-
-def _records(path: Path, problems: list[Diagnostic]) -> Iterator[tuple[int, object]]:
-    """The numbered records of a file; empty lines are none."""
+def _records(path: Path, problems: list[Diagnostic]) -> Iterator[Record]:
     try:
         with _opened(path) as stream:
             for number, raw in enumerate(stream, 1):
                 if not raw.strip():
                     continue
                 try:
-                    yield number, parsed(raw.decode("utf-8"))
+                    record = parsed(raw.decode("utf-8"))
                 except ValueError as error:
                     problems.append(_unreadable(error, str(path), number, cut=not raw.endswith(b"\n")))
+                else:
+                    yield path, number, record
                 if len(problems) >= MAX_PROBLEMS:
                     return
     except (OSError, EOFError) as error:
@@ -184,5 +208,5 @@ def _unreadable(error: ValueError, file: str, line: int, *, cut: bool) -> Diagno
     )
 
 
-def _at(found: Diagnostic, file: str, line: int) -> Diagnostic:
-    return Diagnostic(found.code, found.message, Span(line, 1, 1, file), note=found.note, hint=found.hint)
+def _at(found: Diagnostic, file: str | Path | None, line: int) -> Diagnostic:
+    return replace(found, span=Span(line, 1, 1, str(file))) if isinstance(file, Path) else found

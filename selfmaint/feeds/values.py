@@ -261,7 +261,7 @@ def _timestamp(
                 return dt.datetime.fromisoformat(value)
             except ValueError:
                 raise _no(value, declared) from None
-        case dt.datetime():
+        case dt.datetime() if not getattr(value, "nanosecond", 0):  # which those of pandas have
             return value
         case _:
             raise _no(value, declared)

@@ -20,8 +20,8 @@ from datalog.model import (
     value_kind,
 )
 from selfmaint.duckdb.database import Relation
-from selfmaint.duckdb.exact_rows import stored_type
-from selfmaint.engine.arrow_rows import arrow_table, python_rows
+from selfmaint.engine.arrow_rows import ArrowTable, arrow_table, python_rows
+from selfmaint.engine.arrow_types import column_type
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts
 from selfmaint.spark.bags import FrameBags
@@ -47,7 +47,7 @@ class SparkEngine:
     def __init__(self, spark: SparkSession, near_values: int = NEAR_VALUES) -> None:
         """At most so many values of one relation are brought into this process; if none, Spark computes everything."""
         self._spark = spark
-        self._own = Statements(spark)
+        self.statements = Statements(spark)
         self._near = NearRows(spark, near_values)
         self._programs = Programs(spark, self._near, self._size)
         self._kept: list[DataFrame] = []
@@ -82,7 +82,11 @@ class SparkEngine:
         if not names:
             return self._near.frame(self._near.engine.load(distinct, (), ()))
         table = arrow_table(distinct, names, types, session_zone(self._spark))
-        return self._near.given(table, names, [stored_type(field.type) for field in table.schema])
+        return self.given(table)
+
+    def given(self, rows: ArrowTable) -> DataFrame:
+        """Rows at hand, a bounded number, as a relation."""
+        return self._near.given(rows, rows.column_names, [column_type(field.type) for field in rows.schema])
 
     def evaluate(
         self, program: Program, goal: Predicate, facts: Facts[DataFrame], names: Sequence[str] | None = None
@@ -144,8 +148,8 @@ class SparkEngine:
 
     def _view(self, definition: ViewDefinition, facts: Facts[DataFrame]) -> DataFrame:
         program = Program(tuple(block.core for block in definition.blocks))
-        with self._own.bound([program], facts, self._programs.is_broadcastable) as tables:
-            return self._own.run_view(definition, tables)
+        with self.statements.bound([program], facts, self._programs.is_broadcastable) as tables:
+            return self.statements.run_view(definition, tables)
 
     def _held(self, data: DataFrame) -> DataFrame:
         with translated():
@@ -212,7 +216,7 @@ class SparkEngine:
 
     def union(self, parts: Sequence[DataFrame]) -> DataFrame:
         """The set union of one or more relations, columns by position, named as the first's."""
-        return self._either(
+        return self.either(
             parts,
             self._near.engine.union,
             lambda: once(union_all([positional(part) for part in parts])).toDF(*parts[0].columns),
@@ -220,7 +224,7 @@ class SparkEngine:
 
     def minus(self, left: DataFrame, right: DataFrame) -> DataFrame:
         """The distinct rows of `left` not in `right`, nulls equal, columns by position."""
-        return self._either(
+        return self.either(
             [left, right], lambda here: self._near.engine.minus(*here), lambda: difference(left, right)
         )
 
@@ -288,7 +292,7 @@ class SparkEngine:
             return False
         return any(t.name is TypeName.TIMESTAMP for r in parts for t in r.types if isinstance(t, ColumnType))
 
-    def _either(
+    def either(
         self,
         parts: Sequence[DataFrame],
         here: Callable[[list[Relation]], Relation],

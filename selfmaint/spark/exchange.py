@@ -1,22 +1,29 @@
-"""Rows that enter Spark and leave it."""
+"""Rows that enter Spark and leave it, and statements over them."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from datalog.model import Row
+from datalog.model import ColumnType, Row
+from datalog.sql.changes import Query
+from selfmaint.duckdb.database import Relation
+from selfmaint.duckdb.exchange import DuckExchange
 from selfmaint.spark.column_types import column_type
+from selfmaint.spark.engine import SparkEngine
 from selfmaint.spark.failures import translated
+from selfmaint.spark.feed_frames import SparkFrame
 from selfmaint.spark.formats import spark_path
-from selfmaint.spark.frames import from_arrow, positional
-from selfmaint.store.exchange import Rows
+from selfmaint.spark.frames import positional, session_zone
+from selfmaint.spark.tables import read_contents
+from selfmaint.store.exchange import Frame, Rows
+from selfmaint.store.expected import Expected
 from selfmaint.store.spill import Spill
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock in UTC shows
@@ -26,14 +33,43 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock in UTC shows
 class SparkExchange:
     """An `Exchange` of a session."""
 
-    spark: SparkSession
+    engine: SparkEngine
+
+    @property
+    def zone(self) -> str:
+        """See `Exchange`."""
+        return session_zone(self.engine.spark)
 
     def entered(self, spill: Spill) -> DataFrame:
-        """See `Exchange`; a file is read when the rows are used."""
+        """See `Exchange`."""
         found = spill.table_or_file()
         if not isinstance(found, Path):
-            return from_arrow(self.spark, found)
-        return self.spark.read.parquet(spark_path(str(found)))
+            return self.engine.given(found)
+        return self.engine.spark.read.parquet(spark_path(str(found)))
+
+    def stored(self, location: str, expected: Expected) -> DataFrame:
+        """See `Exchange`."""
+        return read_contents(self.engine.spark, location, expected)
+
+    def frame(self, given: object) -> Frame[DataFrame] | None:
+        """See `Exchange`."""
+        return SparkFrame(given) if isinstance(given, DataFrame) else None
+
+    def computed(
+        self,
+        query: Callable[[Sequence[str]], Query],
+        parts: Sequence[DataFrame],
+        columns: Sequence[tuple[str, ColumnType]],
+    ) -> DataFrame:
+        """See `Exchange`."""
+
+        def here(relations: Sequence[Relation]) -> Relation:
+            database = relations[0].stored.database
+            assert database is not None
+            return DuckExchange(database).computed(query, relations, columns)
+
+        names = [name for name, _ in columns]
+        return self.engine.either(parts, here, lambda: self.engine.statements.over(query, parts).toDF(*names))
 
     def distinct(self, data: DataFrame) -> Rows:
         """See `Exchange`."""

@@ -13,6 +13,8 @@ from pyspark.sql import types as st
 
 from datalog.model import Row
 from selfmaint.engine.arrow_rows import ArrowTable, python_rows
+from selfmaint.engine.arrow_types import column_type
+from selfmaint.spark.column_types import spark_type
 
 
 def positional(frame: DataFrame) -> DataFrame:
@@ -69,30 +71,8 @@ def from_arrow(spark: SparkSession, table: ArrowTable) -> DataFrame:
     """A DataFrame of an Arrow table with one or more columns."""
     names = table.column_names
     numbered = table.rename_columns([f"c{i}" for i in range(len(names))])
-    fields = [st.StructField(c.name, _stored_type(c.type), nullable=True) for c in numbered.schema]
+    fields = [st.StructField(c.name, spark_type(column_type(c.type)), nullable=True) for c in numbered.schema]
     return spark.createDataFrame(numbered, st.StructType(fields)).toDF(*names)
-
-
-def _stored_type(arrow: pa.DataType) -> st.DataType:
-    if pa.types.is_timestamp(arrow):
-        return st.TimestampNTZType() if arrow.tz is None else st.TimestampType()
-    if pa.types.is_decimal(arrow):
-        return st.DecimalType(arrow.precision, arrow.scale)
-    return next(known for test, known in _ARROW_TO_SPARK if test(arrow))
-
-
-_ARROW_TO_SPARK = (
-    (pa.types.is_boolean, st.BooleanType()),
-    (pa.types.is_int8, st.ByteType()),
-    (pa.types.is_int16, st.ShortType()),
-    (pa.types.is_int32, st.IntegerType()),
-    (pa.types.is_int64, st.LongType()),
-    (pa.types.is_float32, st.FloatType()),
-    (pa.types.is_float64, st.DoubleType()),
-    (pa.types.is_string, st.StringType()),
-    (pa.types.is_date32, st.DateType()),
-    (pa.types.is_null, st.NullType()),
-)
 
 
 def session_zone(spark: SparkSession) -> str:

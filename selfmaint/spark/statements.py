@@ -11,6 +11,7 @@ from pyspark.sql.functions import lit
 
 from datalog.model import Predicate, Program, ViewDefinition
 from datalog.sql import Table, read_set, select, select_view, text
+from datalog.sql.changes import Query
 from selfmaint.engine.guard import require_allowed, require_given, undefined
 from selfmaint.engine.protocol import Facts
 from selfmaint.spark.failures import translated
@@ -65,6 +66,21 @@ class Statements:
         require_allowed(read_set(statement), {table.name for table in tables.values()})
         with translated():
             return self._spark.sql(text(statement))
+
+    def over(self, query: Callable[[Sequence[str]], Query], frames: Sequence[DataFrame]) -> DataFrame:
+        """The rows of a query over some DataFrames, whose names it is made of; it reads nothing else."""
+        names: list[tuple[str, ...]] = []
+        try:
+            for frame in frames:
+                name = f"selfmaint_{uuid.uuid4().hex}"
+                names.append(self._named(positional(frame).where(lit(True)), name))
+            statement = query([name[-1] for name in names])
+            require_allowed(read_set(statement), set(names))
+            with translated():
+                return self._spark.sql(text(statement))
+        finally:
+            for bound in names:
+                self._drop(bound)
 
     @contextlib.contextmanager
     def bound(

@@ -1,14 +1,18 @@
-"""What passes between an engine and this process: rows in one type a column, a bounded number at a time."""
+"""What passes between an engine and this process, a bounded number of rows at a time, and statements over it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from datalog.model import ColumnType, Row
+from datalog.sql.changes import Query
 from selfmaint.engine.protocol import D
+from selfmaint.store.expected import Expected
 from selfmaint.store.spill import Spill
+
+R_co = TypeVar("R_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +28,49 @@ class Rows:
     rows: Iterable[Row]
 
 
+class Frame(Protocol[R_co]):
+    """Rows whose columns may be of any type, structs among them."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Their names."""
+        ...
+
+    def records(self) -> Iterator[object]:
+        """The rows, in no order: mappings from columns to values, or texts of JSON."""
+        ...
+
+    def rows(self, expected: Expected) -> R_co:
+        """Some columns, matched by name, in their types.
+
+        Raises:
+            InputError: SM104 other types.
+        """
+        ...
+
+
 class Exchange(Protocol[D]):
     """How rows enter an engine and leave it."""
 
+    @property
+    def zone(self) -> str:
+        """The time zone on whose clock timestamps without a zone of their own are."""
+        ...
+
     def entered(self, spill: Spill) -> D:
-        """The rows of a spill that has ended."""
+        """The rows of a spill that has ended; a file is read when they are used."""
+        ...
+
+    def stored(self, location: str, expected: Expected) -> D:
+        """The rows of a file.
+
+        Raises:
+            InputError: SM103 it is not there; SM104 other columns or types.
+        """
+        ...
+
+    def frame(self, given: object) -> Frame[D] | None:
+        """A frame that is the engine's own; None for anything else."""
         ...
 
     def distinct(self, data: D) -> Rows:
@@ -36,5 +78,20 @@ class Exchange(Protocol[D]):
 
         Raises:
             InputError: SM104 a value that this process does not have, such as a year after 9999; as they come.
+        """
+        ...
+
+    def computed(
+        self,
+        query: Callable[[Sequence[str]], Query],
+        parts: Sequence[D],
+        columns: Sequence[tuple[str, ColumnType]],
+    ) -> D:
+        """The rows of a query over some relations, when they are used.
+
+        Args:
+            query: made of the relations' names; their columns are `c0`, `c1`, ..., and so are the query's own.
+            parts: the relations.
+            columns: the names and types of the query's columns.
         """
         ...

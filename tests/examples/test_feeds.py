@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.command_line import run
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "feeds"
 
 
-@pytest.mark.usefixtures("spark")
-def test_the_views_follow_the_feed_on_spark() -> None:
+def test_the_views_follow_the_feed() -> None:
     arguments = (str(FOLDER / "warehouse.toml"), "--feed", str(FOLDER / "feed.jsonl"), "--dry-run")
     ran = run("maintain", *arguments, "--format", "json")
     assert ran.status == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""What the command line says about bad input that is found in data or sources, word for word."""
+"""What the command line says about bad input is the same with Spark: some cases of each kind, word for word."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ ELSEWHERE = {
     Code.FOREIGN_JOURNAL: "tests/unit/selfmaint/test_journal.py",
     Code.NO_ENGINE: "tests/unit/selfmaint/test_cli.py",
     Code.ENGINE_DIFFERS: "tests/spark/test_values_on_duckdb.py",
-    Code.FEED_PACKAGE: "tests/spark/test_feeds.py",
+    Code.FEED_PACKAGE: "tests/feeds/test_engines.py",
 }
 """Codes that no command line with small files raises, and the tests that do."""
 
 
-@pytest.mark.parametrize("name", cases(spark=False))
+@pytest.mark.parametrize("name", cases())
 def test_golden(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_golden(name, tmp_path, monkeypatch)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -12,6 +12,8 @@ from datalog.diagnostics import Diagnostic
 from datalog.sql.views import OTHER_HINT
 from selfmaint.engine.arrow_rows import ArrowTable
 from selfmaint.errors import Code, InputError, input_error
+
+ArrowSchema: TypeAlias = pa.Schema
 
 _NARROW = {
     pa.uint8(): pa.int16(),
@@ -54,8 +56,8 @@ def arrow_frame(rows: ArrowStream, name: str) -> ArrowTable:
     """
     by_spark = getattr(rows, "toArrow", None)  # whose Arrow stream has no timestamps (PySpark 4.3)
     table = by_spark() if callable(by_spark) else pa.table(rows)
-    table = table.drop_columns(_added_by_pandas(table))
-    wanted = [_held(field.type) for field in table.schema]
+    table = table.drop_columns(added_by_pandas(table.schema))
+    wanted = [held_type(field.type) for field in table.schema]
     problems = [
         Diagnostic(
             Code.COLUMNS_DIFFER,
@@ -75,10 +77,10 @@ def arrow_frame(rows: ArrowStream, name: str) -> ArrowTable:
         raise input_error(Code.COLUMNS_DIFFER, message, "round its values before") from failure
 
 
-def _held(kind: pa.DataType) -> pa.DataType | None:
+def held_type(kind: pa.DataType) -> pa.DataType | None:
     """The type that holds the values of one; None where there is none."""
     if pa.types.is_dictionary(kind):
-        return _held(kind.value_type)
+        return held_type(kind.value_type)
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", None if kind.tz is None else "UTC")
     if pa.types.is_decimal(kind):
@@ -87,8 +89,8 @@ def _held(kind: pa.DataType) -> pa.DataType | None:
     return _NARROW.get(kind) or (kind if kind in _HELD else None)
 
 
-def _added_by_pandas(table: ArrowTable) -> list[str]:
+def added_by_pandas(schema: ArrowSchema) -> list[str]:
     """The columns of an index that has no name."""
-    given = (table.schema.metadata or {}).get(b"pandas")
+    given = (schema.metadata or {}).get(b"pandas")
     index = [] if given is None else json.loads(given).get("index_columns", [])
     return [name for name in index if isinstance(name, str) and _INDEX.fullmatch(name)]

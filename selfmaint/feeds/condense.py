@@ -1,0 +1,137 @@
+"""The net effect of a relation's changes by statements over windows, on any engine, and what is wrong with them.
+
+Per key, in the order of the changes, the first and the last are all that matters: see `selfmaint.feeds.net_effect`,
+whose rules the reference implementation evaluates, and which shares no code with this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic
+
+from datalog.model import ColumnType, Row, TypeName
+from datalog.sql import changes as sql
+from selfmaint.engine.protocol import D, Engine
+from selfmaint.errors import Code, InputError, input_error
+from selfmaint.feeds.positions import Position, Scale
+from selfmaint.feeds.problems import SHOWN, Finding, Problem, diagnostic
+from selfmaint.feeds.table import FeedTable
+from selfmaint.store.exchange import Exchange
+
+_INT, _BIGINT, _STRING = (ColumnType(TypeName(name)) for name in ("int", "bigint", "string"))
+_BOOLEAN = ColumnType(TypeName.BOOLEAN)
+_JUDGED = (_INT, _INT, _STRING, _STRING, _STRING, _BIGINT, _BOOLEAN, _BIGINT, _BOOLEAN, _STRING)
+_FOUND = (_STRING, _STRING, _BIGINT, _INT)
+_DIGITS = 19
+"""Of a line or a kind, so that its text is in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes(Generic[D]):
+    """The changes of a relation.
+
+    Attributes:
+        query: what gives them, as `datalog.sql.changes` has them.
+        parts: the relations that it reads.
+        repeated: the scales in which a change may be delivered again.
+    """
+
+    query: sql.Changes
+    parts: Sequence[D]
+    repeated: Sequence[Scale] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed(Generic[D]):
+    """The net effect of a relation's changes.
+
+    Attributes:
+        deleted: rows of before the batch that are gone after it, held.
+        inserted: rows of after the batch that were not there before, held.
+        events: how many events there were.
+        repeated: how many of them repeat another.
+        upto: the last position; None where there are none.
+    """
+
+    deleted: D
+    inserted: D
+    events: int
+    repeated: int
+    upto: Position | None
+
+
+def condensed(
+    engine: Engine[D], exchange: Exchange[D], changes: Changes[D], table: FeedTable
+) -> Condensed[D]:
+    """The net effect of a relation's changes, computed now.
+
+    Raises:
+        InputError: SM602 null where it must not be; SM603 changes of a key that nothing orders, or positions of
+            several kinds; SM604 changes that cannot follow each other; SM605 a row that goes, of which only the
+            key is known; every kind with some of the changes.
+    """
+    width, row = len(table.columns), list(zip(table.columns, table.types, strict=True))
+    judged = engine.keep(judged_changes(exchange, changes, table))
+
+    def of_judged(query: Callable[[str], sql.Query], columns: Sequence[tuple[str, ColumnType]]) -> D:
+        return exchange.computed(lambda names: query(names[0]), [judged], columns)
+
+    problems = [problem.name for problem in Problem]
+    types = [_BIGINT, _BIGINT, _STRING, _STRING, _STRING, *[_BIGINT] * len(problems)]
+    seen = of_judged(lambda name: sql.measures(name, width, problems), _columns(types))
+    ((events, again, upto, lowest, highest, *numbers),) = engine.sample(seen, 1)
+    scale = _scale({Scale[str(name)] for name in (lowest, highest) if name is not None}, table)
+    wrong = []
+    for problem, number in zip(Problem, numbers, strict=True):
+        if number:
+            first = partial(sql.wrong, width=width, problem=problem.name, most=SHOWN)
+            found = of_judged(first, _columns([*table.types * 2, *_FOUND]))
+            assert scale is not None
+            shown = _findings(engine.sample(found, SHOWN), width)
+            wrong.append(diagnostic(problem, table, scale, shown, int(str(number))))
+    if wrong:
+        raise InputError(wrong)
+    deleted = engine.keep(of_judged(lambda name: sql.deleted(name, width), row))
+    inserted = engine.keep(of_judged(lambda name: sql.inserted(name, width), row))
+    last = _position(upto) if scale is not None and scale.has_range else None
+    return Condensed(deleted, inserted, int(str(events)), int(str(again)), last)
+
+
+def judged_changes(exchange: Exchange[D], changes: Changes[D], table: FeedTable) -> D:
+    """The changes without repetitions, and what is wrong with each: see `sql.judged`."""
+    follows = [scale.name for scale in Scale if scale.follows_lines]
+    repeated = [scale.name for scale in changes.repeated]
+    shape = sql.Shape(len(table.columns), table.identity, table.not_null, repeated, follows)
+    types = _columns([*table.types * 3, *_JUDGED])
+    return exchange.computed(lambda names: sql.judged(changes.query(names), shape), changes.parts, types)
+
+
+def _columns(types: Iterable[ColumnType]) -> list[tuple[str, ColumnType]]:
+    return [(f"c{i}", kind) for i, kind in enumerate(types)]
+
+
+def _scale(found: set[Scale], table: FeedTable) -> Scale | None:
+    if len(found) > 1:
+        raise input_error(
+            Code.FEED_UNORDERED,
+            f"the feed of `{table.name}` has positions of several kinds: "
+            f"{' and '.join(sorted(scale.value for scale in found))}",
+            hint="give the events of one source as one feed",
+        )
+    return next(iter(found), None)
+
+
+def _findings(rows: Iterable[Row], width: int) -> list[Finding]:
+    """The changes with a problem, in order; see `sql.wrong`."""
+    found = []
+    for row in sorted(rows, key=lambda row: [str(v or "").zfill(_DIGITS) for v in (*row[2 * width :], *row)]):
+        position, file, line, _ = row[2 * width :]
+        place = None if file is None else str(file), int(str(line))
+        found.append(Finding(row[:width], _position(position), *place, row[width : 2 * width]))
+    return found
+
+
+def _position(text: object) -> Position:
+    return tuple(int(number) for number in str(text).split(":")) if text else ()

@@ -1,0 +1,139 @@
+"""Feeds that come as Arrow: frames of pandas, polars, Arrow and DuckDB, Parquet files, Delta tables."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datalog.model import ANY, Unmodelled
+from datalog.sql.views import OTHER_HINT
+from selfmaint.engine.arrow_types import arrow_type, column_type
+from selfmaint.engine.column_types import settled
+from selfmaint.engine.protocol import D
+from selfmaint.errors import Code, InputError, SelfmaintError, first_line, input_error
+from selfmaint.store.exchange import Exchange
+from selfmaint.store.expected import Expected, require_names, require_types
+from selfmaint.store.frames import ArrowStream, added_by_pandas, held_type
+from selfmaint.store.spill import Spill
+
+BATCH_ROWS = 20_000
+ArrowBatch: TypeAlias = pa.RecordBatch
+ArrowSchema: TypeAlias = pa.Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowFrame(Generic[D]):
+    """A `Frame` of batches, which are gone through once.
+
+    Attributes:
+        schema: their schema.
+        batches: them.
+        what: what they are, for messages.
+        exchange: of the engine that the rows are for.
+        file: where they are held if they are many.
+    """
+
+    schema: ArrowSchema
+    batches: Iterable[ArrowBatch]
+    what: str
+    exchange: Exchange[D]
+    file: Path
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """See `Frame`."""
+        return tuple(self.schema.names)
+
+    def records(self) -> Iterator[object]:
+        """See `Frame`."""
+        try:
+            for batch in self.batches:
+                if batch.schema.names == ["value"]:
+                    yield from batch.column(0).cast(pa.string()).to_pylist()
+                else:
+                    yield from map(_plain, batch.to_pylist())
+        except (pa.ArrowException, ValueError) as failure:
+            raise self._not_held(failure) from failure
+
+    def rows(self, expected: Expected) -> D:
+        """See `Frame`."""
+        require_names(self.columns, expected, extra_allowed=True)
+        fields = [self.schema.field(name) for name in expected.columns]
+        stored = [None if (kind := held_type(field.type)) is None else column_type(kind) for field in fields]
+        shown = [
+            kind or Unmodelled(str(field.type), OTHER_HINT)
+            for kind, field in zip(stored, fields, strict=True)
+        ]
+        require_types(shown, expected)
+        types = [
+            arrow_type(settled(kind or ANY, to)) for kind, to in zip(stored, expected.types, strict=True)
+        ]
+        schema = pa.schema(list(zip(expected.columns, types, strict=True)))
+        try:
+            with Spill(schema, self.file) as spill:
+                for batch in self.batches:
+                    spill.add(batch.select(list(expected.columns)).cast(schema))
+        except (pa.ArrowException, KeyError) as failure:
+            raise self._not_held(failure) from failure
+        return self.exchange.entered(spill)
+
+    def _not_held(self, failure: Exception) -> InputError:
+        message = f"{self.what} cannot be held: {first_line(failure)}"
+        return input_error(Code.COLUMNS_DIFFER, message, "round its values before")
+
+
+def stream_frame(rows: ArrowStream, what: str, exchange: Exchange[D], file: Path) -> ArrowFrame[D]:
+    """A frame of another library."""
+    reader = pa.RecordBatchReader.from_stream(rows)
+    index = added_by_pandas(reader.schema)
+    schema = pa.schema([field for field in reader.schema if field.name not in index])
+    batches = (
+        b.select(schema.names).slice(i, BATCH_ROWS) for b in reader for i in range(0, b.num_rows, BATCH_ROWS)
+    )
+    return ArrowFrame(schema, batches, what, exchange, file)
+
+
+def parquet_frame(files: Sequence[Path], what: str, exchange: Exchange[D], file: Path) -> ArrowFrame[D]:
+    """Parquet files, all with the columns of the first.
+
+    Raises:
+        InputError: SM104 they cannot be read, now or as they are read.
+    """
+
+    def batches() -> Iterator[ArrowBatch]:
+        for path in files:
+            yield from pq.ParquetFile(path).iter_batches(BATCH_ROWS)
+
+    def damaged(failure: Exception) -> SelfmaintError:
+        return input_error(Code.COLUMNS_DIFFER, f"{what} cannot be read as Parquet: {first_line(failure)}")
+
+    try:
+        schema = pq.read_schema(files[0])
+    except (pa.ArrowException, OSError) as failure:
+        raise damaged(failure) from failure
+    return ArrowFrame(schema, guarded(batches(), damaged), what, exchange, file)
+
+
+def guarded(batches: Iterable[ArrowBatch], error: Any) -> Iterator[ArrowBatch]:
+    """The batches; what goes wrong as they are read becomes an error of this package."""
+    try:
+        yield from batches
+    except Exception as failure:
+        raise error(failure) from failure
+
+
+def _plain(value: Any) -> Any:
+    """A value of a record, as JSON has it: bytes in base64."""
+    match value:
+        case bytes():
+            return base64.b64encode(value).decode()
+        case dict():
+            return {name: _plain(part) for name, part in value.items()}
+        case _:
+            return value
