@@ -19,10 +19,12 @@ _COLUMNS = sql.SQL("""
     SELECT
         a.attname,
         COALESCE(b.typname, t.typname),
-        CASE WHEN b.oid IS NULL THEN a.atttypmod ELSE t.typtypmod END
+        CASE WHEN b.oid IS NULL THEN a.atttypmod ELSE t.typtypmod END,
+        CASE WHEN to_jsonb(c) ->> 'collisdeterministic' = 'false' THEN c.collname END
     FROM pg_catalog.pg_attribute AS a
     JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
     LEFT JOIN pg_catalog.pg_type AS b ON b.oid = t.typbasetype AND t.typtype = 'd'
+    LEFT JOIN pg_catalog.pg_collation AS c ON c.oid = a.attcollation
     WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY a.attnum
 """)
@@ -103,8 +105,9 @@ def columns_of(
             more columns than are expected: they are not read.
     """
     shown = sql.Identifier(*table.parts).as_string(connection)
-    found: dict[str, tuple[str, int]] = {
-        str(name): (str(kind), int(str(size))) for name, kind, size in connection.execute(_COLUMNS, [shown])
+    found: dict[str, tuple[str, int, object]] = {
+        str(name): (str(kind), int(str(size)), collation)
+        for name, kind, size, collation in connection.execute(_COLUMNS, [shown])
     }
     if not found:
         raise InputError([Diagnostic(code=Code.MISSING_CONTENTS, message=f"there is no table `{shown}`")])
@@ -119,12 +122,20 @@ def columns_of(
     return [column for column in columns if isinstance(column, PostgresColumn)]
 
 
-def _column(name: str, kind: str, size: int, declared: ColumnType) -> PostgresColumn | Diagnostic:
+def _column(
+    name: str, kind: str, size: int, collation: object, declared: ColumnType
+) -> PostgresColumn | Diagnostic:
     if kind not in _TYPES:
         return Diagnostic(
             code=Code.COLUMNS_DIFFER,
             message=f"column `{name}` has the type `{kind}`, which cannot be read",
             hint="read a view of the table that casts it, for example to `text`",
+        )
+    if collation is not None:
+        return Diagnostic(
+            code=Code.COLUMNS_DIFFER,
+            message=f"column `{name}` has the collation `{collation}`, by which different texts are equal",
+            hint=f'read a view of the table that has `{name} COLLATE "C"` for it',
         )
     type_name, sql_type = _TYPES[kind]
     stored = ColumnType(type_name)

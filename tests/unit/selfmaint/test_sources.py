@@ -306,8 +306,13 @@ def test_columns_and_types_are_checked_before_anything_is_read(
     engine: Any, postgres: str, database: Database
 ) -> None:
     database.execute("CREATE DOMAIN code AS varchar(9)")
-    database.execute("CREATE TABLE typed (n numeric, i bigint, j json, c code, w numeric(30,5))")
-    database.execute("INSERT INTO typed VALUES (1.005, 1, '{}', 'x', 1)")
+    # Most servers have such collations of ICU's, this one has not: one of another kind says that it is one.
+    database.execute('CREATE COLLATION unlike FROM "C"')
+    database.execute("UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'unlike'")
+    database.execute(
+        "CREATE TABLE typed (n numeric, i bigint, j json, c code, w numeric(30,5), u text COLLATE unlike)"
+    )
+    database.execute("INSERT INTO typed VALUES (1.005, 1, '{}', 'x', 1, 'x')")
 
     def refused(columns: tuple[str, ...], *types: ColumnType) -> list[str]:
         source = connected(engine, postgres, item=("typed", declared(columns, types)))
@@ -322,12 +327,44 @@ def test_columns_and_types_are_checked_before_anything_is_read(
         *["column `i` is `bigint`, not `int`", "column `w` is `decimal(30,5)`, not `decimal(10,2)`"]
     ]
     assert refused(("j",), ANY) == ["column `j` has the type `json`, which cannot be read"]
+    assert refused(("i", "u"), ANY, ANY) == [
+        "column `u` has the collation `unlike`, by which different texts are equal"
+    ]
     assert refused(("n",), decimal) == ["column `n` has a value that `decimal(10,2)` cannot hold"]
     with closing(
         connected(engine, postgres, item=("typed", declared(("c", "n", "w"), (ANY,) * 3)))
     ) as source:
         found, _ = source.read("item", [], None)
         assert [str(kind) for kind in found.types] == ["string", "decimal(38,18)", "decimal(30,5)"]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *(("d", value) for value in ("infinity", "10000-01-01", "0044-03-15 BC")),
+        *(("t", value) for value in ("-infinity", "10000-01-01", "0001-12-31 23:59:59 BC")),
+        *(("z", value) for value in ("infinity", "10000-01-01 00:00:00+00", "0001-01-01 00:00:00+01")),
+    ],
+)
+def test_days_and_times_beyond_the_calendar_are_told(
+    column: str, value: str, engine: Any, postgres: str, database: Database
+) -> None:
+    """They are read where nothing else is; and a row beside them is."""
+    database.execute("CREATE TABLE IF NOT EXISTS far (i int, d date, t timestamp, z timestamptz)")
+    database.execute(sql.SQL("TRUNCATE far"))
+    database.execute(
+        sql.SQL("INSERT INTO far (i, {}) VALUES (1, %s), (2, NULL)").format(sql.Identifier(column)), [value]
+    )
+    expected = declared(("i", column), (ANY, ANY))
+    for key, is_read in ((1, False), (2, True)):
+        with closing(connected(engine, postgres, far=("far", expected))) as source:
+            keys = engine.load([(key,)], ["k"], [ColumnType(TypeName.INT)])
+            if is_read:
+                assert source.read("far", ["i"], keys)[1].rows_read == 1
+                continue
+            with pytest.raises(SourceError, match=r"too (large|small)") as refused:
+                source.read("far", ["i"], keys)
+            assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
 
 
 def test_errors_tell_where_but_never_the_password(engine: Any, postgres: str) -> None:
