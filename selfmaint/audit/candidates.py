@@ -34,9 +34,10 @@ from datalog.rewrite.reachable import predicates_of
 from selfmaint.audit.changes import Change
 from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices
+from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.grounding import ROOM, grounded
 from selfmaint.audit.instance import Instance, frozen
-from selfmaint.audit.unfolding import Body, Unfolding, definitions, unfolded
+from selfmaint.audit.unfolding import Body, Unfolding, unfolded
 from selfmaint.countermodel.databases import Evaluation, satisfies, stored_rows, updated
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules
@@ -146,6 +147,7 @@ class Candidates:
         change: the kind of change.
         situation: its situation.
         choices: those that the catalog makes necessary, if they are at hand.
+        fewest: the rules that are unfolded, if they are at hand.
         most: how many instances are looked at.
     """
 
@@ -153,13 +155,14 @@ class Candidates:
     change: Change
     situation: Situation
     choices: Choices | None = None
+    fewest: Fewest | None = None
     most: int = STEPS
 
     def __post_init__(self) -> None:
         catalog = self.decision.catalog
         self._choices = self.choices or Choices(catalog)
         self._chase = Chase(catalog, self.situation, self.change)
-        self._definitions = definitions(catalog, self.situation, self.decision.known(self.situation))
+        self._definitions = (self.fewest or Fewest(self.decision)).definitions(self.situation)
         self._steps = Steps(self.most, self._choices.are_all)
         self._trials = self.most
 
@@ -187,7 +190,7 @@ class Candidates:
             while waiting and self._steps.goes_on():
                 current = waiting.pop()
                 more = current.next(self._definitions)
-                if more is not None and self._may_fire(current, ruled_out):
+                if more is not None and (len(more) == 1 or self._may_fire(current, ruled_out)):
                     waiting.extend(reversed(more))
                 for candidate in self._made(current.body, self._steps, ruled_out) if more is None else ():
                     if candidate not in seen:

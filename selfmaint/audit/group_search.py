@@ -24,6 +24,7 @@ from selfmaint.audit.candidates import Candidate, Candidates, views_of
 from selfmaint.audit.changes import Change
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.example import Example, Replay
+from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_examples import group_examples
 from selfmaint.audit.lost_values import LostValues
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
@@ -60,6 +61,7 @@ class GroupSearch:
         decision: of the warehouse without aggregates.
         evaluation: all views as functions of a database.
         choices: those that the views make necessary.
+        fewest: the rules that are unfolded.
         quick: whether examples are not wanted.
     """
 
@@ -67,6 +69,7 @@ class GroupSearch:
     decision: Decision
     evaluation: Evaluation
     choices: Choices
+    fewest: Fewest
     quick: bool
 
     @cached_property
@@ -92,7 +95,7 @@ class GroupSearch:
         if not situation.effective:
             return Unclear((NOT_EFFECTIVE,))
         rules = self.decision.depends(self._silent.view(self.view.name), situation)
-        candidates = Candidates(self.decision, change, situation, self.choices)
+        candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
         firing = list(islice(self._firing(rules, candidates, situation), 1 if self.quick else TRIED))
         if not firing and not candidates.are_all:
             return Unclear((TOO_MANY,))
@@ -134,7 +137,7 @@ class GroupSearch:
 
     def _may_lose(self, change: Change, situation: Situation) -> bool | None:
         """Whether the view can lose core rows; None if not all cases could be looked at."""
-        candidates = Candidates(self.decision, change, situation, self.choices)
+        candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
         for index, atom in enumerate(self._core.body):
             if atom.predicate.name in situation.deleted:
                 body = anchored(self._core, index, Version.DELETED, Version.BEFORE)
@@ -145,7 +148,7 @@ class GroupSearch:
     def _knows_core(self, change: Change, situation: Situation) -> bool:
         """Whether every core row there is, is always among those that the views prove."""
         evaluation = self._silent_evaluation
-        candidates = Candidates(self.decision, change, situation, self.choices)
+        candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
         known = known_rules(self._silent, situation, self.decision.contributions)
         body: list[Literal] = [Atom(a.predicate.of(Version.BEFORE), a.terms) for a in self._core.body]
         goal = Predicate("core", Version.STEP)

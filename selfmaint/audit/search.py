@@ -31,6 +31,7 @@ from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.evidence import without_aggregates
 from selfmaint.audit.example import Example, Replay
+from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_search import GroupSearch
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.parts import parts
@@ -73,7 +74,7 @@ class Search:
     catalog: Catalog
     known: Situation
     quick: bool = False
-    _decision: Decision | None = None
+    _like: Search | None = None
     budget_s: float = math.inf
     _found: dict[tuple[str, Change], Outcome] = field(default_factory=dict)
     _grouped: dict[str, GroupSearch] = field(default_factory=dict)
@@ -99,21 +100,26 @@ class Search:
     @cached_property
     def decision(self) -> Decision:
         """The symbolic side of deciding."""
-        return self._decision or Decision(without_aggregates(self.catalog))
+        return self._like.decision if self._like else Decision(without_aggregates(self.catalog))
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """The views as functions of a database."""
-        return Evaluation(self.catalog)
+        return self._like.evaluation if self._like else Evaluation(self.catalog)
 
     @cached_property
     def choices(self) -> Choices:
         """The choices of values that the views make necessary."""
-        return Choices(self.decision.catalog)
+        return self._like.choices if self._like else Choices(self.decision.catalog)
+
+    @cached_property
+    def fewest(self) -> Fewest:
+        """The rules that are unfolded."""
+        return self._like.fewest if self._like else Fewest(self.decision)
 
     def candidates(self, change: Change, situation: Situation) -> Candidates:
         """The candidates for a kind of change, in its situation."""
-        return Candidates(self.decision, change, situation, self.choices)
+        return Candidates(self.decision, change, situation, self.choices, self.fewest)
 
     def readable(self, relations: Iterable[str]) -> Search:
         """The same warehouse with some base relations readable; any examples will do."""
@@ -122,14 +128,14 @@ class Search:
             return self
         if names not in self._readable:
             known = replace(self.known, readable=names)
-            decision = None if self._parts else self.decision
-            self._readable[names] = Search(self.catalog, known, True, decision, self.budget_s)
+            like = None if self._parts else self
+            self._readable[names] = Search(self.catalog, known, True, like, self.budget_s)
         return self._readable[names]
 
     @cached_property
     def hasty(self) -> Search:
         """The same search with any examples."""
-        return Search(self.catalog, self.known, True, self.decision, self.budget_s)
+        return Search(self.catalog, self.known, True, self, self.budget_s)
 
     def outcome(self, view: View, change: Change) -> Outcome:
         """The verdict on a view and a kind of change; each is searched for once."""
@@ -223,7 +229,7 @@ class Search:
     def _groups(self, view: View) -> GroupSearch:
         if view.name not in self._grouped:
             self._grouped[view.name] = GroupSearch(
-                view, self.decision, self.evaluation, self.choices, self.quick
+                view, self.decision, self.evaluation, self.choices, self.fewest, self.quick
             )
         return self._grouped[view.name]
 
