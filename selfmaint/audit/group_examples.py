@@ -8,6 +8,7 @@ they are chosen: whether a pair is an example is for the definition to say.
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -69,8 +70,12 @@ Found = tuple[Row, Relations]
 """A row that is to be deleted, and a database that has it."""
 
 
+Tried = set[tuple[int, int | None]]
+"""Subgoals, and columns that are updated, None where rows are deleted: of these all pairs were tried."""
+
+
 def group_examples(
-    evaluation: Evaluation, view: View, change: Change, situation: Situation
+    evaluation: Evaluation, view: View, change: Change, situation: Situation, tried: Tried
 ) -> Iterator[Pair]:
     """Pairs of databases with the same views, each with an update of both; small ones first.
 
@@ -79,6 +84,7 @@ def group_examples(
         view: a view that groups.
         change: the kind of change.
         situation: what changes, and what is known besides the views.
+        tried: left out; what was gone through is added.
 
     Raises:
         CannotEvaluateError: some view is known only as text.
@@ -92,11 +98,27 @@ def group_examples(
         for v in (() if operand is None else expression_variables([operand]))
         if isinstance(t := view.grouped.terms.get(v, v), Variable)
     )
+    changed: Sequence[int | None] = sorted(change.columns) if change.kind is Kind.UPDATE else [None]
     for index, atom in enumerate(view.core.body):
         if atom.predicate.name in situation.deleted:
-            for operand in varied or [None]:
+            columns = [c for c in changed if (index, c) not in tried and _is_used(view, atom, c)]
+            for operand in (varied or [None]) if columns else ():
                 for shared in _sharings(evaluation.catalog, view.core, view.grouped, index, operand):
-                    yield from _Made(evaluation, view, change, index, operand, shared).pairs()
+                    yield from _Made(evaluation, view, columns, index, operand, shared).pairs()
+            tried.update((index, column) for column in columns)
+
+
+def _is_used(view: View, atom: Atom, column: int | None) -> bool:
+    """Whether the view can be another one if a row of a subgoal's relation is updated in one column."""
+    assert view.core is not None
+    assert view.grouped is not None
+    if column is None:
+        return True
+    its = [a.terms[column] for a in view.core.body if a.predicate == atom.predicate]
+    used = {view.grouped.terms.get(v, v) for v in view.grouped.block.variables}
+    times = Counter(t for a in view.core.body for t in a.terms)
+    tested = variables_of(view.core.filters)
+    return any(times[t] > 1 or t in used or t in tested or isinstance(t, Constant) for t in its)
 
 
 def _sharings(
@@ -123,7 +145,7 @@ class _Made:
     Attributes:
         evaluation: the views.
         view: the view.
-        change: the kind of change.
+        columns: those that the row that is lost is updated in, one at a time; None where it is deleted.
         anchor: the subgoal.
         operand: the variable whose values differ; None if there is none.
         shared: the variables that the core rows have in common.
@@ -131,7 +153,7 @@ class _Made:
 
     evaluation: Evaluation
     view: View
-    change: Change
+    columns: Sequence[int | None]
     anchor: int
     operand: Variable | None
     shared: frozenset[Variable]
@@ -271,12 +293,12 @@ class _Made:
 
     def _replacements(self, lost: Row) -> Iterator[Row | None]:
         """What the lost row becomes: nothing, or another row."""
-        if self.change.kind is not Kind.UPDATE:
-            yield None
-            return
         atom = self._core.body[self.anchor]
         types = self.catalog.relations[atom.predicate.name].types
-        for i in sorted(self.change.columns):
+        for i in self.columns:
+            if i is None:
+                yield None
+                continue
             new = [_value(types[i], number) for number in (0, 10, 11)]
             for value in (v for v in new if v is not None and v != lost[i]):
                 yield (*lost[:i], value, *lost[i + 1 :])

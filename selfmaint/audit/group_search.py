@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import TypeAlias
@@ -25,7 +25,7 @@ from selfmaint.audit.changes import Change
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.example import Example, Replay
 from selfmaint.audit.fewest import Fewest
-from selfmaint.audit.group_examples import group_examples
+from selfmaint.audit.group_examples import Tried, group_examples
 from selfmaint.audit.lost_values import LostValues
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.second import second_databases
@@ -71,6 +71,7 @@ class GroupSearch:
     choices: Choices
     fewest: Fewest
     quick: bool
+    _tried: Tried = field(default_factory=set)
 
     @cached_property
     def _silent(self) -> Catalog:
@@ -188,7 +189,8 @@ class GroupSearch:
                     found = replay.example(self.view.name, candidate.database, second, candidate)
                     if found is not None:
                         return replay.shrunk(found, lambda _: True)
-        for first, second, candidate in group_examples(self.evaluation, self.view, change, situation):
+        pairs = group_examples(self.evaluation, self.view, change, situation, self._tried)
+        for first, second, candidate in pairs:
             found = replay.example(self.view.name, first, second, candidate)
             if found is not None:
                 return replay.shrunk(found, lambda _: True)
