@@ -26,10 +26,9 @@ from selfmaint.audit.choices import Choices
 from selfmaint.audit.example import Example, Replay
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_examples import Tried, group_examples
-from selfmaint.audit.lost_values import LostValues
+from selfmaint.audit.lost_values import EXTREMA, LostValues
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.second import second_databases
-from selfmaint.canonical.rules import known_rules
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program
@@ -133,7 +132,9 @@ class GroupSearch:
             return
         if loses is None:
             yield TOO_MANY
-        known = self._knows_core(change, situation)
+        assert self.view.grouped is not None
+        matters = any(m.aggregate.function in EXTREMA for m in self.view.grouped.measures)
+        known = matters and self._knows_core(change, situation)
         yield from LostValues(self.evaluation.catalog, self.view, change, is_known=known).open()
 
     def _may_lose(self, change: Change, situation: Situation) -> bool | None:
@@ -150,7 +151,7 @@ class GroupSearch:
         """Whether every core row there is, is always among those that the views prove."""
         evaluation = self._silent_evaluation
         candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
-        known = known_rules(self._silent, situation, self.decision.contributions)
+        known = self.decision.known(situation)
         body: list[Literal] = [Atom(a.predicate.of(Version.BEFORE), a.terms) for a in self._core.body]
         goal = Predicate("core", Version.STEP)
         head = Atom(goal, self._core.head.terms)

@@ -24,7 +24,7 @@ from selfmaint.maintain.group_plan import GroupPlan
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.grouped import Grouped, Measure
 
-_EXTREMA = (AggregateFunction.MIN, AggregateFunction.MAX)
+EXTREMA = (AggregateFunction.MIN, AggregateFunction.MAX)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class LostValues:
         catalog: the warehouse.
         view: a view that groups.
         change: the kind of change.
-        is_known: whether all core rows of any group are always known.
+        is_known: whether all core rows of any group are always known; matters where there are extrema.
     """
 
     catalog: Catalog
@@ -61,7 +61,7 @@ class LostValues:
                 continue
             if function is AggregateFunction.SUM and not self._sum_is_closed(measure):
                 yield f"`{name}` may be the sum of no value: add the count of its values to the view"
-            if function in _EXTREMA and not self._extremum_is_closed(measure):
+            if function in EXTREMA and not self._extremum_is_closed(measure):
                 yield f"the row that `{name}` rests on may be lost, and other rows of the group are not known"
 
     @property

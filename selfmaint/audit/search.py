@@ -27,7 +27,7 @@ from itertools import islice
 from datalog.budget import BudgetSpentError, left, limit
 from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Program, Row, Variable, Version
 from selfmaint.audit.candidates import Candidate, Candidates, views_of
-from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of
+from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of, updatable
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.evidence import without_aggregates
 from selfmaint.audit.example import Example, Replay
@@ -170,17 +170,27 @@ class Search:
 
     def _inherited(self, view: View, change: Change) -> Outcome | None:
         """What follows from a verdict on a wider kind of change: always; or its example, if it is of this kind."""
-        for wider in dict.fromkeys((Change(Kind.ANY, change.relation), ANYTHING)):
-            match self._found.get((view.name, wider)):
+        wider = [Change(Kind.ANY, change.relation), ANYTHING]
+        if change.kind is Kind.UPDATE and change.relation is not None:
+            every = updatable(self.catalog, change.relation)
+            wider += [replace(change, columns=every)] if every >= change.columns else []
+        for one in wider:
+            match self._found_before(view, one):
                 case Always():
                     return Always()
-                case Depends(example=example) as depends if view.core is None:
+                case Depends(example=example) as depends if view.core is None or self.quick:
                     situation = change.situation(self.catalog, self.known)
                     if Replay(self.evaluation, situation, change).is_such_a_change(
                         example.inserted, example.deleted
                     ):
                         return self._as_seen(depends, view, change)
         return None
+
+    def _found_before(self, view: View, change: Change) -> Outcome | None:
+        """The verdict on a kind of change, if it was found with the same knowledge."""
+        like = self._like if self._like is not None and self._like.known == self.known else None
+        key = (view.name, change)
+        return self._found.get(key) or (None if like is None else like._found.get(key))
 
     def _shown(self, view: View, change: Change) -> Outcome | None:
         """An example for a mix, of insertions alone or deletions: there are fewer of these to go through."""
