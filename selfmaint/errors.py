@@ -69,7 +69,7 @@ class Code(Enum):
     FEED_REFUSED = "SM606"
     """A truncation, or a snapshot read outside an initial load."""
     FEED_PACKAGE = "SM607"
-    """A package that a feed's format needs is not installed."""
+    """A package that Delta tables need is not installed."""
     BASELINE = "SM701"
     """A baseline of an audit that cannot be read, or is of another version."""
 

@@ -17,6 +17,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import Location
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.store.delta import is_delta_table
 from selfmaint.store.write import StagedWrites
 
 _LEAVING, _JOINING = Version.DELETED, Version.INSERTED
@@ -137,7 +138,7 @@ def _followed(
 
 def _require_local(changes: Mapping[Predicate, D], places: Mapping[Predicate, str]) -> None:
     """Refuses to write what is not in local files, before anything is written."""
-    refused = [predicate for predicate in changes if predicate not in places]
+    refused = [p for p in changes if p not in places or is_delta_table(Path(places[p]))]
     if refused:
         raise InputError(
             [
@@ -145,7 +146,7 @@ def _require_local(changes: Mapping[Predicate, D], places: Mapping[Predicate, st
                     Code.WRITE_FAILED,
                     f"`{predicate}` changes, and is not stored in local files that can be replaced",
                     note="nothing was written",
-                    hint="apply its delta where it is kept (a table: by MERGE), or store it as local files",
+                    hint="apply its delta where it is kept (a table: by MERGE), or store it as plain local files",
                 )
                 for predicate in refused
             ]

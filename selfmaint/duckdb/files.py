@@ -96,9 +96,8 @@ def conform(database: Database, data: Relation, expected: Expected, *, declared:
         InputError: SM104 other columns or types, every difference at once.
     """
     if not declared and is_by_position(data.columns, expected):
-        expected = replace(expected, columns=data.columns)
-        found = conform(database, data, expected, declared=True)
-        return Relation(found.stored, expected.columns)
+        as_stored = replace(expected, columns=data.columns)
+        return Relation(conform(database, data, as_stored, declared=True).stored, expected.columns)
     require_names(data.columns, expected)
     places = [data.columns.index(name) for name in expected.columns]
     stored = [data.types[place] for place in places]

@@ -13,12 +13,8 @@ from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, SelfmaintError, first_line, input_error
 from selfmaint.feeds.frames import ArrowFrame, guarded
 from selfmaint.feeds.positions import Bounds
+from selfmaint.store.delta import delta_table
 from selfmaint.store.exchange import Exchange
-
-
-def is_delta_table(path: Path) -> bool:
-    """Whether a directory is a Delta table."""
-    return (path / "_delta_log").is_dir()
 
 
 def delta_frame(path: Path, within: Bounds, exchange: Exchange[D], file: Path) -> ArrowFrame[D]:
@@ -34,14 +30,6 @@ def delta_frame(path: Path, within: Bounds, exchange: Exchange[D], file: Path) -
         InputError: SM607 `deltalake` is not installed; SM602 the feed cannot be read in that range, for example
             because it was not enabled.
     """
-    try:
-        from deltalake import DeltaTable  # noqa: PLC0415 - only who reads Delta tables needs it
-    except ImportError:
-        raise input_error(
-            Code.FEED_PACKAGE,
-            f"`{path}` is a Delta table, and the package `deltalake` is not installed",
-            hint="`pip install selfmaint[delta]`, or give the DataFrame that Spark reads with `readChangeFeed`",
-        ) from None
     first = 0 if within.after is None else within.after[0] + 1
     last = None if within.upto is None else within.upto[0]
 
@@ -53,12 +41,14 @@ def delta_frame(path: Path, within: Bounds, exchange: Exchange[D], file: Path) -
         )
 
     try:
-        table = DeltaTable(str(path))
+        table = delta_table(path)
         if first > table.version():
             first, last = table.version() + 1, table.version()
         reader = pa.RecordBatchReader.from_stream(
             table.load_cdf(starting_version=first, ending_version=last, allow_out_of_range=True)
         )
+    except SelfmaintError:
+        raise
     except Exception as failure:
         raise unreadable(failure) from failure
     kinds = [

@@ -23,7 +23,7 @@ from selfmaint.feeds.column_feed import (
 )
 from selfmaint.feeds.condense import Changes
 from selfmaint.feeds.debezium import DebeziumReader
-from selfmaint.feeds.delta_table import delta_frame, is_delta_table
+from selfmaint.feeds.delta_table import delta_frame
 from selfmaint.feeds.events import EventReader
 from selfmaint.feeds.formats import FeedFormat, recognised
 from selfmaint.feeds.frames import parquet_frame, stream_frame
@@ -34,6 +34,7 @@ from selfmaint.feeds.record import RowReader
 from selfmaint.feeds.spilled import spilled
 from selfmaint.feeds.table import FeedTable
 from selfmaint.feeds.table_names import TableNames
+from selfmaint.store.delta import is_delta_table
 from selfmaint.store.exchange import Exchange, Frame
 from selfmaint.store.expected import Expected
 from selfmaint.store.formats import data_files

@@ -12,6 +12,7 @@ from pyspark.sql.types import NullType
 from selfmaint.errors import Code, input_error
 from selfmaint.spark.failures import SPARK_ERRORS, first_line, translated
 from selfmaint.spark.frames import positional
+from selfmaint.store.delta import is_delta_table, live_files
 from selfmaint.store.formats import WILDCARD, Format
 from selfmaint.store.write import Write
 
@@ -49,6 +50,20 @@ def spark_path(location: str) -> str:
     if "://" in location:
         return location
     return "file://" + WILDCARD.sub(r"\\\g<0>", str(Path(location).resolve()))
+
+
+def parquet_paths(location: str) -> list[str]:
+    """Where the Parquet files of some contents are; of a Delta table those that hold its rows now.
+
+    Raises:
+        InputError: SM103 a Delta table without files; see `live_files`.
+    """
+    if "://" in location or not is_delta_table(Path(location)):
+        return [spark_path(location)]
+    files = live_files(Path(location))
+    if not files:
+        raise input_error(Code.MISSING_CONTENTS, f"there are no data files in the Delta table `{location}`")
+    return [spark_path(str(file)) for file in files]
 
 
 def writing(frame: DataFrame) -> Write:

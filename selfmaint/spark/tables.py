@@ -23,7 +23,7 @@ from selfmaint.engine.column_types import MAX_PRECISION, settled
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.column_types import column_type, spark_type, stored_type
 from selfmaint.spark.failures import translated
-from selfmaint.spark.formats import CSV_READ_OPTIONS, spark_path
+from selfmaint.spark.formats import CSV_READ_OPTIONS, parquet_paths, spark_path
 from selfmaint.spark.frames import positional
 from selfmaint.store.expected import Expected, require_names, require_types, type_difference
 from selfmaint.store.formats import Format, data_files, format_of, has_wildcard
@@ -67,7 +67,7 @@ def read_contents(
             case Format.JSON_LINES:
                 return _read_json(spark, path, expected)
             case _:
-                return conform(_read_parquet(spark, location, path), expected)
+                return conform(_read_parquet(spark, location), expected)
 
 
 def read_as_stored(spark: SparkSession, location: str, name: str, format_: Format | None = None) -> DataFrame:
@@ -89,7 +89,7 @@ def read_as_stored(spark: SparkSession, location: str, name: str, format_: Forma
             case Format.JSON_LINES:
                 return spark.read.json(path)
             case _:
-                return spark.read.parquet(path)
+                return spark.read.parquet(*parquet_paths(location))
 
 
 def conform(frame: DataFrame, expected: Expected) -> DataFrame:
@@ -112,10 +112,10 @@ def conform(frame: DataFrame, expected: Expected) -> DataFrame:
     return plain.select(*wanted).toDF(*expected.columns)
 
 
-def _read_parquet(spark: SparkSession, location: str, path: str) -> DataFrame:
+def _read_parquet(spark: SparkSession, location: str) -> DataFrame:
     """Parquet files; a job that finds out their columns is spared where Spark itself wrote these beside them."""
     schema = None if "://" in location else stored_schema(Path(location))
-    return (spark.read if schema is None else spark.read.schema(schema)).parquet(path)
+    return (spark.read if schema is None else spark.read.schema(schema)).parquet(*parquet_paths(location))
 
 
 def _read_csv(spark: SparkSession, location: str, expected: Expected) -> DataFrame:

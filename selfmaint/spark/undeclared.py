@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from selfmaint.errors import Code, InputError
 from selfmaint.spark.failures import translated
-from selfmaint.spark.formats import CSV_OPTIONS, spark_path
+from selfmaint.spark.formats import CSV_OPTIONS, parquet_paths, spark_path
 from selfmaint.spark.tables import conform, read_contents
 from selfmaint.store.expected import Expected, is_by_position
 from selfmaint.store.formats import Format, format_of
@@ -61,7 +61,7 @@ def _stored_columns(spark: SparkSession, location: str, format_: Format) -> list
     """The names of the stored columns in their order; None where they have none."""
     match format_:
         case Format.PARQUET:
-            return spark.read.parquet(spark_path(location)).columns
+            return spark.read.parquet(*parquet_paths(location)).columns
         case Format.TABLE:
             return spark.table(location).columns
         case Format.CSV:

@@ -7,6 +7,7 @@ from enum import Enum, unique
 from pathlib import Path
 
 from selfmaint.errors import Code, input_error
+from selfmaint.store.delta import is_delta_table, live_files
 
 
 @unique
@@ -38,9 +39,11 @@ def is_hidden(name: str) -> bool:
 
 
 def data_files(path: Path) -> list[Path]:
-    """The data files at a local path: itself, or what lies under it."""
+    """The data files at a local path: itself, or what lies under it; of a Delta table those that hold its rows now."""
     if path.is_file():
         return [path]
+    if is_delta_table(path):
+        return live_files(path)
     below = (file for file in path.rglob("*") if file.is_file())
     return sorted(f for f in below if not any(is_hidden(part) for part in f.relative_to(path).parts))
 
@@ -64,6 +67,8 @@ def format_of(location: str) -> Format:
     """
     by_name = _BY_SUFFIX.get(Path(location).suffix.lower())
     path = Path(location)
+    if is_delta_table(path):
+        return Format.PARQUET
     if path.is_dir():
         files = data_files(path)
         if not files and by_name is None:
