@@ -157,8 +157,7 @@ def _require_class(views: Sequence[View], verdicts: Mapping[str, Verdict]) -> No
                 Diagnostic(
                     code=Code.NOT_MAINTAINED,
                     message=f"the view `{view.name}` cannot be maintained: {view.limitation}",
-                    note="views of one rule with every body variable in the head are decided exactly",
-                    hint="put every variable of the body into the head, or take the view out of this warehouse",
+                    hint="recompute it from its sources, `--recompute`, or take it out of this warehouse",
                 )
                 for view in limited
             ],

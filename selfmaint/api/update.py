@@ -39,6 +39,15 @@ class Update(Generic[D]):
     feed: FeedReport | None = None
     files: Mapping[Predicate, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """Which relations it changes; their rows may not be computed yet."""
+        said = [
+            f"{what} {', '.join(part)}"
+            for what, part in (("inserts into", self.inserted), ("deletes from", self.deleted))
+            if part
+        ]
+        return f"Update({'; '.join([*said, *(['effective'] if self.effective else [])])})"
+
     @staticmethod
     def from_files(
         warehouse: Warehouse[E],

@@ -350,6 +350,11 @@ class Warehouse(Generic[D]):
         Raises:
             InputError: SM102 the update changes something that is no base relation.
         """
+        if not isinstance(update, Update):  # callers may not be type-checked
+            message = f"an update is an `Update`, not a `{type(update).__name__}`"
+            raise input_error(
+                Code.WAREHOUSE_FILE, message, "`Update.from_frames(warehouse, {...})` makes one of frames"
+            )
         changes: dict[Predicate, D] = {}
         for version, part in ((Version.INSERTED, update.inserted), (Version.DELETED, update.deleted)):
             require_known(part, self.catalog.relations, "base relation")

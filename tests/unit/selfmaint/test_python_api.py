@@ -442,3 +442,10 @@ def test_an_update_is_given_by_files(tmp_path: Path) -> None:
             assert set(selfmaint.update_from(warehouse, {"r": tmp_path / "u" / "r.insert.csv"}).inserted) == {
                 "r"
             }
+
+
+def test_an_update_says_what_it_changes_and_nothing_else_is_one() -> None:
+    update = Update({"r": frozenset({(1, 2)})}, {"s": frozenset({(2, 3)})}, effective=True)
+    assert repr(update) == "Update(inserts into r; deletes from s; effective)"
+    with pytest.raises(InputError, match="not a `dict`"):
+        at_hand().check({"r": [(1, 2)]})  # type: ignore[arg-type]
