@@ -4,13 +4,14 @@
     read now: only keys of the demand that are neither 1 nor 2
 
 A relation's rows are kept by the columns of the key that they were first asked for by. Who asks by these and further
-columns is answered from them as well. What is read under a promise that a column is never null does not have the rows
-that break it: who is not given the promise reads again.
+columns is answered from them as well, and of the keys that are new only the columns that are asked for are read: a
+program's look-ups by one demand are read together. What is read under a promise that a column is never null does not
+have the rows that break it: who is not given the promise reads again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -24,7 +25,7 @@ Compute: TypeAlias = Callable[[Sequence[Rule], Mapping[Predicate, Extension]], E
 KEYS, STORED = Predicate("keys", Version.STEP), Predicate("stored", Version.STEP)
 """What a rule that reads a relation by keys calls the two."""
 
-_ASKED, _ROWS, _FOUND = (Predicate(name, Version.STEP) for name in ("asked", "rows", "found"))
+_ASKED, _FOUND = (Predicate(name, Version.STEP) for name in ("asked", "found"))
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Lookup:
     width: int
     by: tuple[int, ...]
     wanted: tuple[int, ...]
+
+    @property
+    def demand(self) -> tuple[object, ...]:
+        """What look-ups have in common that are read together."""
+        return self.keys, self.stored, self.by
 
 
 def lookup_of(rules: Sequence[Rule]) -> Lookup | None:
@@ -84,10 +90,19 @@ class Fetched:
     def __init__(self, compute: Compute) -> None:
         self._compute = compute
         self._parts: dict[Hashable, list[_Part]] = {}
+        self._together: dict[tuple[object, ...], set[int]] = {}
 
     def release(self) -> None:
         """Lets go of them."""
         self._parts.clear()
+
+    def expect(self, program: Iterable[Sequence[Rule]]) -> None:
+        """Says what will be looked up: the rules of each predicate of a program."""
+        self._together.clear()
+        for rules in program:
+            asked = lookup_of(rules)
+            if asked is not None:
+                self._together.setdefault(asked.demand, set()).update(asked.wanted)
 
     def rows(
         self,
@@ -105,32 +120,56 @@ class Fetched:
             read: reads the relation by a rule over `KEYS` and `STORED`; None if there are too many rows.
         """
         types = dict(zip(asked.by, keys.stored.types, strict=True))
-        parts = self._parts.setdefault(name, [])
-        part = next((one for one in parts if one.serves(asked, types)), None)
-        by = asked.by if part is None else part.by
-        columns = tuple(sorted({*asked.by, *asked.wanted})) if part is None else part.columns
         terms = tuple(Variable(f"X{i}") for i in range(asked.width))
         demanded = Atom(KEYS, tuple(terms[c] for c in asked.by))
-        key = tuple(terms[c] for c in by)
-        if part is None:
-            missing = keys
-        else:
-            new = Rule(Atom(_FOUND, key), (demanded, Negation((Atom(_ASKED, key),))))
-            missing = self._compute([new], {KEYS: keys, _ASKED: part.asked})
-        kept = tuple(terms[c] for c in columns)
-        if part is None or missing.stored.rows:
-            rule = Rule(Atom(_FOUND, kept), (Atom(KEYS, key), Atom(STORED, terms)))
-            found = read(rule, missing)
-            if found is None:
+        parts = self._parts.setdefault(name, [])
+        used, missing = list[_Part](), keys
+        for part in parts:
+            if (missing.stored.rows != 0 or not used) and part.serves(asked, types):
+                key = tuple(terms[c] for c in part.by)
+                new = Rule(Atom(_FOUND, demanded.terms), (demanded, Negation((Atom(_ASKED, key),))))
+                left = self._compute([new], {KEYS: missing, _ASKED: part.asked})
+                used += [part] if not left.stored.rows or left.stored.rows != missing.stored.rows else []
+                missing = left
+        if missing.stored.rows != 0 or not used:
+            more = self._read(asked, missing, types, read, parts)
+            if more is None:
                 return None
-            if part is None:
-                part = _Part(by, tuple(types[c] for c in by), columns, missing, found)
-                parts.append(part)
-            else:
-                part.asked = self._both(key, part.asked, missing)
-                part.rows = self._both(kept, part.rows, found)
-        answer = Rule(Atom(_FOUND, tuple(terms[c] for c in asked.wanted)), (demanded, Atom(_ROWS, kept)))
-        return self._compute([answer], {KEYS: keys, _ROWS: part.rows})
+            used.append(more)
+        given, rules = {KEYS: keys}, []
+        for number, part in enumerate(used):
+            its = Predicate("rows", Version.STEP, (number,))
+            given[its] = part.rows
+            body = (demanded, Atom(its, tuple(terms[c] for c in part.columns)))
+            rules.append(Rule(Atom(_FOUND, tuple(terms[c] for c in asked.wanted)), body))
+        return self._compute(rules, given)
+
+    def _read(
+        self,
+        asked: Lookup,
+        keys: Extension,
+        types: Mapping[int, SqlType],
+        read: Callable[[Rule, Extension], Extension | None],
+        parts: list[_Part],
+    ) -> _Part | None:
+        """A part with the rows of some keys, read now."""
+        columns = tuple(sorted({*asked.by, *asked.wanted, *self._together.get(asked.demand, ())}))
+        terms = tuple(Variable(f"X{i}") for i in range(asked.width))
+        key, kept = (tuple(terms[c] for c in some) for some in (asked.by, columns))
+        found = read(Rule(Atom(_FOUND, kept), (Atom(KEYS, key), Atom(STORED, terms))), keys)
+        if found is None:
+            return None
+        kinds = tuple(types[c] for c in asked.by)
+        part = next(
+            (one for one in parts if (one.by, one.types, one.columns) == (asked.by, kinds, columns)), None
+        )
+        if part is None:
+            part = _Part(asked.by, kinds, columns, keys, found)
+            parts.append(part)
+        else:
+            part.asked = self._both(key, part.asked, keys)
+            part.rows = self._both(kept, part.rows, found)
+        return part
 
     def _both(self, terms: tuple[Variable, ...], one: Extension, other: Extension) -> Extension:
         """All rows of two extensions but for those that break the promise of theirs: they were not looked for."""

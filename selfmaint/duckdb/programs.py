@@ -97,6 +97,7 @@ class Programs:
             for predicate, relation in facts.relations.items()
         }
         rules = by_head(program)
+        self.fetched.expect(rules.values())
         for predicate in rules:
             known.pop(predicate, None)
         for predicate in evaluation_order(program):

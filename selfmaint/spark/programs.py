@@ -178,6 +178,7 @@ class Programs:
             for p, frame in facts.relations.items()
         }
         rules = by_head(program)
+        self._near.engine.programs.fetched.expect(rules.values())
         for predicate in rules:
             known.pop(predicate, None)
         for predicate in evaluation_order(program):
