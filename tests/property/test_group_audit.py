@@ -27,11 +27,12 @@ from selfmaint.engine.protocol import Facts
 from selfmaint.maintain import applied, delta
 from selfmaint.warehouse.catalog import Catalog, catalog
 from selfmaint.warehouse.situation import Situation
+from tests.effort import effort
 from tests.oracle.aggregates import Database, Schema, questions
 from tests.oracle.random_stars import changed, random_database, random_row, random_star
 from tests.property.test_group_decision import stored
 
-SCHEMAS, BATCHES, UPDATES, KNOWN = 10, 25, 3, 3
+SCHEMAS, BATCHES, UPDATES, KNOWN = effort(5, 30), 25, 3, 3
 EFFECTIVE = Situation(effective=True)
 
 

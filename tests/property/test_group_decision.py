@@ -24,11 +24,12 @@ from selfmaint.engine.protocol import Facts
 from selfmaint.maintain import applied, delta
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
+from tests.effort import effort
 from tests.large_engine import LargeEngine
 from tests.oracle.aggregates import Question, Schema, questions
 from tests.oracle.random_stars import random_roll_up, random_star
 
-SCHEMAS, UPDATES, KNOWN = 15, 4, 4
+SCHEMAS, UPDATES, KNOWN = effort(6, 25), 4, 4
 """For each of eight tests: about 400 views decided."""
 LEAST_DECIDED = 0.7
 """Of the views that group and are determined in the small domains, how many must be decided at least."""

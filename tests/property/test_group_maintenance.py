@@ -22,12 +22,13 @@ from selfmaint.engine.memory import MemoryEngine
 from selfmaint.fallback.settle import Readable
 from selfmaint.sources.memory import RowsSource
 from selfmaint.warehouse.catalog import catalog
+from tests.effort import effort
 from tests.large_engine import LargeEngine
 from tests.oracle.aggregates import Schema
 from tests.oracle.random_stars import changed, random_database, random_roll_up, random_star
 from tests.property.test_group_decision import stored
 
-BLOCKS, WAREHOUSES, BATCHES = 4, 25, 10
+BLOCKS, WAREHOUSES, BATCHES = 2, effort(15, 60), 10
 """2,000 batches in all, half of them of warehouses with a finer view and a coarser one."""
 
 
