@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from datalog.model import Predicate
 from selfmaint.engine.protocol import D
+from selfmaint.errors import Code, input_error
 
 if TYPE_CHECKING:
     from selfmaint.api.feed import Feed
@@ -163,4 +164,17 @@ class Update(Generic[D]):
             upto=upto,
             initial_load=initial_load,
             effective=effective,
+        )
+
+
+def require_update(given: object) -> None:
+    """Refuses what is no update: callers may not be type-checked.
+
+    Raises:
+        InputError: SM101.
+    """
+    if not isinstance(given, Update):
+        message = f"an update is an `Update`, not a `{type(given).__name__}`"
+        raise input_error(
+            Code.WAREHOUSE_FILE, message, "`Update.from_frames(warehouse, {...})` makes one of frames"
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, runtime_checkable
 from datalog.budget import DEFAULT_S
 from datalog.model import Predicate, Program, Version
 from selfmaint.api.programs import catalog_of
-from selfmaint.api.update import Update
+from selfmaint.api.update import Update, require_update
 from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
@@ -350,11 +350,7 @@ class Warehouse(Generic[D]):
         Raises:
             InputError: SM102 the update changes something that is no base relation.
         """
-        if not isinstance(update, Update):  # callers may not be type-checked
-            message = f"an update is an `Update`, not a `{type(update).__name__}`"
-            raise input_error(
-                Code.WAREHOUSE_FILE, message, "`Update.from_frames(warehouse, {...})` makes one of frames"
-            )
+        require_update(update)
         changes: dict[Predicate, D] = {}
         for version, part in ((Version.INSERTED, update.inserted), (Version.DELETED, update.deleted)):
             require_known(part, self.catalog.relations, "base relation")
