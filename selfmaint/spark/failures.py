@@ -30,6 +30,15 @@ _UNREADABLE = (
     "USER_RAISED_EXCEPTION",
 )
 _FILE = re.compile(r"(?:reading file|in the file) ([a-z0-9]+:/\S*?)\.?(?=\s|$)")
+_UNCOMPUTABLE = (
+    "ARITHMETIC_OVERFLOW",
+    "BINARY_ARITHMETIC_OVERFLOW",
+    "CAST_OVERFLOW",
+    "DATETIME_OVERFLOW",
+    "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
+    "DIVIDE_BY_ZERO",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+)
 _TEXT = re.compile(r"(?s)[Ii]nput string: \"(.*?)\"|\b(?:Text|value) '(.*?)' (?:could|of|for)")
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]")
 _STATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
@@ -39,14 +48,14 @@ _LONGEST_LINE = 300
 
 @contextlib.contextmanager
 def translated(location: str | None = None) -> Iterator[None]:
-    """Turns what Spark says about unreadable contents, which comes as it reads, into an `InputError`.
+    """Turns what Spark says about contents and values, which comes as it computes, into an `InputError`.
 
     Args:
         location: what is being read, where that is known.
 
     Raises:
         InputError: SM103 a file that is gone, SM104 contents that are not what they were read as: with the
-            place of the value, if it can be found.
+            place of the value, if it can be found; or a value that an expression or a type does not have.
     """
     try:
         yield
@@ -58,6 +67,9 @@ def translated(location: str | None = None) -> Iterator[None]:
             raise input_error(Code.MISSING_CONTENTS, message) from failure
         if any(condition.startswith(_UNREADABLE) for condition in found):
             raise InputError(_unreadable(said, _file(said) or location)) from failure
+        if any(condition.startswith(_UNCOMPUTABLE) for condition in found):
+            message = f"a value cannot be computed: {first_line(failure)}"
+            raise input_error(Code.COLUMNS_DIFFER, message) from failure
         raise
 
 
