@@ -201,3 +201,52 @@ def for_postgres(statement: str) -> str:
     for array in list(tree.find_all(sqlglot.exp.Explode)):
         array.replace(array.this.copy())
     return tree.sql(dialect="postgres")
+
+
+ODD: dict[str, tuple[str, list[str]]] = {
+    "string": ("text", ["", " ", "a", "a ", "A", "\u00e4", "a\u0308", "null"]),
+    "date": ("date", ["0001-01-01", "1582-10-10", "9999-12-31"]),
+    "timestamp_ntz": ("timestamp", ["2026-03-29 02:30:00", "2026-03-29 02:30:00.000001"]),
+    "double": ("float8", ["-0.0", "0.0", "NaN", "Infinity", "-Infinity", "4.9E-324"]),
+    "decimal(38,18)": ("numeric(38,18)", ["0.000000000000000001", "-12345678901234567890.5", "0"]),
+    "bigint": ("bigint", ["-9223372036854775808", "9223372036854775807", "0"]),
+    "boolean": ("boolean", ["true", "false"]),
+}
+AMOUNTS = ["9999999999999.99", "-9999999999999.99", "0.01", "0", None]
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_merge_is_recomputation_for_groups_of_odd_values(postgres: str, kind: str) -> None:
+    """Oracle: the server's own groups of the rows after the update. Groups are gone, come and stay.
+
+    It has no full join of groups that may be null.
+    """
+    found = catalog(
+        parse_program(
+            f".decl sale(i: int not null, x: {kind} not null, a: decimal(15,2)) key(i).\n"
+            "v(X, count(*), sum(A), count(A)) :- sale(I, X, A)."
+        )
+    )
+    situation = Situation.any_update(["sale"], effective=True)
+    made = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
+    assert made is not None
+    (statement,) = sqlglot.transpile(made.merge, read="spark", write="postgres")
+    type_, values = ODD[kind]
+    random, parts = Random(kind), ("sale_kept", "sale_deleted", "sale_inserted")
+    grouped = "SELECT x, count(*), sum(a), count(a) FROM {} AS t (i, x, a) GROUP BY x"
+    either = "(SELECT * FROM sale_kept UNION ALL SELECT * FROM {})"
+    with psycopg.connect(postgres, autocommit=True) as connection, connection.cursor() as cursor:
+        for name in parts:
+            cursor.execute(
+                f"DROP TABLE IF EXISTS {name}; CREATE TABLE {name} (i int, x {type_}, a numeric(15,2))"
+            )
+        rows = [(x, random.choice(AMOUNTS)) for x in values for _ in range(random.randrange(1, 6))]
+        for number, row in enumerate(rows):
+            cursor.execute(f"INSERT INTO {random.choice(parts)} VALUES (%s, %s, %s)", (number, *row))
+        columns = ", ".join(f'"{column}"' for column in found.view("v").columns)
+        before = grouped.format(either.format("sale_deleted"))
+        cursor.execute(f"DROP TABLE IF EXISTS v; CREATE TABLE v ({columns}) AS {before}")
+        cursor.execute(statement.encode())
+        after = cursor.execute("SELECT * FROM v").fetchall()
+        expected = cursor.execute(grouped.format(either.format("sale_inserted"))).fetchall()
+    assert Counter(map(repr, after)) == Counter(map(repr, expected))
