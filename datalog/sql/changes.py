@@ -4,7 +4,7 @@ Per key, in the order of the changes, the first and the last are all that matter
 `c1`, ... throughout; within a statement the further ones have names:
 
     changes   c0, ... the row; kind (0 it goes, 1 it comes), partial, position, scale, file, line, leads
-    judged    c0, ...; first0, ... the key's first row; before0, ... the row of the change before; `JUDGED`
+    judged    c0, ...; first_c0, ... the key's first row; before_c0, ... the row of the change before; `JUDGED`
 
 Positions are texts that are in the order of the positions. Which rules this computes says `selfmaint.feeds`.
 """
@@ -117,37 +117,28 @@ def misfits(
 
 def judged(changes: exp.Query, shape: Shape) -> exp.Query:
     """The changes without repetitions, each with the row before, the key's first, and what is wrong with it."""
-    row = _row(shape.width)
-    same = [exp.column(c) for c in (*row, "kind", "partial", "position", "scale", "leads")]
-    again: list[exp.Expr] = [
-        _over(exp.RowNumber(), same, ["file", "line"]),
-        _over(exp.Count(this=exp.Star()), same),
+    row, partition = _row(shape.width), "PARTITION BY {}".format
+    alike = partition(", ".join([*row, "kind", "partial", "position", "scale", "leads"]))
+    again = [
+        f"ROW_NUMBER() OVER ({alike} ORDER BY {_in_order(['file', 'line'])})",
+        f"COUNT(*) OVER ({alike})",
     ]
-    if not shape.exact:
-        again = [exp.cast(exp.Literal.number(1), "bigint") for _ in again]
+    number, number_of = again if shape.exact else ("1", "CAST(1 AS BIGINT)")
     once = exp.select(
         "*",
         exp.alias_(_one_of("scale", shape.exact), "is_exact"),
         exp.alias_(_one_of("scale", shape.follows_lines), "follows_lines"),
-        *(exp.alias_(tree, name) for tree, name in zip(again, ("number", "number_of"), strict=True)),
+        f"{number} AS number",
+        f"{number_of} AS number_of",
     ).from_(changes.subquery("changes"))
-    key = [exp.column(row[i]) for i in shape.identity]
-    order = [
-        *_ORDER,
-        *(c for i, c in enumerate(row) if i not in shape.identity),
-    ]  # so that messages are always the same
-    before = {f"before{i}": c for i, c in enumerate(row)}
-    before |= {f"before_{c}": c for c in ("kind", "position", "file", "line")}
-    first = {**{f"first{i}": c for i, c in enumerate(row)}, "first_kind": "kind"}
+    rest = [c for i, c in enumerate(row) if i not in shape.identity]  # so that messages are always the same
+    key = f"{partition(', '.join(row[i] for i in shape.identity))} ORDER BY {_in_order([*_ORDER, *rest])}"
     placed = exp.select(
         "*",
         "CASE WHEN is_exact THEN number_of ELSE 1 END AS times",
-        *(exp.alias_(_over(exp.Lag(this=exp.column(c)), key, order), n) for n, c in before.items()),
-        *(exp.alias_(_over(exp.FirstValue(this=exp.column(c)), key, order), n) for n, c in first.items()),
-        exp.alias_(
-            exp.Is(this=_over(exp.Lead(this=exp.column("kind")), key, order), expression=exp.Null()),
-            "is_last",
-        ),
+        *(f"LAG({c}) OVER ({key}) AS before_{c}" for c in (*row, "kind", "position", "file", "line")),
+        *(f"FIRST_VALUE({c}) OVER ({key}) AS first_{c}" for c in (*row, "kind")),
+        f"LEAD(kind) OVER ({key}) IS NULL AS is_last",
     )
     placed = placed.from_(once.subquery("once")).where("number = 1 OR NOT is_exact")
     *known, _ = (exp.column(name) for name in _judged_names(shape.width))
@@ -161,7 +152,7 @@ def _problem(shape: Shape) -> exp.Expr:
         for i in sorted(shape.not_null)
     ]
     other_row = exp.and_(
-        "kind = 0 AND before_kind = 1 AND NOT partial", exp.not_(_alike("before", shape.width))
+        "kind = 0 AND before_kind = 1 AND NOT partial", exp.not_(_alike("before_", shape.width))
     )
     wrong = {
         "NULL": exp.or_(*nulls) if nulls else exp.false(),
@@ -193,7 +184,7 @@ def measures(name: str, width: int, problems: Sequence[str]) -> exp.Query:
 
 def deleted(name: str, width: int) -> exp.Query:
     """Of judged changes: the rows of before the batch that are gone."""
-    return _of_judged(name, width, [f"first{i}" for i in range(width)], _REMOVED, _ADDED)
+    return _of_judged(name, width, [f"first_{c}" for c in _row(width)], _REMOVED, _ADDED)
 
 
 def inserted(name: str, width: int) -> exp.Query:
@@ -203,29 +194,26 @@ def inserted(name: str, width: int) -> exp.Query:
 
 def wrong(name: str, width: int, problem: str, most: int) -> exp.Query:
     """Of judged changes: the first ones with a problem: the row, the row before, position, file, line and kind."""
-    names = [*_row(width), *(f"before{i}" for i in range(width)), "position", "file", "line", "kind"]
+    names = [*_row(width), *(f"before_{c}" for c in _row(width)), *_ORDER]
     query = _numbered(map(exp.column, names)).from_(_named(name, _judged_names(width)).subquery("judged"))
-    ordered = _in_order([*_ORDER, *_row(width)])
-    return query.where(_one_of("problem", [problem])).order_by(*ordered.expressions).limit(most)
+    ordered = _in_order([*_ORDER, *_row(width)]).split(", ")
+    return query.where(_one_of("problem", [problem])).order_by(*ordered).limit(most)
 
 
 def _of_judged(name: str, width: int, columns: Sequence[str], there: str, unless: str) -> exp.Query:
     """Some columns where something holds, but not with something else for the same row."""
-    carried_over = exp.and_(unless, _alike("first", width))
+    carried_over = exp.and_(unless, _alike("first_", width))
     rows = _named(name, _judged_names(width)).subquery("judged")
     return _numbered(map(exp.column, columns)).from_(rows).where(there, exp.not_(carried_over))
 
 
 def _judged_names(width: int) -> list[str]:
-    rows = [f"{part}{i}" for part in ("c", "first", "before") for i in range(width)]
-    return [*rows, *JUDGED]
+    return [*(f"{part}{c}" for part in ("", "first_", "before_") for c in _row(width)), *JUDGED]
 
 
 def _alike(part: str, width: int) -> exp.Expr:
     """Whether a change has the row of another, nulls equal."""
-    pairs = (
-        exp.NullSafeEQ(this=exp.column(f"{part}{i}"), expression=exp.column(f"c{i}")) for i in range(width)
-    )
+    pairs = (exp.NullSafeEQ(this=exp.column(f"{part}{c}"), expression=exp.column(c)) for c in _row(width))
     return exp.and_(*pairs)
 
 
@@ -251,20 +239,8 @@ def _place(kind: exp.Expr, position: exp.Expr, scale: str) -> list[exp.Expr]:
     return [exp.alias_(values[name], name) for name in PLACE]
 
 
-def _over(
-    function: exp.Expr, partition: Iterable[exp.Expr], order: Sequence[str] | None = None
-) -> exp.Window:
-    return exp.Window(
-        this=function,
-        partition_by=[c.copy() for c in partition],
-        order=None if order is None else _in_order(order),
-    )
-
-
-def _in_order(names: Iterable[str]) -> exp.Order:
-    return exp.Order(
-        expressions=[exp.Ordered(this=exp.column(name), desc=False, nulls_first=True) for name in names]
-    )
+def _in_order(names: Iterable[str]) -> str:
+    return ", ".join(f"{name} NULLS FIRST" for name in names)
 
 
 def _one_of(name: str, values: Iterable[str]) -> exp.Expr:

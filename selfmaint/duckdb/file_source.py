@@ -16,7 +16,7 @@ from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.engine import DuckEngine
 from selfmaint.duckdb.files import parquet_rows, read_contents
 from selfmaint.engine.protocol import Facts
-from selfmaint.errors import Code, InputError, SourceError
+from selfmaint.errors import Code, InputError, SourceError, first_line
 from selfmaint.sources.protocol import Read
 from selfmaint.store.expected import Expected
 
@@ -129,8 +129,7 @@ class DuckSource:
         except InputError as error:
             raise SourceError(error.diagnostics) from error
         except duckdb.Error as failure:
-            line = next(iter(str(failure).splitlines()), "")
-            message = f"the source `{self._name}` cannot read `{relation}`: {line}"
+            message = f"the source `{self._name}` cannot read `{relation}`: {first_line(failure)}"
             raise SourceError([Diagnostic(code=Code.SOURCE_UNREACHABLE, message=message)]) from failure
 
 

@@ -24,7 +24,7 @@ from selfmaint.duckdb.layouts import layout_of
 from selfmaint.duckdb.text_rows import csv_rows, json_rows, refused_text
 from selfmaint.engine.column_types import settled
 from selfmaint.engine.protocol import Layout
-from selfmaint.errors import Code, InputError, input_error
+from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.store.expected import Expected, StoredType, is_by_position, require_names, require_types
 from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.text_files import TextReading, placed, remember
@@ -70,8 +70,7 @@ def read_contents(database: Database, location: str, expected: Expected, *, decl
             raise InputError(found) from failure
         if isinstance(failure, InputError):
             raise
-        line = next(iter(str(failure).splitlines()), "")
-        message = f"`{location}` cannot be read as what is declared: {line}"
+        message = f"`{location}` cannot be read as what is declared: {first_line(failure)}"
         raise input_error(
             Code.COLUMNS_DIFFER, message, "correct the contents, or the declaration"
         ) from failure
@@ -150,8 +149,7 @@ def _parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         raw, types = database.parquet([str(file) for file in files])
         layout = layout_of(files)
     except (duckdb.Error, pa.ArrowException, OSError, ValueError) as failure:
-        line = next(iter(str(failure).splitlines()), "")
-        message = f"`{name}`: `{files[0]}` cannot be read as Parquet: {line}"
+        message = f"`{name}`: `{files[0]}` cannot be read as Parquet: {first_line(failure)}"
         raise input_error(Code.COLUMNS_DIFFER, message) from failure
     read_as = [
         ANY if pa.types.is_null(field.type) else _READ_AS.get(kind, sql.sql_type(kind))

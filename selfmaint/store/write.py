@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Protocol, final
 
 from datalog.diagnostics import Diagnostic
-from selfmaint.errors import Code, SelfmaintError
+from selfmaint.errors import Code, SelfmaintError, first_line
 from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.journal import (
     Journal,
@@ -31,8 +31,6 @@ from selfmaint.store.journal import (
     sync_tree,
 )
 from selfmaint.store.order import order_of
-
-_LONGEST_LINE = 300
 
 
 class Write(Protocol):
@@ -234,10 +232,5 @@ def _write_failed(
     note: str | None = "the old contents are in place",
     hint: str | None = None,
 ) -> SelfmaintError:
-    message = what if failure is None else f"{what}: {_first_line(failure)}"
+    message = what if failure is None else f"{what}: {first_line(failure)}"
     return SelfmaintError([Diagnostic(code=Code.WRITE_FAILED, message=message, note=note, hint=hint)])
-
-
-def _first_line(failure: Exception) -> str:
-    line = next(iter(str(failure).strip().splitlines()), "") or type(failure).__name__
-    return line.strip()[:_LONGEST_LINE].rstrip(".")
