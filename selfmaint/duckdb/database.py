@@ -32,6 +32,7 @@ from selfmaint.errors import Code, InputError, input_error
 
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 _LONGEST_LINE = 300
+_KIND = re.compile(r"^(?:[A-Z][A-Za-z]* )+Error: ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +221,7 @@ class Database:
         try:
             yield
         except duckdb.Error as failure:
-            line = next(iter(str(failure).splitlines()), "")[:_LONGEST_LINE]
+            line = _said(failure)
             named = [file for file in self._files if file in str(failure)]
             if isinstance(failure, _VALUES) and not named:
                 message = f"a value cannot be computed: {line}"
@@ -252,6 +253,13 @@ def refused(what: str) -> InputError:
     return input_error(
         Code.ENGINE_DIFFERS, what, 'use the Spark engine: `--engine spark`, or `engine="spark"`'
     )
+
+
+def _said(failure: duckdb.Error) -> str:
+    """What an error of DuckDB says, on one line, without its kind; of a CSV file what is wrong stands on the third."""
+    lines = str(failure).splitlines() or [""]
+    first = " ".join(lines[:3]) if "CSV Error on Line" in lines[0] else lines[0]
+    return _KIND.sub("", first)[:_LONGEST_LINE]
 
 
 def _mark(file: str) -> tuple[int, int] | None:

@@ -535,6 +535,15 @@ def test_a_file_that_was_damaged_before_is_told(shop: Path) -> None:
     assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
 
 
+def test_a_file_in_another_encoding_is_told(engine: DuckEngine, tmp_path: Path) -> None:
+    """Wherever it is found: the start of a file is read for its header."""
+    text = "x,y\n" + "1,a\n" * 10_000
+    (tmp_path / "v.csv").write_bytes(f"{text}2,\u00e9\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"CSV Error on Line: 10002 .*not utf-8") as refused:
+        read(engine, tmp_path / "v.csv", expected(("x", "y"), (INT, STRING)))
+    assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
+
+
 def test_change_feeds_and_tables_are_sparks(shop: Path) -> None:
 
     with load(shop / "w.toml") as warehouse, pytest.raises(InputError) as refused:
