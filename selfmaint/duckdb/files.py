@@ -64,7 +64,7 @@ def read_contents(database: Database, location: str, expected: Expected, *, decl
         if format_ is Format.JSON_LINES:
             return json_rows(database, files, expected)
         return csv_rows(database, files, expected, declared=declared)
-    except (InputError, duckdb.Error, UnicodeDecodeError) as failure:
+    except (InputError, duckdb.Error, UnicodeError) as failure:
         found = placed(location, refused_text(failure))
         if found:
             raise InputError(found) from failure
