@@ -131,9 +131,9 @@ class DuckEngine:
         return self.programs.nonempty(program, goals, facts)
 
     def sample(self, data: Relation, limit: int) -> list[Row]:
-        """At most `limit` rows, in no order, as plain Python values."""
+        """At most `limit` rows, the first ones, as plain Python values."""
         width = len(data.columns)
-        query = sql.rows(data.stored.name, width, limit=limit)
+        query = sql.rows(data.stored.name, width, limit=limit, ordered=True)
         return found_rows(self.database.rows(query, [data.stored.name]), width)
 
     def fetch(self, data: Relation, limit: int) -> Collection[Row] | None:

@@ -147,7 +147,7 @@ class Engine(Protocol[D]):
         ...
 
     def sample(self, data: D, limit: int) -> list[Row]:
-        """At most `limit` rows, in no order, to be shown."""
+        """At most `limit` rows, to be shown: where data may be large the first ones, in the order of their columns."""
         ...
 
     def fetch(self, data: D, limit: int) -> Collection[Row] | None:

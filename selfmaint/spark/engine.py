@@ -169,7 +169,7 @@ class SparkEngine:
         return self._programs.nonempty(program, goals, facts)
 
     def sample(self, data: DataFrame, limit: int) -> list[Row]:
-        """At most `limit` rows, in no order, as plain Python values.
+        """At most `limit` rows, the first ones, as plain Python values.
 
         Raises:
             InputError: SM103 or SM104, stored contents that turn out to be unreadable.
@@ -178,9 +178,11 @@ class SparkEngine:
         if here is not None and not here.types:
             return [()] * min(limit, self._near.engine.count(here))
         if here is not None:
-            return python_rows(self._near.rows(here, limit), session_zone(self._spark))
+            return python_rows(self._near.rows(here, limit, ordered=True), session_zone(self._spark))
         with translated():
-            return rows(data, limit)
+            plain = positional(data)
+            places = [plain[name].asc_nulls_first() for name in plain.columns]
+            return rows(plain.orderBy(*places) if places else plain, limit)
 
     def fetch(self, data: DataFrame, limit: int) -> Collection[Row] | None:
         """All rows, if there are at most `limit`; distinct.

@@ -88,11 +88,11 @@ class NearRows:
         """A relation as a DataFrame."""
         return NearFrame(self._spark, self, relation)
 
-    def rows(self, relation: Relation, limit: int | None = None) -> ArrowTable:
-        """The rows of a relation, or some of them, columns named `c0`, `c1`, ..."""
+    def rows(self, relation: Relation, limit: int | None = None, *, ordered: bool = False) -> ArrowTable:
+        """The rows of a relation, or the first of them, columns named `c0`, `c1`, ..."""
         stored = relation.stored
         table = self.engine.database.rows(
-            sql.rows(stored.name, len(stored.types), limit=limit), [stored.name]
+            sql.rows(stored.name, len(stored.types), limit=limit, ordered=ordered), [stored.name]
         )
         for i in (i for i, kind in enumerate(stored.types) if kind == ANY):
             table = table.set_column(i, f"c{i}", pa.nulls(table.num_rows))

@@ -35,11 +35,16 @@ def drop(name: str, *, held: bool) -> exp.Drop:
     return exp.Drop(tables=[_table(name)], kind="TABLE" if held else "VIEW", exists=True)
 
 
-def rows(name: str, width: int, *, limit: int | None = None, distinct: bool = False) -> exp.Select:
-    """The rows of a relation, at most `limit`."""
+def rows(
+    name: str, width: int, *, limit: int | None = None, distinct: bool = False, ordered: bool = False
+) -> exp.Select:
+    """The rows of a relation, at most `limit`; in the order of their columns, nulls first."""
     query = exp.select(*_columns(width)).from_(_table(name), copy=False)
     if distinct:
         query.set("distinct", exp.Distinct())
+    if ordered:
+        places = (exp.Ordered(this=column, nulls_first=True) for column in _columns(width))
+        query.order_by(*places, copy=False)
     return query if limit is None else query.limit(limit, copy=False)
 
 
