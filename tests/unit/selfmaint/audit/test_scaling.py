@@ -249,3 +249,19 @@ def test_proposals_keep_what_sums_may_be() -> None:
     assert schema.view("v").grouped is not None
     assert made is not None
     assert made.view("v").grouped is not None
+
+
+@pytest.mark.parametrize(("may_be_null", "needed"), [("", {"a", "b"}), (" not null", {"b"})])
+def test_what_joins_along_a_reference_tells_all_rows_only_if_it_is_never_null(
+    may_be_null: str, needed: set[str]
+) -> None:
+    text = f"""
+        .decl r(x: int{may_be_null}, y: int not null) foreign(x) references s(x).
+        .decl s(x: int not null, z: int not null) key(x).
+        b(X, Y, Z) :- r(X, Y), s(X, Z).
+        a(X, Y) :- r(X, Y), Y > 3.
+    """
+    its = Search(catalog(parse_program(text)), EFFECTIVE)
+    rules = its.fewest.of(its.decision.known(EFFECTIVE))
+    known = [rule for rule in rules if rule.head.predicate == Predicate("r", Version.KNOWN)]
+    assert {atom.predicate.name for rule in known for atom in rule.atoms} == needed
