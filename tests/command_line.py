@@ -35,9 +35,11 @@ def run(*args: str) -> Ran:
 
 
 def cases(*, spark: bool = False) -> list[str]:
-    """The golden cases, or those that are run on Spark as well."""
-    found = sorted(path.parent for path in GOLDENS.glob("*/case.json"))
-    return [c.name for c in found if not spark or json.loads((c / "case.json").read_text())["spark"]]
+    """The golden cases but for those of Spark alone; or those that are run on Spark."""
+    found = {path.parent.name: json.loads(path.read_text()) for path in sorted(GOLDENS.glob("*/case.json"))}
+    return [
+        name for name, case in found.items() if (case["spark"] if spark else "--engine" not in case["args"])
+    ]
 
 
 def check_golden(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -544,11 +544,7 @@ def test_a_file_in_another_encoding_is_told(engine: DuckEngine, tmp_path: Path) 
     assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
 
 
-def test_change_feeds_and_tables_are_sparks(shop: Path) -> None:
-
-    with load(shop / "w.toml") as warehouse, pytest.raises(InputError) as refused:
-        Update.from_feed(warehouse, {"r": shop / "update" / "r.delete.csv"})
-    assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS
+def test_tables_are_sparks(shop: Path) -> None:
     file = shop / "w.toml"
     file.write_text(
         file.read_text(encoding="utf-8").replace('path = "v"', 'table = "db.v"'), encoding="utf-8"
