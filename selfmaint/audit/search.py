@@ -142,6 +142,8 @@ class Search:
         its = self.of(view)
         if its is not self:
             return its.outcome(view, change)
+        if change.relation is not None and change.relation not in self.catalog.relations:
+            return Always()  # of another part, with which the view shares nothing
         key = (view.name, change)
         if key not in self._found:
             what = f"the audit of `{view.name}`"

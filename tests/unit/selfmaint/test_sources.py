@@ -116,6 +116,9 @@ def in_files(engine: Any, **paths: tuple[Path, Expected]) -> Any:
 def database(postgres: str) -> Iterator[Database]:
     """A table `item` in a schema of a difficult name, and more columns than are declared."""
     with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            'DROP SCHEMA IF EXISTS "S%s" CASCADE'
+        )  # other tests may come in between: it is made anew
         connection.execute('CREATE SCHEMA "S%s"')
         names = [sql.Identifier(name.replace("%", "%%")) for name in COLUMNS]
         types = ("bigint", "text", "numeric(10,2)", "date", "timestamp", "timestamptz", "float8", "boolean")

@@ -14,7 +14,7 @@ from selfmaint.api.audit import AuditOptions, audit_catalog
 from selfmaint.audit import advice, orders, search
 from selfmaint.audit.advice import advised
 from selfmaint.audit.candidates import Candidates
-from selfmaint.audit.changes import ANYTHING, Change, Kind
+from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of
 from selfmaint.audit.matrix import audited
 from selfmaint.audit.needs import needs
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear, word
@@ -265,3 +265,10 @@ def test_what_joins_along_a_reference_tells_all_rows_only_if_it_is_never_null(
     rules = its.fewest.of(its.decision.known(EFFECTIVE))
     known = [rule for rule in rules if rule.head.predicate == Predicate("r", Version.KNOWN)]
     assert {atom.predicate.name for rule in known for atom in rule.atoms} == needed
+
+
+def test_changes_of_a_relation_of_another_part_are_followed_by_doing_nothing() -> None:
+    schema = catalog(parse_program("v(X, Y, Z) :- r(X, Y), s(Y, Z).\nw(X, Y) :- t(X, Y), u(Y).\n"))
+    search = Search(schema, Situation(effective=True))
+    for change in changes_of(schema, "t"):
+        assert isinstance(search.outcome(schema.view("v"), change), Always)
