@@ -9,25 +9,27 @@ import argparse
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from selfmaint import Update, load
 
+Engine: TypeAlias = Literal["duckdb", "spark"]
 
-def check(file: Path, update: Path, engine: str) -> None:
+
+def check(file: Path, update: Path, engine: Engine) -> None:
     """Decides all views."""
-    with load(file, engine=engine) as warehouse:  # type: ignore[call-overload]
+    with load(file, engine=engine) as warehouse:
         warehouse.check(Update.from_files(warehouse, update))
 
 
-def maintain(file: Path, update: Path, out: Path, engine: str) -> None:
+def maintain(file: Path, update: Path, out: Path, engine: Engine) -> None:
     """Writes each delta as Parquet, and what was said of it as JSON."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
-    with load(file, engine=engine) as warehouse:  # type: ignore[call-overload]
+    with load(file, engine=engine) as warehouse:
         found = warehouse.maintain(Update.from_files(warehouse, update))
         for name, delta in found.deltas.items():
             for part, rows in (("gained", delta.gained), ("lost", delta.lost)):

@@ -19,12 +19,9 @@ T = TypeVar("T")
 
 
 def is_spark_active() -> bool:
-    """Whether a session is active in this process; PySpark is not imported to find out."""
-    if "pyspark" not in sys.modules:
-        return False
-    from selfmaint.spark.session import is_active  # noqa: PLC0415 - Spark only where it is used
-
-    return is_active()
+    """Whether a session is active in this process; PySpark, of whatever version, is not imported to find out."""
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    return getattr(context, "_active_spark_context", None) is not None
 
 
 def default_engine(asked: str | None = None, spark: object = None) -> EngineKind:

@@ -57,14 +57,13 @@ class Given:
         return updated(database, inserted, deleted)
 
     def state(self, view: View, database: Rows) -> frozenset[Row] | None:
-        """A view's rows on a database, counted ones of a bag; None where they cannot be told."""
+        """A view's rows on a database, counted ones of a bag; None where they cannot be told.
+
+        So it is of views of which only the text is known, and of a sum of names, say, in undeclared columns.
+        """
         try:
             rows = self.evaluation.state(view.name, database)
-        except (
-            CannotEvaluateError,
-            EvaluationError,
-            TypeError,
-        ):  # of undeclared columns: a sum of names, say
+        except (CannotEvaluateError, EvaluationError, TypeError):
             return None
         return stored_rows(self.catalog, {view.name: rows})[view.name]
 
@@ -75,7 +74,7 @@ class Given:
 
 
 def is_evaluated(view: View) -> bool:
-    """Whether `state` tells a view's rows, but for values that an expression does not have."""
+    """Whether two databases are looked for beside a view: `state` would tell the rows of a union as well."""
     if view.limitation is None or view.limitation.kind is Outside.PROJECTION or view.always_empty:
         return True
     return view.core is not None and isinstance(view.grouping or view.definition, ViewDefinition)

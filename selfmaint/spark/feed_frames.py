@@ -9,16 +9,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from selfmaint.spark.failures import translated
+from selfmaint.spark.formats import TIMESTAMP_OPTIONS
 from selfmaint.spark.frames import positional
 from selfmaint.spark.tables import conform
 from selfmaint.store.expected import Expected
 
-_JSON_OPTIONS = {
-    "ignoreNullFields": "false",
-    # By default, microseconds are cut off.
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
+_JSON_OPTIONS = {"ignoreNullFields": "false", **TIMESTAMP_OPTIONS}
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,10 +39,11 @@ IN_ORDER: Mapping[str, str] = {
 }
 """Small row groups, pages and dictionaries: what is looked up by the column of the order is found without reading
 much else. A dictionary is read whole for any of its values."""
-_TIMESTAMP_OPTIONS = {
+TIMESTAMP_OPTIONS = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
+"""By default, microseconds are cut off."""
 
 
 def spark_path(location: str) -> str:
@@ -108,9 +109,9 @@ def write_files(frame: DataFrame, path: Path, format_: Format, order: str | None
                     f"a CSV file of one column cannot hold null, and `{path.name}` would",
                     hint="store these contents as Parquet",
                 )
-            writer.options(**CSV_OPTIONS, **_TIMESTAMP_OPTIONS).csv(target)
+            writer.options(**CSV_OPTIONS, **TIMESTAMP_OPTIONS).csv(target)
         case Format.JSON_LINES:
-            writer.options(ignoreNullFields="false", **_TIMESTAMP_OPTIONS).json(target)
+            writer.options(ignoreNullFields="false", **TIMESTAMP_OPTIONS).json(target)
         case _ if order is not None and order in frame.columns:
             ordered = _in_order(frame, frame.columns.index(order)).write.mode("errorifexists")
             ordered.options(**IN_ORDER).parquet(target)

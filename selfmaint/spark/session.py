@@ -60,7 +60,7 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     Raises:
         InputError: SM501 Java is missing or too old, or the Java process does not start.
     """
-    if is_active():
+    if SparkContext._active_spark_context is not None:
         return SparkSession.active()
     _require_java()
     for name in _PYTHON_LOGGERS:
@@ -69,11 +69,6 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     started = _start(_merged(recommended(directory), settings or {}), directory)
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return started
-
-
-def is_active() -> bool:
-    """Whether a session is active in this process."""
-    return SparkContext._active_spark_context is not None
 
 
 def quick_session(spark: SparkSession) -> SparkSession:

@@ -253,47 +253,31 @@ def test_help_says_everything() -> None:
         assert run(command, "--help").status == 0
 
 
+def without_java(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own, for here a session may be active."""
+    env = {"PATH": str(folder), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")}
+    command = [sys.executable, "-m", "selfmaint", *args]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
 def test_without_java_the_error_says_what_to_install(paper: str, tmp_path: Path) -> None:
-    """SM501, in a process of its own: here a session may be active."""
+    """SM501."""
     (tmp_path / "u").mkdir()
     (tmp_path / "u" / "r.insert.csv").write_text("x,y\n", encoding="utf-8")
-    ran = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "selfmaint",
-            "check",
-            paper,
-            "--update",
-            str(tmp_path / "u"),
-            "--engine",
-            "spark",
-        ],
-        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = without_java(tmp_path, "check", paper, "--update", str(tmp_path / "u"), "--engine", "spark")
     assert ran.returncode == 2
     assert ran.stderr.startswith("error[SM501]: Java was not found")
     assert "openjdk-17-jre-headless" in ran.stderr
 
 
 def test_where_neither_engine_can_both_say_why(tmp_path: Path) -> None:
-    """SM502 and SM501, in a process of its own without Java: DuckDB refuses, and Spark is tried."""
+    """SM502 and SM501: DuckDB refuses, and Spark is tried."""
     (tmp_path / "w.toml").write_text(
         'program_text = "v(X, Y) :- r(X, Y)."\n[views.v]\npath = "v"\n', encoding="utf-8"
     )
     pq.write_to_dataset(pa.table({"x": [1], "y": [2]}), tmp_path / "v", partition_cols=["y"])
     (tmp_path / "r.csv").write_text("x,y\n3,4\n", encoding="utf-8")
-    given = [str(tmp_path / "w.toml"), "--insert", f"r={tmp_path / 'r.csv'}"]
-    ran = subprocess.run(
-        [sys.executable, "-m", "selfmaint", "check", *given],
-        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = without_java(tmp_path, "check", str(tmp_path / "w.toml"), "--insert", f"r={tmp_path / 'r.csv'}")
     assert ran.returncode == 2
     assert ran.stderr.startswith("error[SM502]: ")
     assert "error[SM501]: Java was not found" in ran.stderr
@@ -316,18 +300,18 @@ def test_an_old_pyspark_is_refused_when_it_is_needed_and_not_before(paper: str, 
     assert needs_it.returncode == 2
     assert needs_it.stderr.startswith("error[SM501]: PySpark 3.5.6 is too old")
     assert ran("sql", paper, "v1").returncode == 0
+    beside = f"import pyspark, selfmaint; selfmaint.load({paper!r})"
+    found = subprocess.run(
+        [sys.executable, "-c", beside], env=old, capture_output=True, text=True, check=False
+    )
+    assert "SM103" in found.stderr  # DuckDB looked for the views
+    assert "SM501" not in found.stderr
 
 
 def test_what_cannot_be_verified_is_refused_before_spark_starts(paper: str, tmp_path: Path) -> None:
     """SM103 where there is no Java: Spark was not asked for."""
     (tmp_path / "u").mkdir()
-    found = subprocess.run(
-        [sys.executable, "-m", "selfmaint", "maintain", paper, "--update", str(tmp_path / "u"), "--verify"],
-        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "/")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = without_java(tmp_path, "maintain", paper, "--update", str(tmp_path / "u"), "--verify")
     assert found.returncode == 2
     assert found.stderr.startswith("error[SM103]: cannot verify: `")
     assert "no source" in found.stderr
