@@ -1,16 +1,17 @@
 """Declared constraints as the decision uses them, and what keys say about a body of subgoals.
 
 A key or unique constraint makes two subgoals that agree on it one fact (the chase with equality-generating
-dependencies); where one of the agreeing values is null a unique constraint says nothing.
+dependencies); where one of the agreeing values is null a unique constraint says nothing. A foreign key whose values are
+not null gives exactly one row, for it references a key: a subgoal that only asks for that row says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from datalog.model import Atom, Constant, Substitution, Term, Variable, apply_atom
+from datalog.model import Atom, Constant, Substitution, Term, Variable, apply_atom, variables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,15 @@ class HasUnique(Protocol):
     @property
     def unique(self) -> tuple[tuple[int, ...], ...]:
         """Sets of columns, each of which identifies a row."""
+        ...
+
+
+class HasReferences(Protocol):
+    """Whatever has foreign keys."""
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The foreign keys."""
         ...
 
 
@@ -81,6 +91,47 @@ def _agreeing(
 
 def _agree(left: Atom, right: Atom, key: Sequence[int], not_null: frozenset[Variable]) -> bool:
     return all(left.terms[i] == right.terms[i] and never_null(left.terms[i], not_null) for i in key)
+
+
+def given_subgoal(
+    body: Sequence[Atom],
+    used: Container[Term],
+    relations: Mapping[str, HasReferences],
+    not_null: frozenset[Variable],
+) -> Atom | None:
+    """A subgoal that has exactly one row by a foreign key of another one, and nothing used of it besides; or None.
+
+    Args:
+        body: subgoals over base relations.
+        used: the terms that are used besides: in the head, in tests.
+        relations: their constraints.
+        not_null: variables that are never null.
+    """
+    return next((atom for atom in body if _is_given(atom, body, used, relations, not_null)), None)
+
+
+def _is_given(
+    atom: Atom,
+    body: Sequence[Atom],
+    used: Container[Term],
+    relations: Mapping[str, HasReferences],
+    not_null: frozenset[Variable],
+) -> bool:
+    others = [other for other in body if other is not atom]
+    elsewhere = set(variables_of(others))
+    for other in others:
+        for reference in relations[other.predicate.name].references:
+            key = reference.key_of(other)
+            rest = [t for i, t in enumerate(atom.terms) if i not in reference.target_columns]
+            if (
+                reference.target == atom.predicate.name
+                and key == reference.key_in(atom)
+                and all(never_null(term, not_null) for term in key)
+                and all(isinstance(t, Variable) and t not in elsewhere and t not in used for t in rest)
+                and len(set(rest)) == len(rest)
+            ):
+                return True
+    return False
 
 
 def never_null(term: Term, not_null: frozenset[Variable]) -> bool:

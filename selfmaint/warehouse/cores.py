@@ -20,9 +20,11 @@ from datalog.model import (
     Variable,
     Version,
     ViewDefinition,
+    expression_variables,
     variables_of,
 )
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
+from selfmaint.warehouse.definitions import without_references
 from selfmaint.warehouse.grouped import Grouped, Measure, core_rule, grouped
 from selfmaint.warehouse.views import Limitation, Outside, View
 
@@ -59,6 +61,7 @@ def with_core(
     if core.always_empty:
         return _over_no_rows(view, view.grouping, core.always_empty, relations)
     does = "keeps duplicates" if is_counted else _DOES[kind]
+    written, core = _needed(view.grouping, written, core, relations)
     found = _grouped(view.grouping, kind, written, core, relations)
     if isinstance(found, str):
         return replace(view, limitation=Limitation(kind, f"`{view.name}` {does}, and {found}"))
@@ -74,6 +77,23 @@ def with_core(
         return replace(made, if_inexact=if_inexact) if doubtful.inexact else made
     text = f"`{view.name}` groups, and `{view.columns[min(found.inexact)]}` {_adds_up(made, relations)}"
     return replace(view, limitation=Limitation(kind, text), if_inexact=if_inexact)
+
+
+def _needed(
+    definition: ViewDefinition, written: Rule, core: View, relations: Mapping[str, BaseRelation]
+) -> tuple[Rule, View]:
+    """A view's core, as written and as it is, without what references say of each match and nothing is used of."""
+    if core.limitation is not None:
+        return written, core
+    (block,) = definition.blocks
+    used = expression_variables([*block.outputs, *(block.groups or ()), *block.filters, *block.having])
+    terms = dict(zip(written.head.terms, core.head.terms, strict=True))
+    less = without_references(core, [terms[v] for v in used], relations)
+    left = {*variables_of(less.body), *(t for t in core.head.terms if isinstance(t, Constant))}
+    kept = [i for i, term in enumerate(core.head.terms) if term in left]
+    heads = (replace(h, terms=tuple(h.terms[i] for i in kept)) for h in (written.head, core.head))
+    written_head, head = heads
+    return replace(written, head=written_head), replace(less, head=head)
 
 
 def _over_no_rows(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -19,6 +19,7 @@ from datalog.model import (
     Program,
     Rule,
     Semantics,
+    Term,
     Variable,
     ViewDefinition,
     apply_rule,
@@ -30,7 +31,7 @@ from datalog.rewrite import Beyond, MoreThanRules, guard_joins, plain_rules, pro
 from selfmaint.errors import Code, InputError
 from selfmaint.warehouse.bags import grouping
 from selfmaint.warehouse.base_relations import BaseRelation, certain_variables, variable_types
-from selfmaint.warehouse.constraints import merged_by_keys
+from selfmaint.warehouse.constraints import given_subgoal, merged_by_keys
 from selfmaint.warehouse.emptiness import impossible, unfitting
 from selfmaint.warehouse.views import Limitation, Outside, View
 
@@ -145,17 +146,41 @@ def view_of(
     body = tuple(dict.fromkeys(rule.atoms))
     guarded = {li.term for li in rule.body if isinstance(li, NullTest) and li.negated}
     not_null = frozenset(t for t in guarded if isinstance(t, Variable)).union(variables_of(comparisons))
-    return View(
-        name=name,
-        rule=written,
-        head=rule.head,
-        body=body,
-        not_null=not_null,
-        certain=certain_variables(body, relations),
-        columns=columns,
-        comparisons=comparisons,
-        limitation=limitation,
-    )
+    certain = certain_variables(body, relations)
+    view = View(name, written, rule.head, body, not_null, certain, columns, comparisons, limitation)
+    return view if limitation is not None else _projecting(view, relations)
+
+
+def _projecting(view: View, relations: Mapping[str, BaseRelation]) -> View:
+    """The view, or if not all that it joins is in its head, what is needed of it, with that as its limitation."""
+    if not _projected_out(view):
+        return view
+    view = without_references(view, view.head.terms, relations)
+    missing = ", ".join(f"`{v.name}`" for v in _projected_out(view))
+    limitation = Limitation(Outside.PROJECTION, f"`{view.name}` projects out {missing}")
+    return replace(view, limitation=limitation) if missing else view
+
+
+def _projected_out(view: View) -> list[Variable]:
+    return [v for v in variables_of(view.body) if v not in view.head.terms]
+
+
+def without_references(view: View, used: Iterable[Term], relations: Mapping[str, BaseRelation]) -> View:
+    """A view of one rule without the subgoals of which foreign keys say that each match has one row of them.
+
+    Args:
+        view: the view.
+        used: what is used of its matches, besides by its tests.
+        relations: the base relations.
+    """
+    used = frozenset(used)
+    while True:
+        tested = variables_of(view.filters)  # more, without a subgoal that implied a test
+        given = given_subgoal(view.body, used.union(tested), relations, view.not_null | view.certain)
+        if given is None:
+            return view
+        body = tuple(atom for atom in view.body if atom != given)
+        view = replace(view, body=body, certain=certain_variables(body, relations))
 
 
 def _reduced(rule: Rule, relations: Mapping[str, BaseRelation]) -> tuple[Rule, tuple[Comparison, ...]] | None:
@@ -169,6 +194,8 @@ def _reduced(rule: Rule, relations: Mapping[str, BaseRelation]) -> tuple[Rule, t
             return None
         if merged:
             rule = apply_rule(merged, rule)
+            if impossible(rule):
+                return None
             continue
         comparisons = [li for li in rule.body if isinstance(li, Comparison)]
         form = normalise(comparisons, variable_types(atoms, relations))
@@ -243,9 +270,6 @@ def _limitation(
                 continue
             case _:
                 return Limitation(Outside.OTHER, f"`{name}` has a negation or an `is null` test")
-    missing = [v.name for v in variables_of(rule.atoms) if v not in rule.head.terms]
-    if missing:
-        return Limitation(Outside.PROJECTION, f"`{name}` projects out {', '.join(f'`{m}`' for m in missing)}")
     return None
 
 

@@ -79,6 +79,47 @@ def test_a_key_may_rule_out_every_row() -> None:
     assert schema.view("v").always_empty is not None
 
 
+def test_a_key_may_make_null_what_must_not_be() -> None:
+    (view,) = of(
+        ".decl s(k: int not null, x: int) key(k). v(K, X) :- s(K, X), s(K, null), X is not null."
+    ).views
+    assert view.always_empty == "`v` can have no rows: a key or comparisons rule them out"
+
+
+ORDERS = """
+    .decl customer(k: int not null, name: string) key(k).
+    .decl orders(k: int not null, customer: int, amount: int) key(k) foreign(customer) references customer(k).
+"""
+
+
+def test_a_row_that_a_foreign_key_promises_and_nothing_is_used_of_is_not_joined() -> None:
+    """What is left may not project: then the view is decided exactly. The join's guard stays."""
+    (view,) = of(f"{ORDERS} v(K, C, A) :- orders(K, C, A), customer(C, N).").views
+    assert seen(view) == rule("v(K, C, A) :- orders(K, C, A), C is not null.")
+    assert view.limitation is None
+    (view,) = of(f"{ORDERS} v(A) :- orders(K, C, A), customer(C, N).").views
+    assert view.limitation is not None
+    assert str(view.limitation) == "`v` projects out `K`, `C`"
+    (view,) = of(f"{ORDERS} v(C, count(*), sum(A)) :- orders(K, C, A), customer(C, N).").views
+    assert view.core is not None
+    assert seen(view.core) == rule("v@core_0(K, C, A) :- orders(K, C, A), C is not null.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "v(K, N) :- orders(K, C, A), customer(C, N).",
+        "v(K, C, A) :- orders(K, C, A), customer(C, N), N != 'a'.",
+        "v(K, C, A) :- orders(K, C, A), customer(C, 'a').",
+        "v(C, N) :- orders(K, C, A), customer(C, N).",
+        "v(K, C) :- orders(K, C, A), customer(A, N).",
+    ],
+)
+def test_a_row_that_matters_is_joined(text: str) -> None:
+    (view,) = of(ORDERS + text).views
+    assert len(view.body) == 2
+
+
 def test_comparisons_are_in_normal_form() -> None:
     schema = of(".decl r(a: int, b: int). v(X, Y) :- r(X, Y), X < Y, X <= Y, 2 < X, X < 4.")
     assert seen(schema.view("v")) == show(parse_rule("v(3, Y) :- r(3, Y), 3 < Y."))
