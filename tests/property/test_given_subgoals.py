@@ -20,11 +20,11 @@ from tests.effort import effort
 DECLARED = """
     .decl r(k: int not null, a: int, b: int not null) key(k) foreign(a) references s(k) foreign(b) references s(k).
     .decl s(k: int not null, t: int, x: int) key(k) unique(x) foreign(t) references t(k) foreign(x) references r(k).
-    .decl t(k: int not null, n: int) key(k).
+    .decl t(k: int not null, n: int not null, m: int not null) key(k).
     .decl p(c: int, d: int) foreign(c, d) references q(c, d) foreign(c) references t(k).
     .decl q(c: int, d: int, e: int) unique(d, c).
 """
-ARITIES = {"r": 3, "s": 3, "t": 2, "p": 2, "q": 3}
+ARITIES = {"r": 3, "s": 3, "t": 3, "p": 2, "q": 3}
 
 
 def database(random: Random) -> dict[str, set[Row]]:
@@ -34,9 +34,9 @@ def database(random: Random) -> dict[str, set[Row]]:
     def some(*columns: tuple[Value, ...]) -> set[Row]:
         return {tuple(random.choice(column) for column in columns) for _ in range(random.randint(0, 3))}
 
-    t = {(k, random.choice(few)) for k in (1, 2) if random.random() < 0.8}
+    t = {(k, random.choice((1, 2)), random.choice((1, 2))) for k in (1, 2) if random.random() < 0.8}
     q = {(1, d, random.choice(few)) for d in few if random.random() < 0.8}
-    keys = tuple(k for k, _ in t)
+    keys = tuple(k for k, _, _ in t)
     s = {(k, random.choice((*keys, None)), None) for k in (1, 2) if random.random() < 0.8}
     there = tuple(k for k, _, _ in s)
     r = {(k, random.choice((*there, None)), random.choice(there)) for k in (1, 2) if there}
