@@ -89,6 +89,8 @@ def test_a_key_may_make_null_what_must_not_be() -> None:
 ORDERS = """
     .decl customer(k: int not null, name: string) key(k).
     .decl orders(k: int not null, customer: int, amount: int) key(k) foreign(customer) references customer(k).
+    .decl line(k: int not null, item: int not null) key(k) foreign(item) references item(k).
+    .decl item(k: int not null, price: int not null, paid: int not null) key(k).
 """
 
 
@@ -113,6 +115,7 @@ def test_a_row_that_a_foreign_key_promises_and_nothing_is_used_of_is_not_joined(
         "v(K, C, A) :- orders(K, C, A), customer(C, 'a').",
         "v(C, N) :- orders(K, C, A), customer(C, N).",
         "v(K, C) :- orders(K, C, A), customer(A, N).",
+        "v(K, I) :- line(K, I), item(I, P, P).",
     ],
 )
 def test_a_row_that_matters_is_joined(text: str) -> None:
