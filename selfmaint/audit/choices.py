@@ -95,6 +95,10 @@ class Choices:
                 for i, j in zip(reference.columns, reference.target_columns, strict=True):
                     yield {(relation.name, i), (reference.target, j)}
 
+    def matters(self, relation: str, column: int) -> bool:
+        """Whether some view joins on a column, tests or compares it, or a constraint looks at it."""
+        return (relation, column) in self.nulls_matter or (relation, column) in self.compared
+
     @cached_property
     def constants(self) -> AbstractSet[Value]:
         """The constants that the views mention."""

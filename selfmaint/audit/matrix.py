@@ -29,7 +29,7 @@ class Line:
         outcomes: the verdict for each kind of change: any mix alone where all relations change.
         needs: the smallest sets of relations that, if readable, make "always" of any mix; empty if none is needed or
             none was looked for.
-        quiet: columns whose updates alone are always followed, where an update of any columns is not.
+        quiet: columns such that updates of no others are always followed, where updates of any are not.
         updated: the columns that `outcomes[Kind.UPDATE]` is about.
     """
 
@@ -153,22 +153,31 @@ def _line(
     outcomes = {change.kind: search.outcome(view, change) for change in changes}
     outcomes[Kind.ANY] = search.widened(view, changes[-1], tuple(outcomes.values()))
     names = catalog.relations[relation].columns
-    quiet = []
-    if not isinstance(outcomes[Kind.UPDATE], Always | Unclear) and len(chosen) > 1:
-        quiet = [
-            i
-            for i in sorted(chosen)
-            if isinstance(search.hasty.outcome(view, Change(Kind.UPDATE, relation, frozenset([i]))), Always)
-        ]
-        together = Change(Kind.UPDATE, relation, frozenset(quiet))
-        if quiet and not isinstance(search.hasty.outcome(view, together), Always):
-            quiet = []
+    is_open = not isinstance(outcomes[Kind.UPDATE], Always | Unclear)
+    quiet = _quiet(search, view, relation, chosen) if is_open and len(chosen) > 1 else ()
     return Line(
         relation,
         outcomes,
-        quiet=tuple(names[i] for i in quiet),
+        quiet=tuple(names[i] for i in sorted(quiet)),
         updated=tuple(names[i] for i in sorted(chosen)),
     )
+
+
+def _quiet(search: Search, view: View, relation: str, columns: frozenset[int]) -> frozenset[int]:
+    """Columns such that updates of no others are always followed: as many as are found by adding one to another.
+
+    Those that nothing joins or tests come first, and together: mostly they are quiet.
+    """
+
+    def is_quiet(some: frozenset[int]) -> bool:
+        return isinstance(search.hasty.outcome(view, Change(Kind.UPDATE, relation, some)), Always)
+
+    idle = frozenset(i for i in columns if not search.choices.matters(relation, i))
+    found = idle if idle and is_quiet(idle) else frozenset()
+    for i in sorted(columns - found):
+        if is_quiet(found | {i}):
+            found |= {i}
+    return found
 
 
 def _needs(
