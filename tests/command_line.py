@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
-from typer.testing import CliRunner
 
 from selfmaint.cli import app
 
@@ -28,10 +30,14 @@ class Ran:
 
 def run(*args: str) -> Ran:
     """Runs `selfmaint ARGS` in this process; an exception that is not an exit passes through."""
-    result = CliRunner().invoke(app, list(args), env={"COLUMNS": "110", "TERM": "dumb"})
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return Ran(result.exit_code, result.stdout, result.stderr)
+    out, err = io.StringIO(), io.StringIO()
+    environment = mock.patch.dict(os.environ, {"COLUMNS": "110", "TERM": "dumb"})
+    with environment, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = app(args)
+        except SystemExit as ended:
+            status = int(str(ended.code))
+    return Ran(status, out.getvalue(), err.getvalue())
 
 
 def cases(*, spark: bool = False) -> list[str]:

@@ -55,7 +55,7 @@ def command(*arguments: str) -> int:
     """One of the product's commands, and its exit status."""
     shown = [Path(argument).name if argument.startswith("/") else argument for argument in arguments]
     print(f"\n$ selfmaint {' '.join(shown)}", flush=True)
-    status = int(app(list(arguments), standalone_mode=False) or 0)
+    status = app(arguments)
     print(f"(exit status {status})", flush=True)
     return status
 

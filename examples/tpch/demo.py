@@ -110,7 +110,7 @@ def _tour(work: Path) -> int:
         _say(f"$ {' '.join(line)}")
         out, started = io.StringIO(), time.perf_counter()
         with contextlib.redirect_stdout(out):
-            status = int(app(arguments, standalone_mode=False) or 0)
+            status = app(arguments)
         seconds.setdefault((name, engine), time.perf_counter() - started)
         _say(out.getvalue().rstrip() if shown else "...")
         return status, out.getvalue()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
-
-import typer
-from typer.core import TyperGroup
-from typer.main import get_command
+from typing import NoReturn, TypeAlias
 
 COMMANDS = {
     "check": "Says for each view whether its new state is determined without reading a base relation.",
@@ -20,45 +22,100 @@ COMMANDS = {
     "file.",
     "demo": "Runs the example on TPC-H data, in a checkout. Arguments go to `examples/tpch/demo.py`.",
 }
-"""Each command `NAME` is the function of that name in `selfmaint.cli.NAME`, with the first line of what it says."""
+"""Each command `NAME` is the function of that name in `selfmaint.cli.NAME`, with the first line of what it says.
 
-_SETTINGS: dict[str, dict[Any, Any]] = {"demo": {"allow_extra_args": True, "ignore_unknown_options": True}}
+It takes what was read of the module's `OPTIONS`, and gives its exit status.
+"""
 
+BAD_USAGE = 2
+"""The exit status of bad usage and bad input."""
 
-class _Commands(TyperGroup):
-    """Lists what stands in for the commands, and runs the commands."""
+_INTERRUPTED, _NO_READER = 130, 1
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is named by the first argument, imported."""
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command if name is None else command_of(name), rest
+_PASSES_ON = {"demo"}
+"""Which commands take what they do not know, as `rest`."""
 
-
-def command_of(name: str) -> Any:
-    """A command, imported."""
-    alone = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
-    function = getattr(import_module(f"selfmaint.cli.{name}"), name)
-    alone.command(name, context_settings=_SETTINGS.get(name))(function)
-    return get_command(alone)
+Command: TypeAlias = Callable[[Namespace], int]
 
 
-def _stands_in() -> None:
-    """For the list of commands."""
+class EndedError(Exception):
+    """A command ends here, with an exit status; all is said."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
-app = typer.Typer(
-    name="selfmaint",
-    help="Keeps a warehouse's views up to date without asking the base tables, and says when that works.",
-    cls=_Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for _name, _summary in COMMANDS.items():
-    app.command(_name, help=_summary)(_stands_in)
+class UsageError(Exception):
+    """Arguments that make no sense together; the text says why."""
+
+
+def command(name: str) -> tuple[Command, ArgumentParser]:
+    """A command, imported, and what reads its arguments."""
+    module = import_module(f"selfmaint.cli.{name}")
+    function: Command = getattr(module, name)
+    summary, _, more = (inspect.getdoc(function) or "").partition("\n\n")
+    takes = [option for option in module.OPTIONS if not option.flags[0].startswith("-")]
+    parser = _parser(f"selfmaint {name}", [option.settings["metavar"] for option in takes], summary, more)
+    for option in module.OPTIONS:
+        parser.add_argument(*option.flags, **option.settings)
+    return function, parser
+
+
+def app(arguments: Sequence[str]) -> int:
+    """Runs a command line, and gives its exit status.
+
+    Raises:
+        SystemExit: bad usage, or only help was asked for; it is printed.
+    """
+    if not arguments or arguments[0] not in COMMANDS:
+        _no_command(arguments)
+    name = arguments[0]
+    function, parser = command(name)
+    given, rest = parser.parse_known_intermixed_args(list(arguments[1:]))
+    if rest and name not in _PASSES_ON:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    given.rest = rest
+    try:
+        return function(given)
+    except UsageError as error:
+        parser.error(str(error))
+    except EndedError as ended:
+        return ended.status
+
+
+def _no_command(arguments: Sequence[str]) -> NoReturn:
+    """Prints the list of commands, or that there is no such one."""
+    summary = "Keeps a warehouse's views up to date without asking the base tables, and says when that works."
+    parser = _parser("selfmaint", ["COMMAND", "..."], summary)
+    listed = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, says in COMMANDS.items():
+        listed.add_parser(name, help=says)
+    if not arguments:
+        parser.print_help(sys.stderr)
+        parser.exit(BAD_USAGE)
+    if arguments[0].startswith("-"):
+        parser.parse_args(arguments[:1])
+    close = get_close_matches(arguments[0], COMMANDS, n=1)
+    parser.error(f"No such command {arguments[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
+
+
+def _parser(name: str, takes: Iterable[str], summary: str, more: str = "") -> ArgumentParser:
+    """What reads arguments, without any yet but `--help`; a percent sign would begin a place of `argparse`'s."""
+    usage = " ".join([name, "[OPTIONS]", *takes])
+    return ArgumentParser(
+        name, usage, summary.replace("%", "%%"), more.replace("%", "%%"), allow_abbrev=False
+    )
 
 
 def main() -> None:
     """The console script."""
-    app()
+    try:
+        status = app(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = _INTERRUPTED
+    except BrokenPipeError:  # who reads the output is gone; nothing is flushed to nobody at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = _NO_READER
+    sys.exit(status)

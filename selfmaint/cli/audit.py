@@ -3,57 +3,30 @@
 from __future__ import annotations
 
 import json
+import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-
-import typer
 
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.audit.baseline import Worse, baseline_text, read_baseline, worse
-from selfmaint.cli.audit_options import (
-    Advise,
-    AuditFormat,
-    AuditFormatOption,
-    Baseline,
-    Contents,
-    FailOn,
-    FailOnOption,
-    Output,
-    Sizes,
-    UpdateOf,
-    Views,
-    Without,
-    WriteBaseline,
-)
-from selfmaint.cli.options import Budget, Effective, WarehousePath
-from selfmaint.cli.output import Format, print_text, print_warnings, progressing, reporting
+from selfmaint.cli.app import UsageError
+from selfmaint.cli.audit_options import OPTIONS, AuditFormat, FailOn
+from selfmaint.cli.output import Format, print_json, print_text, print_warnings, progressing, reporting
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.report.audit.table import audit_parts, summary
 from selfmaint.report.errors import diagnostics_text, errors_json
+
+__all__ = ["OPTIONS", "audit"]
 
 FAILED, UNDECIDED = 1, 3
 """Exit statuses: something is as bad as `--fail-on` says, or breaks; nothing is, but something is undecided."""
 
 
-def audit(
-    warehouse: WarehousePath,
-    view: Views = None,
-    without: Without = None,
-    update_of: UpdateOf = None,
-    rows: Sizes = None,
-    advice: Advise = True,
-    contents: Contents = False,
-    effective: Effective = None,
-    budget: Budget = None,
-    fail_on: FailOnOption = None,
-    baseline: Baseline = None,
-    write_baseline: WriteBaseline = False,
-    format_: AuditFormatOption = AuditFormat.TABLE,
-    output: Output = None,
-) -> None:
+def audit(given: Namespace) -> int:
     """Says for each view and kind of change whether it can always follow without a base relation, whatever the data.
 
     Needs neither data nor Spark, except with --contents. Exit status: 0 nothing to report; 1 with --fail-on or
@@ -61,36 +34,40 @@ def audit(
     --contents: the views contradict each other; 2 bad usage or input; 3 with --fail-on depends: nothing
     fails, but something is undecided.
     """
-    errors = Format.TABLE if format_ in (AuditFormat.TABLE, AuditFormat.HTML) else Format.JSON
-    if write_baseline and baseline is None:
-        raise typer.BadParameter("--write-baseline needs --baseline FILE")
+    errors = Format.TABLE if given.format in (AuditFormat.TABLE, AuditFormat.HTML) else Format.JSON
+    if given.write_baseline and given.baseline is None:
+        raise UsageError("--write-baseline needs --baseline FILE")
     with reporting(errors), progressing() as progress:
-        file = read_warehouse_file(warehouse)
+        file = read_warehouse_file(given.warehouse)
         print_warnings(file.catalog.warnings, errors)
-        if contents:
+        if given.contents:
             progress("starting Spark and opening the views")
-            raise typer.Exit(_contents(file, errors, progress))
-        before = None if baseline is None or write_baseline else read_baseline(baseline)
-        options = AuditOptions(
-            views=tuple(view) if view else None,
-            without=tuple(name for part in without or () for name in _names(part, file)),
-            updates={name: tuple(text.split(",")) for name, text in _pairs(update_of, "--update-of")},
-            costs={n: entry.cost for n, entry in file.relations.items() if entry.cost is not None},
-            sizes={name: _number(text) for name, text in _pairs(rows, "--rows")},
-            advise=advice and not without,
-            progress=progress,
-            budget_s=file.budget_s if budget is None else budget,
-        )
-        report = audit_catalog(file.catalog, file.known(effective), options)
-        least = FailOn.DEPENDS if fail_on is None else fail_on
+            return _contents(file, errors, progress)
+        compares = given.baseline is not None and not given.write_baseline
+        before = read_baseline(given.baseline) if compares else None
+        report = audit_catalog(file.catalog, file.known(given.effective), _options(given, file, progress))
+        least = FailOn.DEPENDS if given.fail_on is None else given.fail_on
         found = worse(report.audit.words(), before or {}, least.value)
         shown = None if before is None else found
-        _print(report, shown, format_, output, str(warehouse))
-        if write_baseline and baseline is not None:
-            _write(baseline, baseline_text(report.audit.words()))
+        _print(report, shown, given.format, given.output, str(given.warehouse))
+        if given.write_baseline:
+            _write(given.baseline, baseline_text(report.audit.words()))
     if report.loss is not None:
-        raise typer.Exit(FAILED if report.loss.broken else 0)
-    raise typer.Exit(0 if write_baseline or (fail_on is None and before is None) else _status(found))
+        return FAILED if report.loss.broken else 0
+    return 0 if given.write_baseline or (given.fail_on is None and before is None) else _status(found)
+
+
+def _options(given: Namespace, file: WarehouseFile, progress: Callable[[str], None]) -> AuditOptions:
+    return AuditOptions(
+        views=tuple(given.view) or None,
+        without=tuple(name for part in given.without for name in _names(part, file)),
+        updates={name: tuple(text.split(",")) for name, text in _pairs(given.update_of, "--update-of")},
+        costs={n: entry.cost for n, entry in file.relations.items() if entry.cost is not None},
+        sizes={name: _number(text) for name, text in _pairs(given.rows, "--rows")},
+        advise=given.advice and not given.without,
+        progress=progress,
+        budget_s=file.budget_s if given.budget is None else given.budget,
+    )
 
 
 def _status(found: Sequence[Worse]) -> int:
@@ -104,19 +81,19 @@ def _names(part: str, file: WarehouseFile) -> list[str]:
     return [part] if part in file.catalog.relations else part.split(",")
 
 
-def _pairs(given: Iterable[str] | None, option: str) -> list[tuple[str, str]]:
+def _pairs(given: Iterable[str], option: str) -> list[tuple[str, str]]:
     found = []
-    for text in given or ():
+    for text in given:
         name, equals, value = text.rpartition("=")
         if not name or not equals or not value:
-            raise typer.BadParameter(f"{option} takes R=..., not {text!r}")
+            raise UsageError(f"{option} takes R=..., not {text!r}")
         found.append((name, value))
     return found
 
 
 def _number(text: str) -> int:
     if not text.replace("_", "").isdecimal():
-        raise typer.BadParameter(f"--rows takes R=N with a number of rows, not {text!r}")
+        raise UsageError(f"--rows takes R=N with a number of rows, not {text!r}")
     return int(text)
 
 
@@ -129,14 +106,14 @@ def _print(
 ) -> None:
     if format_ is AuditFormat.TABLE:
         if output is not None:
-            raise typer.BadParameter("-o needs --format json, sarif or html")
+            raise UsageError("-o needs --format json, sarif or html")
         print_text(*audit_parts(report))
         if found is not None:
             print_text(*([_worse_line(one) for one in found] or ["no verdict is worse than the baseline's"]))
         return
     text = _text(report, found, format_, title)
     if output is None:
-        typer.echo(text, nl=False)
+        sys.stdout.write(text)
     else:
         _write(output, text)
         print_text(f"written: {output} ({summary(report)})")
@@ -186,12 +163,12 @@ def _contents(file: WarehouseFile, format_: Format, progress: Callable[[str], No
             require_possible(warehouse, facts, situation, full=True)
         except InputError as error:
             if format_ is Format.JSON:
-                typer.echo(json.dumps({"consistent": False, **errors_json(error)}, ensure_ascii=False))  # type: ignore[dict-item]
+                print_json({"consistent": False, **errors_json(error)})  # type: ignore[dict-item]
             else:
                 print_text(diagnostics_text(error.diagnostics))
             return FAILED
     if format_ is Format.JSON:
-        typer.echo(json.dumps({"consistent": True}))
+        print_json({"consistent": True})
     else:
         print_text("the views are consistent: there is a database that explains all of them")
     return 0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias
 
-import typer
+from selfmaint.cli.options import BUDGET, EFFECTIVE, WAREHOUSE, choice, option, repeatable, switch, yes_or_no
 
 
 class AuditFormat(StrEnum):
@@ -25,39 +24,19 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
-Views: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--view", metavar="V", help="Only this view; repeatable.")
-]
-Without: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--without", metavar="R[,S]", help="What breaks if these relations cannot be read."),
-]
-UpdateOf: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--update-of", metavar="R=C[,D]", help="The columns that updates of a relation change."),
-]
-Sizes: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--rows", metavar="R=N", help="The size of a relation, for estimates; repeatable."),
-]
-Advise: TypeAlias = Annotated[bool, typer.Option("--advice/--no-advice", help="Whether to say what to add.")]
-Contents: TypeAlias = Annotated[
-    bool,
-    typer.Option("--contents", help="Instead ask Spark whether any database explains all stored views."),
-]
-FailOnOption: TypeAlias = Annotated[
-    FailOn | None, typer.Option("--fail-on", help="Exit status 1 if a verdict is so bad, or worse.")
-]
-Baseline: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--baseline", metavar="FILE", help="Only what is worse than in this file fails."),
-]
-WriteBaseline: TypeAlias = Annotated[
-    bool, typer.Option("--write-baseline", help="Write the verdicts to the baseline's file.")
-]
-AuditFormatOption: TypeAlias = Annotated[
-    AuditFormat, typer.Option("--format", help="How to print the result.")
-]
-Output: TypeAlias = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Print to a file.")
-]
+OPTIONS = (
+    WAREHOUSE,
+    repeatable("--view", metavar="V", help="Only this view; repeatable."),
+    repeatable("--without", metavar="R[,S]", help="What breaks if these relations cannot be read."),
+    repeatable("--update-of", metavar="R=C[,D]", help="The columns that updates of a relation change."),
+    repeatable("--rows", metavar="R=N", help="The size of a relation, for estimates; repeatable."),
+    *yes_or_no("--advice", "--no-advice", default=True, help="Say what to add; that is the default."),
+    switch("--contents", help="Instead ask Spark whether any database explains all stored views."),
+    *EFFECTIVE,
+    BUDGET,
+    choice("--fail-on", FailOn, help="Exit status 1 if a verdict is so bad, or worse."),
+    option("--baseline", metavar="FILE", type=Path, help="Only what is worse than in this file fails."),
+    switch("--write-baseline", help="Write the verdicts to the baseline's file."),
+    choice("--format", AuditFormat, default=AuditFormat.TABLE, help="How to print the result."),
+    option("-o", "--output", metavar="FILE", type=Path, help="Print to a file."),
+)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from selfmaint.cli.options import FormatOption
+from selfmaint.cli.options import FORMAT, choice, option
 from selfmaint.cli.output import Format, print_json, print_text, reporting
 from selfmaint.conformance.cases import read_cases
 from selfmaint.conformance.run import Outcome, Summary, run_case
@@ -32,34 +32,38 @@ class EngineName(StrEnum):
     DUCKDB = "duckdb"
 
 
-def conformance(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Cases as JSON lines.", show_default=False)
-    ],
-    engine: Annotated[EngineName, typer.Option("--engine", help="Which engine decides.")] = EngineName.MEMORY,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, help="At most so many cases of each file.", show_default=False),
-    ] = None,
-    format_: FormatOption = Format.TABLE,
-) -> None:
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is not a number of at least 1")
+    return int(text)
+
+
+OPTIONS = (
+    option("files", metavar="FILE...", nargs="+", type=Path, help="Cases as JSON lines."),
+    choice("--engine", EngineName, default=EngineName.MEMORY, help="Which engine decides."),
+    option("--limit", metavar="N", type=_positive, help="At most so many cases of each file."),
+    FORMAT,
+)
+
+
+def conformance(given: Namespace) -> int:
     """Decides recorded cases: one line for each disagreement with the record, and a summary for each file.
 
     With --format json: one object for each view, then one for each file. Exit status: 0 no disagreement, 1
     some, 2 a file cannot be read.
     """
     summaries = []
-    with reporting(format_):
-        chosen = _engine(engine)
-        for file in files:
-            with _counting(file, limit) as advance:
-                summaries.append(_run(file, chosen, limit, format_, advance))
-    if format_ is Format.JSON:
+    with reporting(given.format):
+        chosen = _engine(given.engine)
+        for file in given.files:
+            with _counting(file, given.limit) as advance:
+                summaries.append(_run(file, chosen, given.limit, given.format, advance))
+    if given.format is Format.JSON:
         for line in summaries_json(summaries):
             print_json(line)
     else:
         print_text(summaries_table(summaries))
-    raise typer.Exit(_DISAGREES if any(summary.disagreements for summary in summaries) else 0)
+    return _DISAGREES if any(summary.disagreements for summary in summaries) else 0
 
 
 def _run(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
-
-import typer
 
 from selfmaint.cli.output import Format, reporting
 from selfmaint.errors import Code, input_error
@@ -15,7 +14,10 @@ from selfmaint.errors import Code, input_error
 _DEMO = Path(__file__).resolve().parents[2] / "examples" / "tpch" / "demo.py"
 
 
-def demo(context: typer.Context) -> None:
+OPTIONS = ()
+
+
+def demo(given: Namespace) -> int:
     """Runs the example on TPC-H data, in a checkout. Arguments go to `examples/tpch/demo.py`."""
     with reporting(Format.TABLE):
         if not _DEMO.is_file():
@@ -24,8 +26,8 @@ def demo(context: typer.Context) -> None:
                 f"there is no `{_DEMO}`",
                 hint="the demo is part of the project's source: run it in a checkout",
             )
-        status = _imported(_DEMO).main(list(context.args))
-    raise typer.Exit(status)
+        status: int = _imported(_DEMO).main(given.rest)
+    return status
 
 
 def _imported(path: Path) -> Any:

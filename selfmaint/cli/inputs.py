@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
-
-import typer
 
 from datalog.diagnostics import Diagnostic, Severity
 from selfmaint.api.default_engine import engines_for, first_that_can, is_spark_active
@@ -18,6 +17,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.update_rows import update_files, update_from
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
+from selfmaint.cli.app import UsageError
 from selfmaint.cli.output import Format, print_warnings
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.near import require_known
@@ -54,6 +54,16 @@ class UpdateArguments:
     engine: EngineKind | None = None
 
 
+def update_arguments(given: Namespace) -> UpdateArguments:
+    """What was given of the options `UPDATE`."""
+    feeds = FeedArguments(
+        tuple(given.feed), given.feed_format, tuple(given.after), tuple(given.upto), given.initial_load
+    )
+    return UpdateArguments(
+        given.update, tuple(given.insert), tuple(given.delete), given.effective, feeds, given.engine
+    )
+
+
 def using(
     path: Path,
     arguments: UpdateArguments,
@@ -70,7 +80,7 @@ def using(
 
     Raises:
         InputError: what `load` and `read_update` raise.
-        typer.BadParameter: options that make no update.
+        UsageError: options that make no update.
     """
     file = read_warehouse_file(path)
     print_warnings(file.catalog.warnings, format_)
@@ -101,14 +111,14 @@ def _from_feed(
     """The update from change feeds."""
     given = arguments.feed
     if not given.feeds:
-        raise typer.BadParameter("--feed-format, --after, --upto and --initial-load are of a --feed")
+        raise UsageError("--feed-format, --after, --upto and --initial-load are of a --feed")
     if arguments.folder is not None or arguments.inserts or arguments.deletes:
-        raise typer.BadParameter("an update is given by --feed, or by --update, --insert and --delete")
+        raise UsageError("an update is given by --feed, or by --update, --insert and --delete")
     feeds: dict[str | None, Path] = {}
     for text in given.feeds:
         relation, path = _feed_place(text, file.catalog.relations)
         if relation in feeds:
-            raise typer.BadParameter(f"--feed: {relation or 'a feed without relation'!r} is given twice")
+            raise UsageError(f"--feed: {relation or 'a feed without relation'!r} is given twice")
         if not path.exists():
             raise input_error(Code.MISSING_CONTENTS, f"there is no change feed `{path}`")
         feeds[relation] = path
@@ -135,9 +145,7 @@ def _ends(option: str, texts: tuple[str, ...]) -> dict[str | None, str | int]:
     for text in texts:
         relation, _, position = text.rpartition("=")
         if (relation or None) in found:
-            raise typer.BadParameter(
-                f"--{option}: {relation or 'a position without relation'!r} is given twice"
-            )
+            raise UsageError(f"--{option}: {relation or 'a position without relation'!r} is given twice")
         found[relation or None] = position
     return found
 
@@ -159,15 +167,13 @@ def _parts(file: WarehouseFile, arguments: UpdateArguments) -> tuple[dict[str, P
         for part in update_files(arguments.folder, relations):
             parts[part.part][part.relation] = part.path
     elif not arguments.inserts and not arguments.deletes:
-        raise typer.BadParameter(
-            "no update: give --update DIR, --insert and --delete REL=PATH, or --feed [REL=]PATH"
-        )
+        raise UsageError("no update: give --update DIR, --insert and --delete REL=PATH, or --feed [REL=]PATH")
     for option, given in (("insert", arguments.inserts), ("delete", arguments.deletes)):
         for text in given:
             relation, path = split_assignment(text, relations, f"--{option}")
             require_known([relation], relations, "base relation")
             if relation in parts[option]:
-                raise typer.BadParameter(f"--{option}: {relation!r} is given twice")
+                raise UsageError(f"--{option}: {relation!r} is given twice")
             if not path.exists():
                 message = f"there is no `{path}` with the rows of `{relation}`"
                 raise input_error(Code.MISSING_CONTENTS, message)
@@ -185,5 +191,5 @@ def split_assignment(text: str, relations: Mapping[str, object], option: str) ->
     name = max(known, key=len) if known else text.partition("=")[0]
     path = text[len(name) + 1 :]
     if not name or not path:
-        raise typer.BadParameter(f"{option} takes REL=PATH, not {text!r}")
+        raise UsageError(f"{option} takes REL=PATH, not {text!r}")
     return name, Path(path)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from selfmaint.api.apply import Written, apply
 from selfmaint.api.maintain import Maintained
@@ -17,23 +16,9 @@ from selfmaint.api.recompute import require_not_strict
 from selfmaint.api.tolerance import TOLERANCE
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.cli.inputs import FeedArguments, UpdateArguments, using
-from selfmaint.cli.options import (
-    After,
-    Budget,
-    Deletes,
-    Effective,
-    EngineOption,
-    FeedFormatName,
-    Feeds,
-    FormatOption,
-    Full,
-    InitialLoad,
-    Inserts,
-    UpdateFolder,
-    Upto,
-    WarehousePath,
-)
+from selfmaint.cli.app import EndedError
+from selfmaint.cli.inputs import update_arguments, using
+from selfmaint.cli.options import BUDGET, FORMAT, FULL, UPDATE, WAREHOUSE, switch
 from selfmaint.cli.output import (
     Format,
     feed_entry,
@@ -62,6 +47,19 @@ _SOURCES_ARE_AFTER = (
 )
 
 
+OPTIONS = (
+    WAREHOUSE,
+    *UPDATE,
+    FULL,
+    BUDGET,
+    switch("--dry-run", help="Compute everything, write nothing."),
+    switch("--strict", help="Never read a base relation."),
+    switch("--verify", help="Recompute every view from its sources, and compare before writing."),
+    switch("--recompute", help="Recompute from its sources what can be followed in no other way."),
+    FORMAT,
+)
+
+
 @dataclass(frozen=True)
 class _Result:
     """What was done, without any data."""
@@ -73,58 +71,40 @@ class _Result:
     is_inexact: bool
 
 
-def maintain(
-    warehouse: WarehousePath,
-    update: UpdateFolder = None,
-    insert: Inserts = None,
-    delete: Deletes = None,
-    effective: Effective = None,
-    feed: Feeds = None,
-    feed_format: FeedFormatName = None,
-    after: After = None,
-    upto: Upto = None,
-    initial_load: InitialLoad = False,
-    full: Full = False,
-    budget: Budget = None,
-    engine: EngineOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Compute everything, write nothing.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Never read a base relation.")] = False,
-    verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Recompute every view from its sources, and compare before writing."),
-    ] = False,
-    recompute: Annotated[
-        bool,
-        typer.Option("--recompute", help="Recompute from its sources what can be followed in no other way."),
-    ] = False,
-    format_: FormatOption = Format.TABLE,
-) -> None:
+def maintain(given: Namespace) -> int:
     """Brings all views up to date, or none.
 
     Base relations are read only for the views that are not self-maintainable, and only the rows that matter.
     Exit status: 0 done; 1 a view stays undetermined, or --verify found a difference; 2 bad usage or input, or
     a source failed; 3 a view is undecided. Nothing is written unless it is 0.
     """
-    feeds = FeedArguments(tuple(feed or ()), feed_format, tuple(after or ()), tuple(upto or ()), initial_load)
-    arguments = UpdateArguments(update, tuple(insert or ()), tuple(delete or ()), effective, feeds, engine)
-    with reporting(format_):
-        require_not_strict(recompute=recompute, strict=strict)
+    with reporting(given.format):
+        require_not_strict(recompute=given.recompute, strict=given.strict)
 
     def maintained(opened: Warehouse[Any], change: Update[Any]) -> _Result:
-        options = {"strict": strict, "verify": verify, "full": full, "recompute": recompute}
-        found = compute(opened, change, **options, budget_s=budget, progress=progress)
+        found = compute(
+            opened,
+            change,
+            strict=given.strict,
+            verify=given.verify,
+            full=given.full,
+            recompute=given.recompute,
+            budget_s=given.budget,
+            progress=progress,
+        )
         sizes = changes(opened, found)
         written: tuple[Written, ...] = ()
-        if not dry_run and not found.differences:
+        if not given.dry_run and not found.differences:
             progress("writing")
             written = apply(opened, found)
         is_inexact = any(v.grouped is not None and v.grouped.inexact for v in opened.catalog.views)
-        return _Result(found, sizes, written, dry_run, is_inexact)
+        return _Result(found, sizes, written, given.dry_run, is_inexact)
 
-    with reporting(format_), _refusing(format_), progressing() as progress:
-        result = using(warehouse, arguments, format_, progress, maintained, verify=verify)
-    _print_result(result, format_)
-    raise typer.Exit(SOME_NO if result.found.differences else ALL_YES)
+    arguments = update_arguments(given)
+    with reporting(given.format), _refusing(given.format), progressing() as progress:
+        result = using(given.warehouse, arguments, given.format, progress, maintained, verify=given.verify)
+    _print_result(result, given.format)
+    return SOME_NO if result.found.differences else ALL_YES
 
 
 @contextlib.contextmanager
@@ -134,7 +114,7 @@ def _refusing(format_: Format) -> Iterator[None]:
         yield
     except NotMaintainedError as error:
         _print_refusal(error, format_)
-        raise typer.Exit(status(error.verdicts.values()) or SOME_NO) from None
+        raise EndedError(status(error.verdicts.values()) or SOME_NO) from None
 
 
 def _print_refusal(error: NotMaintainedError, format_: Format) -> None:

@@ -1,98 +1,130 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options: what they are made of, and those that several commands share."""
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias
-
-import typer
+from typing import Any, TypeVar
 
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.cli.output import Format
 
-WarehousePath: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="WAREHOUSE.toml", help="The warehouse file.", show_default=False)
-]
-UpdateFolder: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
+_LEAST_BUDGET_S = 0.001
+
+ChosenT = TypeVar("ChosenT", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An argument or option of a command, as `ArgumentParser.add_argument` takes it."""
+
+    flags: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+def option(*flags: str, **settings: Any) -> Option:
+    """An argument, or an option with a value."""
+    return Option(flags, settings)
+
+
+def repeatable(*flags: str, metavar: str, help: str) -> Option:  # noqa: A002 - as `argparse` has it
+    """An option that may be given several times: a list, by default empty."""
+    return option(*flags, action="append", default=[], metavar=metavar, help=help)
+
+
+def switch(*flags: str, help: str) -> Option:  # noqa: A002 - as `argparse` has it
+    """An option without a value: whether it is given."""
+    return option(*flags, action="store_true", help=help)
+
+
+def yes_or_no(yes: str, no: str, *, default: bool | None, help: str) -> tuple[Option, Option]:  # noqa: A002
+    """Two options of which the last one that is given holds."""
+    name = yes.removeprefix("--").replace("-", "_")
+    return (
+        option(yes, dest=name, action="store_const", const=True, default=default, help=help),
+        option(no, dest=name, action="store_const", const=False, help=f"The opposite of {yes}."),
+    )
+
+
+def choice(flag: str, kind: type[ChosenT], *, help: str, default: ChosenT | None = None) -> Option:  # noqa: A002
+    """An option with one of some words."""
+    words = "|".join(kind)
+    name = flag.removeprefix("--").replace("-", "_")
+    return option(flag, dest=name, type=_one_of(kind), default=default, metavar=words, help=help)
+
+
+def _one_of(kind: type[ChosenT]) -> Callable[[str], ChosenT]:
+    def read(text: str) -> ChosenT:
+        try:
+            return kind(text)
+        except ValueError:
+            raise ArgumentTypeError(f"{text!r} is not one of {', '.join(kind)}") from None
+
+    return read
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not found >= _LEAST_BUDGET_S:  # neither is NaN
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds of at least {_LEAST_BUDGET_S}")
+    return found
+
+
+WAREHOUSE = option("warehouse", metavar="WAREHOUSE.toml", type=Path, help="The warehouse file.")
+EFFECTIVE = yes_or_no(
+    "--effective",
+    "--not-effective",
+    default=None,
+    help="Inserted rows were absent before, deleted ones present; by default as the warehouse file says.",
+)
+UPDATE = (
+    option(
         "--update",
         metavar="DIR",
+        type=Path,
         help="The update: files RELATION.insert.SUFFIX and RELATION.delete.SUFFIX, parquet, csv or jsonl.",
     ),
-]
-Inserts: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--insert", metavar="REL=PATH", help="Rows inserted into a base relation; may be repeated."),
-]
-Deletes: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--delete", metavar="REL=PATH", help="Rows deleted from a base relation; may be repeated."),
-]
-Feeds: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
+    repeatable("--insert", metavar="REL=PATH", help="Rows inserted into a base relation; may be repeated."),
+    repeatable("--delete", metavar="REL=PATH", help="Rows deleted from a base relation; may be repeated."),
+    *EFFECTIVE,
+    repeatable(
         "--feed",
         metavar="[REL=]PATH",
         help="A change feed (Debezium, Delta, Iceberg, insert and delete files); may be repeated.",
     ),
-]
-FeedFormatName: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
+    option(
         "--feed-format", metavar="NAME", help="debezium, delta, iceberg or plain; else told from the columns."
     ),
-]
-After: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
+    repeatable(
         "--after",
         metavar="[REL=]POSITION",
         help="Leave out the feed up to here: the last batch's end; may be repeated, for the feeds of relations.",
     ),
-]
-Upto: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
+    repeatable(
         "--upto", metavar="[REL=]POSITION", help="Leave out the feed behind this position; may be repeated."
     ),
-]
-InitialLoad: TypeAlias = Annotated[
-    bool,
-    typer.Option(
+    switch(
         "--initial-load", help="The relations were empty before: snapshot reads of the feed are insertions."
     ),
-]
-Effective: TypeAlias = Annotated[
-    bool | None,
-    typer.Option(
-        "--effective/--not-effective",
-        help="Inserted rows were absent before, deleted ones present; by default as the warehouse file says.",
-        show_default=False,
-    ),
-]
-Full: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--full", help="Also check that the views explain each other: as costly as recomputing them."
-    ),
-]
-Budget: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        "--budget",
-        metavar="SECONDS",
-        min=0.001,
-        help="How long a search may take for one view; then it is undecided. By default as the warehouse file says.",
-        show_default=False,
-    ),
-]
-EngineOption: TypeAlias = Annotated[
-    EngineKind | None,
-    typer.Option(
+    choice(
         "--engine",
+        EngineKind,
         help="Which engine computes; by default the one that the warehouse file names, else DuckDB where it can.",
-        show_default=False,
     ),
-]
-FormatOption: TypeAlias = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+)
+"""How an update is given, and what computes with it; `inputs.update_arguments` reads them."""
+
+FULL = switch("--full", help="Also check that the views explain each other: as costly as recomputing them.")
+BUDGET = option(
+    "--budget",
+    metavar="SECONDS",
+    type=_seconds,
+    help="How long a search may take for one view; then it is undecided. By default as the warehouse file says.",
+)
+FORMAT = choice("--format", Format, default=Format.TABLE, help="How to print the result.")

@@ -10,20 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from threading import Timer
 
-import typer
 from rich.console import Console, RenderableType
 
 from datalog.budget import observed
 from datalog.diagnostics import Diagnostic
 from datalog.errors import DatalogError
+from selfmaint.cli.app import BAD_USAGE, EndedError
 from selfmaint.errors import SelfmaintError
 from selfmaint.feeds.report import FeedReport
 from selfmaint.report.errors import diagnostics_text, errors_json, errors_text, warnings_json
 from selfmaint.report.feed import feed_json, feed_table
 from selfmaint.report.values import Json
-
-BAD_INPUT = 2
-"""The exit status of bad usage and bad input."""
 
 _PATIENCE_S = 1.0
 """How long nothing is said of what is being done."""
@@ -90,7 +87,7 @@ def reporting(format_: Format) -> Iterator[None]:
         yield
     except (SelfmaintError, DatalogError) as error:
         print_error(error, format_)
-        raise typer.Exit(BAD_INPUT) from None
+        raise EndedError(BAD_USAGE) from None
     finally:
         logger.removeHandler(warnings)
 

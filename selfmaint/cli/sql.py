@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+import sys
+from argparse import Namespace
 
 from datalog.syntax import show
 from selfmaint.api.printed import any_change, printed
 from selfmaint.api.warehouse_file import read_warehouse_file
-from selfmaint.cli.options import Budget, Effective, FormatOption, WarehousePath
+from selfmaint.cli.options import BUDGET, EFFECTIVE, FORMAT, WAREHOUSE, option, repeatable, switch
 from selfmaint.cli.output import Format, print_json, print_text, print_warnings, reporting
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.table1 import diff_program, incon_program
 from selfmaint.report.definitions import definition_datalog, recomputing_sql
 from selfmaint.report.statements import statements_datalog, statements_json
 from selfmaint.report.values import cell
+from selfmaint.report.verdicts import SOME_UNDECIDED
 from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
 
+OPTIONS = (
+    WAREHOUSE,
+    option("view", metavar="VIEW", help="The view."),
+    repeatable("--insert-into", metavar="REL", help="A base relation that gains rows."),
+    repeatable("--delete-from", metavar="REL", help="A base relation that loses rows."),
+    *EFFECTIVE,
+    switch("--datalog", help="Print rules instead of SQL; first what a view in SQL became."),
+    switch("--table1", help="Print Huyn's DIFF and INCON for the view."),
+    BUDGET,
+    FORMAT,
+)
 
-def sql(
-    warehouse: WarehousePath,
-    view: Annotated[str, typer.Argument(metavar="VIEW", help="The view.", show_default=False)],
-    insert_into: Annotated[
-        list[str] | None,
-        typer.Option("--insert-into", metavar="REL", help="A base relation that gains rows."),
-    ] = None,
-    delete_from: Annotated[
-        list[str] | None,
-        typer.Option("--delete-from", metavar="REL", help="A base relation that loses rows."),
-    ] = None,
-    effective: Effective = None,
-    datalog: Annotated[
-        bool, typer.Option("--datalog", help="Print rules instead of SQL; first what a view in SQL became.")
-    ] = False,
-    table1: Annotated[
-        bool, typer.Option("--table1", help="Print Huyn's DIFF and INCON for the view.")
-    ] = False,
-    budget: Budget = None,
-    format_: FormatOption = Format.TABLE,
-) -> None:
+
+def sql(given: Namespace) -> int:
     """Prints a view's test, probe and maintenance statements as Spark SQL.
 
     They hold for any insertions and deletions on any base relation, or, with --insert-into and --delete-from,
@@ -50,32 +42,35 @@ def sql(
     or input; 3 no statements would be right: the view is outside the class that is decided exactly, or groups
     and the update is not effective, or the budget is spent; of one in SQL the query that recomputes it is printed then.
     """
+    view: str = given.view
+    format_: Format = given.format
     with reporting(format_):
-        file = read_warehouse_file(warehouse)
+        file = read_warehouse_file(given.warehouse)
         print_warnings(file.catalog.warnings, format_)
         require_known([view], [v.name for v in file.catalog.views], "view")
         chosen = file.catalog.view(view)
-        known = file.known(effective)
-        situation = any_change(file.catalog, insert_into or (), delete_from or (), known)
-        decision = Decision(file.catalog, file.budget_s if budget is None else budget)
-        if table1 and chosen.limitation is None:
+        known = file.known(given.effective)
+        situation = any_change(file.catalog, given.insert_into, given.delete_from, known)
+        decision = Decision(file.catalog, file.budget_s if given.budget is None else given.budget)
+        if given.table1 and chosen.limitation is None:
             _print_table1(decision, view, situation, format_)
-            return
+            return 0
         names = {name: place.text for name, place in file.views.items() if place.is_table}
         found = printed(decision, view, situation, names)
-    if datalog and chosen.definition is not None and format_ is not Format.JSON:
+    if given.datalog and chosen.definition is not None and format_ is not Format.JSON:
         print_text(definition_datalog(chosen, file.catalog.program))
     if format_ is Format.JSON:
         print_json({"view": view, "undecided": found.undecided, "statements": statements_json(found)})
     elif chosen.unchanging:
-        print_text(cell(f"{'%' if datalog else '--'} nothing to do: {chosen.unchanging}"))
+        print_text(cell(f"{'%' if given.datalog else '--'} nothing to do: {chosen.unchanging}"))
     elif found.undecided is None:
-        print_text(statements_datalog(found) if datalog else str(found))
-    elif chosen.definition is not None and not datalog:
+        print_text(statements_datalog(found) if given.datalog else str(found))
+    elif chosen.definition is not None and not given.datalog:
         print_text(recomputing_sql(chosen, file.catalog))
     if found.undecided is not None:
-        typer.echo(f"undecided: {found.undecided}", err=True)
-        raise typer.Exit(3)
+        sys.stderr.write(f"undecided: {found.undecided}\n")
+        return SOME_UNDECIDED
+    return 0
 
 
 def _print_table1(decision: Decision, view: str, situation: Situation, format_: Format) -> None:
