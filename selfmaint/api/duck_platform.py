@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
@@ -11,17 +12,17 @@ from selfmaint.api.platform import expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry, SourceKind
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.database import refused
-from selfmaint.duckdb.exact_rows import arrow_rows
-from selfmaint.duckdb.exchange import DuckExchange
 from selfmaint.duckdb.file_source import DuckSource, StoredFiles
 from selfmaint.duckdb.files import conform, read_as_stored, read_contents
 from selfmaint.duckdb.writing import writing
-from selfmaint.engine.arrow_types import column_type
 from selfmaint.errors import SourceError
 from selfmaint.sources.protocol import Source
 from selfmaint.store.formats import format_of
-from selfmaint.store.frames import ArrowStream, arrow_frame
 from selfmaint.store.write import Write
+
+if TYPE_CHECKING:
+    from selfmaint.duckdb.exchange import DuckExchange
+    from selfmaint.store.frames import ArrowStream
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ class DuckPlatform:
         """See `Platform`."""
         database = self.engine.database
         if not isinstance(rows, Relation) or rows.stored.database is not database:
+            from selfmaint.duckdb.exchange import given_frame  # noqa: PLC0415 - Arrow only where rows are given
+            from selfmaint.store.frames import ArrowStream  # noqa: PLC0415
+
             if not isinstance(rows, ArrowStream):  # callers may not be type-checked
                 raise not_a_frame(rows, columns)
-            table = arrow_frame(rows, columns.name)
-            held = table if table.num_columns else arrow_rows([()] * table.num_rows, ())
-            stored = database.given(held, [column_type(field.type) for field in table.schema])
-            rows = Relation(stored, tuple(table.column_names))
+            rows = given_frame(database, rows, columns.name)
         if columns.open:
             return rows
         return conform(database, rows, expected_columns(columns), declared=columns.declared)
@@ -77,6 +78,8 @@ class DuckPlatform:
     @property
     def exchange(self) -> DuckExchange:
         """See `Platform`."""
+        from selfmaint.duckdb.exchange import DuckExchange  # noqa: PLC0415 - see `fit_rows`
+
         return DuckExchange(self.engine.database)
 
     def writing(self, rows: Relation) -> Write:

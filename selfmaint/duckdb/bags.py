@@ -29,7 +29,7 @@ class RelationBags:
     def copies(self, data: Relation) -> int:
         """The sum of the last column."""
         query = sql.copies(data.stored.name, len(data.types))
-        (number,) = self._database.rows(query, [data.stored.name]).column(0).to_pylist()
+        ((number,),) = self._database.plain_rows(query, [data.stored.name])
         return int(number)
 
     def expanded(self, data: Relation) -> Relation:

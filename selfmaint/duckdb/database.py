@@ -16,19 +16,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
 from datalog.model import ColumnType, TypeName
 from datalog.sql import duckdb as sql
 from datalog.sql import read_set, text
 from datalog.sql.duckdb import SqlType, UnlikeSparkError
-from selfmaint.engine.arrow_rows import ArrowTable
 from selfmaint.engine.guard import require_allowed
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, input_error
+
+if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave that are not plain
+    import pyarrow as pa
+
+    from selfmaint.engine.arrow_rows import ArrowTable
 
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 _LONGEST_LINE = 300
@@ -172,6 +175,17 @@ class Database:
         _require_reads(query, reads)
         with self._computing():
             found: ArrowTable = self._execute(text(query, dialect="duckdb")).to_arrow_table()
+        return found
+
+    def plain_rows(self, query: Any, reads: Collection[str]) -> list[tuple[Any, ...]]:
+        """The rows of a query, here: truths, whole numbers and texts, which Python has as they are.
+
+        Raises:
+            InputError: SM104 a value that an expression or a type does not have.
+        """
+        _require_reads(query, reads)
+        with self._computing():
+            found: list[tuple[Any, ...]] = self._execute(text(query, dialect="duckdb")).fetchall()
         return found
 
     def given(self, rows: ArrowTable, types: Sequence[SqlType]) -> Stored:

@@ -22,11 +22,9 @@ from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.bags import RelationBags
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
-from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, found_rows
+from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, rows_of
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.programs import Programs
-from selfmaint.engine.arrow_rows import arrow_table
-from selfmaint.engine.arrow_types import column_type
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, input_error
@@ -51,6 +49,9 @@ class DuckEngine:
         Raises:
             InputError: SM104 values that the types cannot hold, or of several families in one column.
         """
+        from selfmaint.engine.arrow_rows import arrow_table  # noqa: PLC0415 - not where nothing is loaded
+        from selfmaint.engine.arrow_types import column_type  # noqa: PLC0415
+
         distinct = list({tuple((value_kind(v), v) for v in row): row for row in rows}.values())
         if not names:
             return Relation(self.database.given(arrow_rows(distinct, ()), ()), ())
@@ -132,9 +133,7 @@ class DuckEngine:
 
     def sample(self, data: Relation, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values."""
-        width = len(data.columns)
-        query = sql.rows(data.stored.name, width, limit=limit, ordered=True)
-        return found_rows(self.database.rows(query, [data.stored.name]), width)
+        return rows_of(data, sql.rows(data.stored.name, len(data.columns), limit=limit, ordered=True))
 
     def fetch(self, data: Relation, limit: int) -> Collection[Row] | None:
         """All rows, if there are at most `limit`; distinct."""
@@ -143,7 +142,7 @@ class DuckEngine:
             return None
         width = len(data.columns)
         query = sql.rows(data.stored.name, width, limit=limit + 1, distinct=data.stored.rows is None)
-        found = found_rows(self.database.rows(query, [data.stored.name]), width)
+        found = rows_of(data, query)
         return frozenset(found) if len(found) <= limit else None
 
     def count(self, data: Relation) -> int:
@@ -151,7 +150,7 @@ class DuckEngine:
         known = data.stored.known_rows
         if known is not None:
             return known
-        (found,) = self.database.rows(sql.number(data.stored.name), [data.stored.name]).column(0).to_pylist()
+        ((found,),) = self.database.plain_rows(sql.number(data.stored.name), [data.stored.name])
         return int(found)
 
     def union(self, parts: Sequence[Relation]) -> Relation:

@@ -11,12 +11,25 @@ import pyarrow as pa
 from datalog.model import ColumnType, Row
 from datalog.sql import duckdb as sql
 from selfmaint.duckdb.database import Database, Relation
-from selfmaint.duckdb.exact_rows import ZONE, found_rows, language_types
+from selfmaint.duckdb.exact_rows import ZONE, arrow_rows, found_rows, language_types
 from selfmaint.duckdb.files import read_as_stored, read_contents
 from selfmaint.engine.arrow_types import column_type
 from selfmaint.store.exchange import Frame, Rows
 from selfmaint.store.expected import Expected
+from selfmaint.store.frames import ArrowStream, arrow_frame
 from selfmaint.store.spill import Spill
+
+
+def given_frame(database: Database, rows: ArrowStream, name: str) -> Relation:
+    """The rows of a frame of another library.
+
+    Raises:
+        InputError: SM104 types or values that the language does not have; `name` says whose.
+    """
+    table = arrow_frame(rows, name)
+    held = table if table.num_columns else arrow_rows([()] * table.num_rows, ())
+    stored = database.given(held, [column_type(field.type) for field in table.schema])
+    return Relation(stored, tuple(table.column_names))
 
 
 @dataclass(frozen=True, slots=True)

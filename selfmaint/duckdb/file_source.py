@@ -14,7 +14,7 @@ from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.engine import DuckEngine
-from selfmaint.duckdb.files import parquet_rows, read_contents
+from selfmaint.duckdb.files import read_contents
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError, SourceError, first_line
 from selfmaint.sources.protocol import Read
@@ -70,6 +70,8 @@ class DuckSource:
         """
         stored = self._stored(relation)
         with self._as_source_error(relation):
+            from selfmaint.duckdb.parquet_files import parquet_rows  # noqa: PLC0415 - Arrow only for Parquet
+
             rows = parquet_rows(stored.location)
             return self._engine.count(self._opened(stored)) if rows is None else rows
 
@@ -107,8 +109,8 @@ class DuckSource:
             for i, kind in enumerate(rows.types)
             if not isinstance(kind, str) and kind.name is TypeName.STRING
         ]
-        letters = self._engine.database.rows(sql.letters(rows.stored.name, texts), [rows.stored.name])
-        (number,) = letters.column(0).to_pylist()
+        letters = sql.letters(rows.stored.name, texts)
+        ((number,),) = self._engine.database.plain_rows(letters, [rows.stored.name])
         return int(number) + count * sum(map(_width_bits, rows.types)) // 8
 
     def _opened(self, stored: StoredFiles) -> Relation:

@@ -72,7 +72,7 @@ class Programs:
         if stored.rows is not None:
             return stored.rows > 0
         query = sql.rows(stored.name, len(stored.types), limit=1)
-        return bool(self._database.rows(query, [stored.name]).num_rows)
+        return bool(self._database.plain_rows(query, [stored.name]))
 
     def _holds(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> bool:
         """Whether some rule has a row."""
@@ -81,7 +81,7 @@ class Programs:
             read = self._read([mark], known)
             made = self._written([mark], read)
             names = [extension.stored.name for extension in read.values()]
-            if any(self._database.rows(sql.first(query), names).num_rows for query in made.queries):
+            if any(self._database.plain_rows(sql.first(query), names) for query in made.queries):
                 return True
         return False
 

@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from datalog.model import ANY, ColumnType, TypeName
 from datalog.sql import duckdb as sql
 from selfmaint.duckdb.database import Database, Relation, Stored, refused
@@ -77,8 +75,7 @@ def _looked_at(database: Database, raw: Stored, place: int, expected: Expected) 
     Raises:
         InputError: SM502 Spark may take them for something that is not told here.
     """
-    (row,) = database.rows(sql.looks(raw.name, place), [raw.name]).to_pylist()
-    *fitting, is_text = row.values()
+    ((*fitting, is_text),) = database.plain_rows(sql.looks(raw.name, place), [raw.name])
     if is_text is None or (is_text and not any(fitting)):
         return _STRING
     found: ColumnType | None = next(
@@ -98,6 +95,8 @@ def json_rows(database: Database, files: Sequence[Path], expected: Expected) -> 
         InputError: SM104 other columns, or a value that is none of its column's type; SM502 a column without a
             declared type that holds values of several families.
     """
+    import pyarrow as pa  # noqa: PLC0415 - not where the files are of CSV
+
     records = [record for file in files for record in _records(file, expected)]
     names = tuple(dict.fromkeys(name for record in records for name in record)) or expected.columns
     require_names(names, expected)

@@ -41,10 +41,7 @@ def _write(database: Database, data: Relation, path: Path, format_: Format, orde
     file = path / f"part-00000.{format_.value}"
     match format_:
         case Format.CSV:
-            if (
-                len(data.columns) == 1
-                and database.rows(sql.first(sql.nulls(data.stored.name)), reads).num_rows
-            ):
+            if len(data.columns) == 1 and database.plain_rows(sql.first(sql.nulls(data.stored.name)), reads):
                 raise input_error(
                     Code.WRITE_FAILED,
                     f"a CSV file of one column cannot hold null, and `{path.name}` would",

@@ -25,8 +25,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from selfmaint.duckdb.database import Database, Relation
-from selfmaint.duckdb.files import parquet_columns
-from selfmaint.duckdb.layouts import FOOTERS_READ
+from selfmaint.duckdb.parquet_files import FOOTERS_READ, parquet_columns
 from selfmaint.errors import InputError
 from selfmaint.spark.column_types import types_of
 

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import pyarrow as pa
-
 from selfmaint.errors import Code, SelfmaintError, first_line, input_error
 
 _PLAIN = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
@@ -43,6 +41,8 @@ def live_files(path: Path) -> list[Path]:
         InputError: SM104 a table that cannot be read; SM502 one whose rows are not those of its files alone; SM607
             `deltalake` is not installed.
     """
+    import pyarrow as pa  # noqa: PLC0415 - not where nothing is a Delta table
+
     try:
         table = delta_table(path)
         needed, partitions = table.protocol().reader_features or (), table.metadata().partition_columns

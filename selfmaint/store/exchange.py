@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from datalog.model import ColumnType, Row
 from datalog.sql.changes import Query
 from selfmaint.engine.protocol import D
 from selfmaint.store.expected import Expected
-from selfmaint.store.spill import Spill
+
+if TYPE_CHECKING:
+    from selfmaint.store.spill import Spill
 
 R_co = TypeVar("R_co", covariant=True)
 

@@ -376,6 +376,52 @@ def test_listing_the_commands_imports_none_of_them() -> None:
     assert ran.stdout.splitlines()[-1] == "['selfmaint', 'selfmaint.cli', 'selfmaint.cli.app']"
 
 
+FEW_ROWS = """\
+program_text = '''
+.decl r(x: bigint not null, y: bigint not null).  .decl s(y: bigint not null, z: bigint not null).
+.decl t(z: bigint not null).
+v1(X, Y, Z) :- r(X, Y), s(Y, Z), t(Z).
+v2(Y, Z) :- s(Y, Z).
+'''
+[engine]
+kind = "duckdb"
+[views.v1]
+path = "v1.csv"
+[views.v2]
+path = "v2.csv"
+"""
+LARGE = {"deltalake", "networkx", "numpy", "pandas", "psycopg", "pyarrow", "pyspark", "sympy"}
+"""Packages that take long to import; who decides a few rows of text needs none of them."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "other", "said"),
+    [
+        (["check", "w.toml", "--insert", "r=r.csv"], set(), "t(6) may or may not exist"),
+        (["audit", "w.toml"], {"duckdb", "sqlglot"}, "whatever the data?"),
+        (["explain", "SM102"], {"duckdb"}, "# SM102: "),
+    ],
+)
+def test_no_command_waits_for_what_it_does_not_use(
+    tmp_path: Path, arguments: list[str], other: set[str], said: str
+) -> None:
+    (tmp_path / "w.toml").write_text(FEW_ROWS, encoding="utf-8")
+    for name, rows in {"v1": "x,y,z\n1,2,3\n", "v2": "y,z\n2,3\n5,6\n", "r": "x,y\n7,2\n8,5\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(rows, encoding="utf-8")
+    code = f"import sys\nfrom selfmaint.cli import app\napp({arguments!r})\nprint(*sys.modules)\n"
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert said in ran.stdout
+    loaded = {name.partition(".")[0] for name in ran.stdout.splitlines()[-1].split()}
+    assert loaded & (LARGE | other) == set()
+
+
 def test_options_may_stand_anywhere(paper: str) -> None:
     assert run("sql", "--insert-into", "r", paper, "--datalog", "v1") == run(
         "sql", paper, "v1", "--datalog", "--insert-into", "r"

@@ -7,9 +7,11 @@ import gc
 import pytest
 from sqlglot import exp
 
-from datalog.model import ANY, ColumnType, Predicate, TypeName
+from datalog.model import ANY, ColumnType, Predicate, TypeName, Value
+from datalog.sql import duckdb as sql
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
+from selfmaint.duckdb.exact_rows import found_rows, rows_of
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError, ReadRefusedError
 
@@ -35,9 +37,39 @@ def test_a_statement_that_reads_another_name_is_refused() -> None:
         lambda: engine.database.table(query, given.types, [given.stored.name]),
         lambda: engine.database.view(query, given.types, [given.stored]),
         lambda: engine.database.rows(query, [given.stored.name]),
+        lambda: engine.database.plain_rows(query, [given.stored.name]),
     ):
         with pytest.raises(ReadRefusedError, match=other.stored.name):
             run()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (TypeName.BOOLEAN, (True, False, None)),
+        (TypeName.TINYINT, (-(2**7), 2**7 - 1, None)),
+        (TypeName.SMALLINT, (-(2**15), 2**15 - 1, None)),
+        (TypeName.INT, (-(2**31), 2**31 - 1, None)),
+        (TypeName.BIGINT, (-(2**63), 2**63 - 1, 0, None)),
+        (TypeName.STRING, ("", "a\0b", " ' ", "\U0001f600", "e\u0301", None)),
+    ],
+)
+def test_values_that_come_without_arrow_are_those_that_come_with_it(
+    kind: TypeName, values: tuple[Value, ...]
+) -> None:
+    engine = DuckEngine()
+    data = engine.load([(value,) for value in values], ["x"], [ColumnType(kind)])
+    query = sql.rows(data.stored.name, 1, ordered=True)
+    found = rows_of(data, query)
+    assert found == found_rows(engine.database.rows(query, [data.stored.name]), 1)
+    assert {(type(value), value) for (value,) in found} == {(type(value), value) for value in values}
+
+
+@pytest.mark.parametrize("rows", [[], [()]])
+def test_a_relation_without_columns_has_a_row_or_none(rows: list[tuple[()]]) -> None:
+    engine = DuckEngine()
+    data = engine.load(rows, [], [])
+    assert (engine.sample(data, 9), engine.fetch(data, 9)) == (rows, frozenset(rows))
 
 
 def test_a_relation_is_dropped_once_nobody_refers_to_it() -> None:
