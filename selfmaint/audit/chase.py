@@ -33,6 +33,9 @@ _ROWS = Predicate("rows")
 LEVELS = 8
 """So far references are followed in one step: those that lead in a circle have no end."""
 
+MOST_ROWS = 500
+"""An instance of more rows is followed no further: circles of several references double it again and again."""
+
 
 @dataclass(frozen=True)
 class Chase:
@@ -51,10 +54,14 @@ class Chase:
     def step(self, instance: Instance) -> tuple[Instance, ...] | None:
         """The instances that one step makes of one: none if it cannot be; None if there is none, or only `ways`.
 
+        One that grows too large is marked as crowded, and then left out.
+
         Rows that may be one, in an update that is not effective, are told apart here: before values are.
         """
         if not self._is_possible(instance):
             return ()
+        if len(instance.before) > MOST_ROWS:
+            return () if instance.is_crowded else (replace(instance, is_crowded=True),)
         certain = not_null_here(self.catalog, instance)
         for step in (
             self._there,
@@ -169,7 +176,7 @@ class Chase:
                 (reference.target, reference.target_columns, key): reference
                 for _, reference, key in _with_atoms(self, made.before, certain)
             }
-            if not missing:
+            if not missing or len(made.before) > MOST_ROWS:
                 break
             targets: list[Atom] = []
             for (_, _, key), reference in missing.items():

@@ -48,7 +48,8 @@ class Instance:
         alone: of these those that no other variable there may equal.
         apart: variables, of no declared type, whose values are of another family than the constants they meet.
         number: how many new variables were made.
-        is_crowded: whether these have too few values: the instance does not stand for all that it should.
+        is_crowded: whether these have too few values, or rows are too many: the instance does not stand for all that it
+            should.
         asked: terms to keep track of.
     """
 

@@ -93,7 +93,8 @@ def _needed(
     kept = [i for i, term in enumerate(core.head.terms) if term in left]
     heads = (replace(h, terms=tuple(h.terms[i] for i in kept)) for h in (written.head, core.head))
     written_head, head = heads
-    return replace(written, head=written_head), replace(less, head=head)
+    rule = replace(written, head=written_head)
+    return rule, replace(less, rule=rule, head=head)
 
 
 def _over_no_rows(

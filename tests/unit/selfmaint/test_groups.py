@@ -132,6 +132,14 @@ def test_an_unknown_region_is_open_unless_one_group_can_be_it() -> None:
     assert state(known, update, "by_region") == rows(("eu", 1, 3), ("us", 1, 1))
 
 
+def test_a_referenced_row_of_which_nothing_is_used_is_no_column_of_the_core() -> None:
+    view = SALES + ".view v(a) bag. v(A) :- sale(I, C, A), cust(C, R)."
+    warehouse = build(view, {"v": rows((5, 1), (7, 2))}, MemoryEngine())
+    update = changes(sale=rows((1, "a", 5)), no_sale=rows((2, "a", 7)))
+    assert isinstance(check(warehouse, update)["v"], SelfMaintainable)
+    assert state(warehouse, update, "v") == rows((5, 2), (7, 1))
+
+
 def test_an_absent_group_has_no_rows() -> None:
     program = SALES.replace("\n    foreign key (cust) references cust(id)", "") + (
         "by_cust(C, count(*)) :- sale(I, C, A).\ndetail(I, C, A, R) :- sale(I, C, A), cust(C, R)."

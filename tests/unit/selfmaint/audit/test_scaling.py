@@ -15,6 +15,8 @@ from selfmaint.audit import advice, orders, search
 from selfmaint.audit.advice import advised
 from selfmaint.audit.candidates import Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of
+from selfmaint.audit.chase import Chase
+from selfmaint.audit.instance import Instance
 from selfmaint.audit.matrix import audited
 from selfmaint.audit.needs import needs
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear, word
@@ -272,3 +274,23 @@ def test_changes_of_a_relation_of_another_part_are_followed_by_doing_nothing() -
     search = Search(schema, Situation(effective=True))
     for change in changes_of(schema, "t"):
         assert isinstance(search.outcome(schema.view("v"), change), Always)
+
+
+def test_circles_of_references_that_double_the_rows_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+        .decl s(k: int not null, a: int not null, b: int not null) key(k)
+            foreign(a) references s(k) foreign(b) references s(k).
+        .decl r(k: int not null, a: int not null) key(k) foreign(a) references s(k).
+        v(X, A) :- r(X, A), s(A, 1, B).
+    """
+    step = Chase.step
+
+    def small(self: Chase, instance: Instance) -> tuple[Instance, ...] | None:
+        assert len(instance.atoms) < 1_500
+        return step(self, instance)
+
+    monkeypatch.setattr(Chase, "step", small)
+    its = Search(catalog(parse_program(text)), EFFECTIVE)
+    outcome = its.outcome(its.catalog.view("v"), Change(Kind.INSERT, "r"))
+    assert isinstance(outcome, Unclear)
+    assert "budget" not in str(outcome)
