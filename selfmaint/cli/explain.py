@@ -17,7 +17,6 @@ from selfmaint.cli.options import BUDGET, FORMAT, UPDATE, option, switch
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
 from selfmaint.report.codes import code_page
 from selfmaint.report.explanation import explanation_json, explanation_sql, render
-from selfmaint.report.values import cell
 
 _CODE = re.compile(r"[A-Za-z]{2}[0-9]{3}")
 
@@ -73,6 +72,6 @@ def _print_explanation(explanation: Explanation, format_: Format, *, sql: bool) 
     if format_ is Format.JSON:
         print_json(explanation_json(explanation))
     elif sql:
-        print_text(cell(explanation_sql(explanation)))
+        print_text(explanation_sql(explanation))
     else:
         print_text(render(explanation))

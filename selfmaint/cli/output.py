@@ -37,12 +37,15 @@ class Format(StrEnum):
 
 
 def print_text(*parts: RenderableType) -> None:
-    """Prints tables and texts for people."""
-    console = Console(highlight=False)
+    """Prints tables for people; and strings as they are, for they may be statements."""
+    console = Console(highlight=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in console._environ:
         console.width = _PLAIN_WIDTH
     for part in parts:
-        console.print(part, soft_wrap=isinstance(part, str), markup=False)
+        if isinstance(part, str):
+            sys.stdout.write(part + "\n")
+        else:
+            console.print(part, markup=False)
 
 
 def print_json(value: Json) -> None:
@@ -111,7 +114,7 @@ class _Warnings(logging.Handler):
 @contextlib.contextmanager
 def progressing() -> Iterator[Callable[[str], None]]:
     """A line on the terminal that says what is being done, once it takes a while; nothing without a terminal."""
-    console = Console(stderr=True)
+    console = Console(stderr=True, emoji=False)
     if not console.is_terminal:
         yield lambda _: None
         return

@@ -433,3 +433,26 @@ def test_a_misspelt_command_is_told_what_it_may_mean() -> None:
     ran = run("chekc")
     assert ran.status == 2
     assert "No such command 'chekc'. Did you mean 'check'?" in ran.stderr
+
+
+ODD = ":key: [b] " + "y " * 150
+"""What a table for a terminal would show otherwise: a name of a picture, markup, more than a line."""
+
+
+def test_statements_are_printed_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "w.toml"
+    rule = f".decl r(x: bigint not null, y: string not null). v(X) :- r(X, {ODD!r})."
+    path.write_text(f"program_text = {json.dumps(rule)}\n[views.v]\npath = 'v.csv'\n", encoding="utf-8")
+    for more in ([], ["--datalog"]):
+        assert f"'{ODD}'" in run("sql", str(path), "v", *more).stdout
+
+
+def test_a_counterexample_in_sql_is_printed_as_it_is(tmp_path: Path) -> None:
+    rules = ".decl r(x: string not null, y: bigint). .decl s(x: string not null). v(X, Y) :- r(X, Y), s(X)."
+    (tmp_path / "w.toml").write_text(
+        f"program_text = {rules!r}\n[engine]\nkind = 'duckdb'\n[views.v]\npath = 'v.csv'\n", encoding="utf-8"
+    )
+    (tmp_path / "v.csv").write_text("x,y\na,1\n", encoding="utf-8")
+    (tmp_path / "r.csv").write_text(f'x,y\n"{ODD}",2\n', encoding="utf-8")
+    ran = run("explain", str(tmp_path / "w.toml"), "v", "--insert", f"r={tmp_path / 'r.csv'}", "--sql")
+    assert f"'{ODD}'" in ran.stdout
