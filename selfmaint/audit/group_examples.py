@@ -43,6 +43,7 @@ from selfmaint.warehouse.situation import Situation
 
 COPIES = 4
 _LOST = 5
+_MOST_ROWS = 50
 _OTHERS: tuple[tuple[int | None, ...], ...] = (
     (),
     (None,),
@@ -304,12 +305,15 @@ class _Made:
                 yield (*lost[:i], value, *lost[i + 1 :])
 
     def _completed(self, database: Relations, inserted: Relations) -> Relations:
-        """The database with the rows that foreign keys ask for, before and after the insertion."""
+        """The database with the rows that foreign keys ask for, before and after the insertion.
+
+        It is given up where references go round in a circle, and does not satisfy them then.
+        """
         found = {name: set(rows) for name, rows in database.items()}
         waiting = [
             (n, row) for n, rows in updated(database, inserted, {}).items() for row in sorted(rows, key=repr)
         ]
-        while waiting:
+        while waiting and sum(map(len, found.values())) < _MOST_ROWS:
             name, row = waiting.pop()
             for reference in self.catalog.relations[name].references:
                 key = tuple(row[i] for i in reference.columns)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from datalog.budget import BudgetSpentError
+from datalog.budget import BudgetSpentError, limit
 from datalog.model import Atom, Predicate, Variable, Version
 from datalog.syntax import parse_program
 from selfmaint.api.audit import AuditOptions, audit_catalog
@@ -294,3 +294,14 @@ def test_circles_of_references_that_double_the_rows_are_given_up(monkeypatch: py
     outcome = its.outcome(its.catalog.view("v"), Change(Kind.INSERT, "r"))
     assert isinstance(outcome, Unclear)
     assert "budget" not in str(outcome)
+
+
+def test_examples_are_given_up_where_references_go_round_in_a_circle() -> None:
+    text = """
+        .decl r(k: bigint not null, a: bigint not null) key(k) foreign(a) references s(k) foreign(a) references r(k).
+        .decl s(k: bigint not null) key(k).
+        v(case when X > 2 then 0 else 1 end, count(*)) :- r(X, A), r(B, X).
+    """
+    its = Search(catalog(parse_program(text)), EFFECTIVE)
+    with limit(60, "the test"):
+        assert isinstance(its.outcome(its.catalog.view("v"), Change(Kind.DELETE, "r")), Unclear)
