@@ -8,40 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from datalog.budget import check
 from datalog.model import (
     Atom,
-    Comparison,
     Constant,
     Literal,
-    Negation,
-    NullTest,
     Predicate,
-    Program,
     Row,
-    Rule,
     Term,
     Value,
     Variable,
     Version,
     variables_of,
 )
-from datalog.rewrite.reachable import predicates_of
 from selfmaint.audit.changes import Change
 from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.grounding import ROOM, grounded
 from selfmaint.audit.instance import Instance, frozen
+from selfmaint.audit.ruled_out import RuledOut
 from selfmaint.audit.unfolding import Body, Unfolding, unfolded
 from selfmaint.countermodel.databases import Evaluation, satisfies, stored_rows, updated
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules
-from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.situation import Situation
 
@@ -171,8 +164,8 @@ class Candidates:
         """Whether none was left out, as far as the iteration got."""
         return self._steps.are_all
 
-    def of(self, rules: DependsRules, evaluation: Evaluation) -> Iterator[Candidate]:
-        """The candidates for the rules of one J: those left out of `holding` give them no row.
+    def of(self, rules: DependsRules, evaluation: Evaluation) -> Iterator[Candidate | None]:
+        """The candidates for the rules of one J, None for each step: those left out of `holding` give them no row.
 
         A body is unfolded only as far as nothing rules a row out. What does for the rows of a body that is not unfolded
         to its end, does so with all that proves these rows: they are the least instance of each way on.
@@ -188,13 +181,14 @@ class Candidates:
         for positive in rules.positive:
             waiting = [Unfolding((*positive, rules.head))]
             while waiting and self._steps.goes_on():
+                yield None
                 current = waiting.pop()
                 more = current.next(self._definitions)
                 if more is not None and (len(more) == 1 or self._may_fire(current, ruled_out)):
                     waiting.extend(reversed(more))
                 for candidate in self._made(current.body, self._steps, ruled_out) if more is None else ():
-                    if candidate not in seen:
-                        seen.add(candidate)
+                    if candidate is None or candidate not in seen:
+                        seen.update([] if candidate is None else [candidate])
                         yield candidate
 
     def _may_fire(self, current: Unfolding, ruled_out: RuledOut) -> bool:
@@ -212,7 +206,7 @@ class Candidates:
         most = min(TRIAL, self._trials)
         trial = Steps(most)
         made = self._made(current.body, trial, ruled_out, _CLOSE)
-        may_fire = any(not holds(candidate) for candidate in made) or not trial.are_all
+        may_fire = any(c is not None and not holds(c) for c in made) or not trial.are_all
         self._trials -= most - max(trial.left, 0)
         return may_fire
 
@@ -221,18 +215,19 @@ class Candidates:
         for body in unfolded(literals, self._definitions):
             if not self._steps.goes_on():
                 return
-            yield from self._made(body, self._steps)
+            yield from (c for c in self._made(body, self._steps) if c is not None)
 
     def _made(
         self, body: Body, steps: Steps, ruled_out: RuledOut | None = None, rooms: Sequence[int] = ROOM
-    ) -> Iterator[Candidate]:
-        """The situations that the instance of an unfolded body becomes, but for some of those that are ruled out."""
+    ) -> Iterator[Candidate | None]:
+        """The situations that the instance of an unfolded body becomes, but for some that are ruled out; see `of`."""
         asked = tuple(t for li in body if is_asked(li) for t in li.terms)
         plain = tuple(li for li in body if not is_asked(li))
         effective = self.situation.effective
         start = frozen(self.decision.catalog, plain, effective=effective, asked=asked)
         waiting = [] if start is None else [start]
         while waiting and steps.goes_on():
+            yield None
             instance = waiting.pop()
             steps.are_all &= not instance.is_crowded
             more = self._open(instance, ruled_out)
@@ -311,89 +306,3 @@ def is_asked(literal: Literal) -> TypeGuard[Atom]:
 def is_open(literal: Atom) -> bool:
     """Whether it is open where a row comes from, or a literal is asked of the others."""
     return literal.predicate.version is Version.AFTER or is_asked(literal)
-
-
-@dataclass(frozen=True)
-class RuledOut:
-    """Whether what the rules of one J negate holds of their row in a situation.
-
-    Attributes:
-        goal: has a row where it does not.
-        given: the rules' row.
-        program: the negations.
-        lasting: those that still hold once rows are added to the database and the update.
-        evaluation: the views that are known.
-        situation: what is known besides.
-    """
-
-    goal: Predicate
-    given: Predicate
-    program: Program
-    lasting: Program | None
-    evaluation: Evaluation
-    situation: Situation
-
-    @classmethod
-    def of(
-        cls, decision: Decision, situation: Situation, rules: DependsRules, evaluation: Evaluation
-    ) -> RuledOut | None:
-        """The negations of some rules; None if one of them always holds."""
-        support, bound = decision.support(situation), rules.new_facts.bound
-        negations = support.prepared(rules.negative, frozenset(bound))
-        if negations is None:
-            return None
-        given = rules.goal.of(Version.STEP)
-        rule = Rule(rules.head, (Atom(given, bound), *negations))
-        program = support.program([rule], [rules.goal])
-        lasting = _lasting(program, rule)
-        return cls(rules.goal, given, program, lasting, evaluation, situation)
-
-    @cached_property
-    def views(self) -> frozenset[str]:
-        """The views that are read."""
-        return views_of(self.program)
-
-    @cached_property
-    def tested(self) -> frozenset[int]:
-        """Which of the row's values are compared, or must not be null."""
-        (rule,) = self.program.rules_for(self.goal)
-        given = rule.body[0]
-        assert isinstance(given, Atom)
-        inner = [li for negation in rule.body if isinstance(negation, Negation) for li in negation.body]
-        tests = variables_of([li for li in (*rule.body, *inner) if isinstance(li, Comparison | NullTest)])
-        return frozenset(i for i, term in enumerate(given.terms) if term in tests)
-
-    def holds(self, candidate: Candidate) -> bool:
-        """Whether the row is ruled out in a candidate."""
-        return self._holds(self.program, candidate)
-
-    def will_hold(self, candidate: Candidate) -> bool:
-        """Whether the row is ruled out in a candidate and in all that come of it."""
-        return self.lasting is not None and self._holds(self.lasting, candidate)
-
-    def _holds(self, program: Program, candidate: Candidate) -> bool:
-        facts = candidate.facts(self.evaluation, self.situation, self.views)
-        facts = replace(facts, relations={**facts.relations, self.given: frozenset([candidate.asked])})
-        return not MemoryEngine().nonempty(program, [self.goal], facts)
-
-
-def views_of(program: Program) -> frozenset[str]:
-    """The stored views that a program reads."""
-    read = {predicate for rule in program.rules for predicate in predicates_of(rule.body)}
-    return frozenset(predicate.name for predicate in read if predicate.version is Version.STORED)
-
-
-def _lasting(program: Program, rule: Rule) -> Program | None:
-    """A rule with those of its negations alone that more rows cannot take back; None if there are none.
-
-    Facts are taken back by what is negated in their proof: that a referenced row is not inserted, too.
-    """
-    rules = [its for its in program.rules if its != rule and not _negates(its.body)]
-    kept = [li for li in rule.body if not isinstance(li, Negation) or not _negates(li.body)]
-    if len(kept) == 1:
-        return None
-    return Program((Rule(rule.head, tuple(kept)), *rules))
-
-
-def _negates(body: Sequence[Literal]) -> bool:
-    return any(isinstance(literal, Negation) for literal in body)

@@ -8,9 +8,10 @@ takes part in that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 from datalog.budget import BudgetSpentError, check
 from datalog.model import Predicate, Row, Version
@@ -158,50 +159,51 @@ class Replay:
         )
         return new == old
 
-    def shrunk(self, example: Example, accepts: Callable[[Example], bool]) -> Example:
-        """The example without the rows that it does not need, as far as the budget lasts.
-
-        Args:
-            example: an example.
-            accepts: what a smaller one must satisfy besides.
-        """
-        shrinking = True
-        while shrinking:
-            shrinking = False
-            try:
-                for smaller in _without_one(example):
-                    candidate = Candidate(smaller[0], smaller[2], smaller[3])
-                    made = self.example(example.view, smaller[0], smaller[1], candidate)
-                    if made is not None and accepts(made):
-                        example, shrinking = made, True
-                        break
-            except BudgetSpentError:
-                break  # as far as it got it is an example
+    def shrunk(self, example: Example) -> Example:
+        """The example without the rows that it does not need, as far as the budget lasts."""
+        smaller: Example | None = example
+        while smaller is not None:
+            smaller = None
+            for removal in tuple(_removals(example)):
+                made = self._without(example, removal)
+                if made is not None:
+                    example = smaller = made
         return example
 
+    def _without(self, example: Example, removal: _Removal) -> Example | None:
+        """A smaller example; None if it is none, or not smaller, or the budget is spent: as it was it is an example."""
+        name, before, inserted, deleted = removal
+        parts = (example.first, example.second, example.inserted, example.deleted)
+        gone = (before, before, inserted, deleted)
+        first, second, new, old = (_minus(part, name, row) for part, row in zip(parts, gone, strict=True))
+        if (first, second, new, old) == parts:
+            return None
+        try:
+            return self.example(example.view, first, second, Candidate(first, new, old))
+        except BudgetSpentError:
+            return None
 
-Parts = tuple[Relations, Relations, Relations, Relations]
+
+_Removal: TypeAlias = tuple[str, Row | None, Row | None, Row | None]
+"""A row of a relation that is left out of both databases, one that is not inserted, and one that is not deleted."""
 
 
-def _without_one(example: Example) -> Iterator[Parts]:
-    """The example's parts without one row: of both databases, of the update, or of a database and a deletion."""
+def _removals(example: Example) -> Iterator[_Removal]:
+    """What may be left out: a row of both databases, of the update, or of the databases and a deletion."""
     parts = (example.first, example.second, example.inserted, example.deleted)
-    names = dict.fromkeys(name for part in parts for name in part)
-    for name in names:
+    for name in dict.fromkeys(name for part in parts for name in part):
+        inserted = sorted(_rows(example.inserted, name), key=repr)
+        deleted = sorted(_rows(example.deleted, name), key=repr)
         for row in sorted(_rows(example.second, name) | _rows(example.deleted, name), key=repr):
-            first, second, _, deleted = (_minus(part, name, row) for part in parts)
-            yield first, second, example.inserted, deleted
-        for row in sorted(_rows(example.inserted, name), key=repr):
-            yield parts[0], parts[1], _minus(parts[2], name, row), parts[3]
-        for row in sorted(_rows(example.deleted, name), key=repr):
-            yield parts[0], parts[1], parts[2], _minus(parts[3], name, row)
-            for new in sorted(_rows(example.inserted, name), key=repr):
-                first, second, _, deleted = (_minus(part, name, row) for part in parts)
-                yield first, second, _minus(parts[2], name, new), deleted
+            yield name, row, None, row
+        yield from ((name, None, row, None) for row in inserted)
+        for row in deleted:
+            yield name, None, None, row
+            yield from ((name, row, new, row) for new in inserted)
 
 
-def _minus(part: Relations, name: str, row: Row) -> Relations:
-    return {n: rows - {row} if n == name else rows for n, rows in part.items()}
+def _minus(part: Relations, name: str, row: Row | None) -> Relations:
+    return part if row is None else {n: rows - {row} if n == name else rows for n, rows in part.items()}
 
 
 def _rows(part: Mapping[str, frozenset[Row]], name: str) -> frozenset[Row]:

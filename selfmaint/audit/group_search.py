@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeAlias
 
 from datalog.evaluate import Evaluator
 from datalog.model import Atom, Constant, Literal, Predicate, Program, Row, Rule, Version
-from selfmaint.audit.candidates import Candidate, Candidates, views_of
+from selfmaint.audit.candidates import Candidate, Candidates
 from selfmaint.audit.changes import Change
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.example import Example, Replay
@@ -28,7 +28,9 @@ from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_examples import Tried, group_examples
 from selfmaint.audit.lost_values import EXTREMA, LostValues
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
+from selfmaint.audit.ruled_out import views_of
 from selfmaint.audit.second import second_databases
+from selfmaint.audit.turns import by_turns
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program
@@ -96,34 +98,40 @@ class GroupSearch:
             return Unclear((NOT_EFFECTIVE,))
         rules = self.decision.depends(self._silent.view(self.view.name), situation)
         candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
-        firing = list(islice(self._firing(rules, candidates, situation), 1 if self.quick else TRIED))
-        if not firing and not candidates.are_all:
+        searches = (self._firing(one, candidates, situation) for one in rules)
+        firing = by_turns(searches)
+        first = next(firing, None)
+        if first is None and not candidates.are_all:
             return Unclear((TOO_MANY,))
-        reasons = [NOT_KNOWN] if firing else list(self._open(change, situation))
+        reasons = [NOT_KNOWN] if first is not None else list(self._open(change, situation))
         if not reasons:
             return Always(len(rules))
+        tried = () if first is None else chain([first], islice(firing, TRIED - 1))
         try:
-            example = None if self.quick else self._example(firing, change, situation)
+            example = None if self.quick else self._example(tried, change, situation)
         except CannotEvaluateError as error:
             example = None
             reasons.append(f"only the text of `{error}` is known, and what it holds cannot be told")
         return Unclear(tuple(reasons)) if example is None else Depends(example, _hidden(example))
 
     def _firing(
-        self, rules: tuple[DependsRules, ...], candidates: Candidates, situation: Situation
-    ) -> Iterator[_Firing]:
-        """Databases in which a core row that is gained or lost is not determined, with rows of the test."""
-        evaluation, engine = self._silent_evaluation, MemoryEngine()
-        for one in rules:
-            program = compact_program(self.decision.support(situation), [one])
-            if not program.rules_for(one.goal):
-                continue
-            views = views_of(program)
-            for candidate in candidates.of(one, evaluation):
-                facts = candidate.facts(evaluation, situation, views)
-                rows = engine.evaluate(program, one.goal, facts)
-                if rows:
-                    yield one, candidate, sorted(rows, key=repr)
+        self, rules: DependsRules, candidates: Candidates, situation: Situation
+    ) -> Iterator[_Firing | None]:
+        """Databases in which a core row that is gained or lost is not determined, with rows of the test of one J.
+
+        None for each step.
+        """
+        program = compact_program(self.decision.support(situation), [rules])
+        if not program.rules_for(rules.goal):
+            return
+        views = views_of(program)
+        for candidate in candidates.of(rules, self._silent_evaluation):
+            found = None
+            if candidate is not None:
+                facts = candidate.facts(self._silent_evaluation, situation, views)
+                rows = MemoryEngine().evaluate(program, rules.goal, facts)
+                found = (rules, candidate, sorted(rows, key=repr)) if rows else None
+            yield found
 
     def _open(self, change: Change, situation: Situation) -> Iterator[str]:
         """What may be open although the core rows that are gained and lost are determined."""
@@ -189,12 +197,12 @@ class GroupSearch:
                 for second in second_databases(self.evaluation.catalog, candidate, witness):
                     found = replay.example(self.view.name, candidate.database, second, candidate)
                     if found is not None:
-                        return replay.shrunk(found, lambda _: True)
+                        return replay.shrunk(found)
         pairs = group_examples(self.evaluation, self.view, change, situation, self._tried)
         for first, second, candidate in pairs:
             found = replay.example(self.view.name, first, second, candidate)
             if found is not None:
-                return replay.shrunk(found, lambda _: True)
+                return replay.shrunk(found)
         return None
 
 

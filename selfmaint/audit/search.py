@@ -19,14 +19,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 
 from datalog.budget import BudgetSpentError, left, limit
 from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Program, Row, Variable, Version
-from selfmaint.audit.candidates import Candidate, Candidates, views_of
+from selfmaint.audit.candidates import Candidate, Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of, updatable
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.evidence import without_aggregates
@@ -35,7 +34,9 @@ from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_search import GroupSearch
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.parts import parts
+from selfmaint.audit.ruled_out import views_of
 from selfmaint.audit.second import second_databases
+from selfmaint.audit.turns import by_turns
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program
@@ -50,9 +51,6 @@ SHARE = 1 / 3
 
 FIRING_LIMIT = 12
 """For one rule, after so many candidates with a row but no example the search goes on to the next rule."""
-
-MORE = 5
-"""Once there is an example, so many candidates of each other rule are looked at for a smaller one."""
 
 WITNESSES = 20
 """So many rows of a rule are tried in one candidate."""
@@ -282,12 +280,12 @@ class _Cell:
         return Always(len(self.rules))
 
     def _look(self, candidates: Candidates) -> None:
-        """Looks for the smallest example."""
-        for rules in sorted(self.rules, key=lambda r: r.new_facts.facts.bit_count()):
-            found = self._depends(rules, candidates, None if self.best is None else MORE)
-            if found is not None and (self.best is None or found.example.size < self.best.example.size):
+        """Looks for an example: the smallest of those that one turn finds."""
+        ordered = sorted(self.rules, key=lambda r: r.new_facts.facts.bit_count())
+        for found in by_turns(self._depends(rules, candidates) for rules in ordered):
+            if self.best is None or found.example.size < self.best.example.size:
                 self.best = found
-            if self.best is not None and self.search.quick:
+            if self.search.quick:
                 break
 
     @property
@@ -298,23 +296,29 @@ class _Cell:
         except BudgetSpentError:
             return False
 
-    def _depends(self, rules: DependsRules, candidates: Candidates, limit: int | None) -> Depends | None:
-        """An example for the rules of one J, from its first few candidates with a row."""
+    def _depends(self, rules: DependsRules, candidates: Candidates) -> Iterator[Depends | None]:
+        """An example for the rules of one J, from its first few candidates with a row; None for each step."""
         program = self._program(rules)
         if not program.rules_for(rules.goal):
-            return None
+            return
         views = views_of(program)
-        made = islice(candidates.of(rules, self.search.evaluation), limit)
-        firing = ((c, rows) for c in made if (rows := self._rows(c, program, views, rules)))
-        for candidate, rows in islice(firing, FIRING_LIMIT):
+        fired = 0
+        for candidate in candidates.of(rules, self.search.evaluation):
+            rows = () if candidate is None else self._rows(candidate, program, views, rules)
+            if candidate is None or not rows:
+                yield None
+                continue
             for row in sorted(rows, key=repr)[:WITNESSES]:
                 witness = Witness(rules.new_facts, dict(zip(rules.new_facts.bound, row, strict=True)))
                 example = self._example(candidate, witness)
                 if example is not None:
-                    return Depends(example, witness.unknown)
+                    yield Depends(example, witness.unknown)
+                    return
             doubts = self.search.decision.doubts(self.view, self.situation, [rules.new_facts])
             self.reasons.update(dict.fromkeys(doubts or (NOT_FOUND,)))
-        return None
+            fired += 1
+            if fired == FIRING_LIMIT:
+                return
 
     def _program(self, rules: DependsRules) -> Program:
         if rules.goal not in self.programs:
@@ -334,7 +338,13 @@ class _Cell:
         for second in second_databases(self.search.catalog, candidate, witness):
             found = replay.example(self.view.name, candidate.database, second, candidate)
             if found is not None:
-                return replay.shrunk(found, self._fails) if self._may_shrink else found
+                if not self._may_shrink:
+                    return found
+                smaller = replay.shrunk(found)
+                try:
+                    return smaller if self._fails(smaller) else found
+                except BudgetSpentError:
+                    return found
         return None
 
     @property

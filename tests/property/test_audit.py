@@ -27,11 +27,12 @@ from hypothesis import strategies as st
 from datalog.budget import BudgetSpentError, limit
 from datalog.evaluate import Evaluator
 from datalog.model import Predicate, Program, Value, Version
-from selfmaint.audit.candidates import Candidates, RuledOut
+from selfmaint.audit.candidates import Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of
 from selfmaint.audit.example import Example
 from selfmaint.audit.instance import Instance
 from selfmaint.audit.outcome import Always, Depends
+from selfmaint.audit.ruled_out import RuledOut
 from selfmaint.audit.search import Search
 from selfmaint.audit.unfolding import Unfolding
 from selfmaint.conformance.cases import case_of
@@ -260,6 +261,8 @@ def fires(search: Search, rules: DependsRules, candidates: Candidates) -> bool |
     situation = candidates.situation
     program = compact_program(search.decision.support(situation), [rules])
     for candidate in candidates.of(rules, search.evaluation):
+        if candidate is None:
+            continue
         facts = candidate.facts(search.evaluation, situation)
         if candidate.asked in MemoryEngine().evaluate(program, rules.goal, facts):
             return True
