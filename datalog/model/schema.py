@@ -92,6 +92,12 @@ class Unmodelled:
     hint: str
 
 
+PADDED_HINT = "give the column the type `string` or `varchar`, which are not padded with blanks"
+BINARY_HINT = "give the column the collation UTF8_BINARY, in which only the same strings are equal"
+OTHER_HINT = "store what views need of it in columns of numbers, strings, booleans, dates or timestamps"
+"""What to do about types that nothing here stands for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a declared relation. Columns of a key are not null whatever `not_null` says.

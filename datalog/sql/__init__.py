@@ -10,10 +10,8 @@ from datalog.sql.reads import read_set
 from datalog.sql.tables import Table
 from datalog.sql.text import text
 from datalog.sql.unions import union_all
-from datalog.sql.views.text_allowed import TEXT_FUNCTIONS
 
 __all__ = [
-    "TEXT_FUNCTIONS",
     "Changes",
     "EmissionError",
     "Table",

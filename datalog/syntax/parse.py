@@ -15,7 +15,6 @@ from lark import Lark, Token, Tree, UnexpectedInput, UnexpectedToken
 from datalog.diagnostics import ProgramError
 from datalog.model.rules import Program, Rule
 from datalog.syntax.build import build_program, build_rule
-from datalog.syntax.explain import explain
 from datalog.syntax.limits import report_size, require_readable
 from datalog.syntax.places import Node, Places
 
@@ -137,6 +136,8 @@ def _tree(text: str, start: str, places: Places) -> Node:
         try:
             tree: Tree[Token] = _parser().parse(rest, start=start)
         except UnexpectedInput as error:
+            from datalog.syntax.explain import explain  # noqa: PLC0415 - only of what cannot be read
+
             diagnostic, resume = explain(error, rest, places, _accepted(rest, error, start))
             places.diagnostics.append(diagnostic)
             if resume is None or start != "program" or len(places.diagnostics) >= _MOST_SYNTAX_ERRORS:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Program
-from datalog.sql.views import SqlViews
 from selfmaint.api.columns import columns_of
 from selfmaint.api.default_engine import default_engine
 from selfmaint.api.platform import known_families, opened_engine, platform_of, with_counts
@@ -20,6 +19,7 @@ from selfmaint.warehouse.catalog import with_inexact_sums
 from selfmaint.warehouse.near import require_known
 
 if TYPE_CHECKING:
+    from datalog.sql.views import SqlViews
     from selfmaint.duckdb import Relation
     from selfmaint.spark import DataFrame, SparkSession
     from selfmaint.store.frames import ArrowStream

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from selfmaint.api.check import check as decide
 from selfmaint.api.update import Update
@@ -20,8 +20,10 @@ from selfmaint.cli.output import (
     reporting,
 )
 from selfmaint.decide.verdict import Verdicts
-from selfmaint.feeds.report import FeedReport
 from selfmaint.report.verdicts import status, verdicts_json, verdicts_table
+
+if TYPE_CHECKING:
+    from selfmaint.feeds.report import FeedReport
 
 OPTIONS = (
     WAREHOUSE,

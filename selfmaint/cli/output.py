@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from threading import Timer
+from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 
@@ -17,10 +18,12 @@ from datalog.diagnostics import Diagnostic
 from datalog.errors import DatalogError
 from selfmaint.cli.app import BAD_USAGE, EndedError
 from selfmaint.errors import SelfmaintError
-from selfmaint.feeds.report import FeedReport
 from selfmaint.report.errors import diagnostics_text, errors_json, errors_text, warnings_json
 from selfmaint.report.feed import feed_json, feed_table
 from selfmaint.report.values import Json
+
+if TYPE_CHECKING:
+    from selfmaint.feeds.report import FeedReport
 
 _PATIENCE_S = 1.0
 """How long nothing is said of what is being done."""

@@ -13,9 +13,9 @@ from pathlib import Path
 import duckdb
 
 from datalog.model import Unmodelled
+from datalog.model.schema import OTHER_HINT
 from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
-from datalog.sql.views import OTHER_HINT
 from selfmaint.duckdb.database import Database, Relation, refused, writing_sql
 from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.text_rows import csv_rows, json_rows, refused_text

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datalog.model import ANY, Unmodelled
-from datalog.sql.views import OTHER_HINT
+from datalog.model.schema import OTHER_HINT
 from selfmaint.engine.arrow_types import arrow_type, column_type
 from selfmaint.engine.column_types import settled
 from selfmaint.engine.protocol import D

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.table import Table
 
-from selfmaint.feeds.report import FeedReport
 from selfmaint.report.values import Json, cell
+
+if TYPE_CHECKING:
+    from selfmaint.feeds.report import FeedReport
 
 
 def feed_json(report: FeedReport | None) -> Json:

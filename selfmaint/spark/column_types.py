@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from datalog.model import ANY, ColumnType, TypeName, Unmodelled
+from datalog.model.schema import BINARY_HINT, OTHER_HINT, PADDED_HINT
 from datalog.sql.duckdb import SqlType
-from datalog.sql.views import BINARY_HINT, OTHER_HINT, PADDED_HINT
 from selfmaint.engine.column_types import decimal_size
 
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"

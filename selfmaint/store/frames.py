@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import pyarrow as pa
 
 from datalog.diagnostics import Diagnostic
-from datalog.sql.views import OTHER_HINT
+from datalog.model.schema import OTHER_HINT
 from selfmaint.engine.arrow_rows import ArrowTable
 from selfmaint.errors import Code, InputError, input_error
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from datalog.model import ANY, Column, ColumnType, TypeName, Unmodelled
+from datalog.model.schema import BINARY_HINT, OTHER_HINT, PADDED_HINT
 from datalog.sql.views.limits import MOST_DIGITS
 
 _NAMES: Mapping[exp.DType, TypeName] = {
@@ -36,9 +37,6 @@ _OTHERS = (
     *(exp.DType.ARRAY, exp.DType.MAP, exp.DType.STRUCT, exp.DType.VARIANT, exp.DType.OBJECT, exp.DType.JSON),
     *(exp.DType.TIME, exp.DType.TIMETZ, exp.DType.INTERVAL, exp.DType.GEOGRAPHY, exp.DType.GEOMETRY),
 )
-PADDED_HINT = "give the column the type `string` or `varchar`, which are not padded with blanks"
-BINARY_HINT = "give the column the collation UTF8_BINARY, in which only the same strings are equal"
-OTHER_HINT = "store what views need of it in columns of numbers, strings, booleans, dates or timestamps"
 _WITHOUT_ZONE = re.compile(r"timestamp *(\(\d+\))? +without +time +zone", re.IGNORECASE)
 _COLLATE = re.compile(r"\bcollate\s+[`\"']?(\w+)", re.IGNORECASE)
 _BINARY_COLLATION = "utf8_binary"
