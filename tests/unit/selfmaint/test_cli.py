@@ -459,3 +459,23 @@ def test_a_counterexample_in_sql_is_printed_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text(f'x,y\n"{ODD}",2\n', encoding="utf-8")
     ran = run("explain", str(tmp_path / "w.toml"), "v", "--insert", f"r={tmp_path / 'r.csv'}", "--sql")
     assert f"'{ODD}'" in ran.stdout
+
+
+def test_who_reads_no_further_ends_a_command_without_a_traceback(paper: str) -> None:
+    command = [sys.executable, "-m", "selfmaint", "sql", paper, "v1"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert (running.stderr.read(), running.wait()) == (b"", 1)
+
+
+def test_an_interrupted_command_says_so_by_its_status() -> None:
+    code = (
+        "import sys, selfmaint.cli\n"
+        "def interrupted(arguments): raise KeyboardInterrupt\n"
+        "sys.modules['selfmaint.cli.app'].app = interrupted\n"
+        "selfmaint.cli.main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, cwd=ROOT)
+    assert (ran.returncode, ran.stderr) == (130, b"")
