@@ -63,7 +63,8 @@ class AuditOptions:
         sizes: rows of base relations, where known: for estimates.
         advise: whether to look for what to add.
         progress: told what is being done.
-        budget_s: how many seconds the search may take for one view and kind of change.
+        budget_s: how many seconds the search may take for one view.
+        processes: how many look for verdicts, each on views of its own.
     """
 
     views: tuple[str, ...] | None = None
@@ -74,6 +75,7 @@ class AuditOptions:
     advise: bool = True
     progress: Callable[[str], None] = lambda _: None
     budget_s: float = DEFAULT_S
+    processes: int = 1
 
 
 def audit(
@@ -119,17 +121,20 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
         require_known(part, catalog.relations, "base relation")
     search = Search(catalog, known, budget_s=options.budget_s)
     chosen = [view for view in catalog.views if options.views is None or view.name in options.views]
-    found = audited(
-        search,
-        costs=options.costs,
-        columns=_positions(catalog, options.updates or {}),
-        views=chosen,
-        progress=options.progress,
-    )
+    columns = _positions(catalog, options.updates or {})
+    processes, told = min(options.processes, len(chosen)), options.progress
+    if processes > 1:
+        # More imports, which an audit of a few views does without.
+        from selfmaint.audit.processes import audited_side_by_side  # noqa: PLC0415
+
+        found = audited_side_by_side(
+            search, chosen, processes, costs=options.costs, columns=columns, progress=told
+        )
+    else:
+        found = audited(search, costs=options.costs, columns=columns, views=chosen, progress=told)
     advice: tuple[Advice, ...] = ()
     cut: list[str] = []
     if options.advise:
-        told = options.progress
         advice = advised(search, sizes=options.sizes, views=chosen, progress=told, cut=cut.append)
     return AuditReport(found, advice, loss(search, options.without) if options.without else None, tuple(cut))
 

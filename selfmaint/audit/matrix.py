@@ -118,14 +118,21 @@ def audited(
             progress(f"auditing {view.name} ({number} of {len(chosen)})")
             share = left() * min(SHARE / (len(chosen) - number + 1), 1)
             with limit(min(search.budget_s, share), f"the audit of `{view.name}`"):
-                found.append(_of_view(search.of(view), view, costs or {}, columns or {}))
+                found.append(verdicts(search.of(view), view, costs or {}, columns or {}))
     return Audit(search.catalog, search.known, tuple(found))
 
 
-def _of_view(
+def verdicts(
     search: Search, view: View, costs: Mapping[str, float], columns: Mapping[str, frozenset[int]]
 ) -> ViewAudit:
-    """The verdicts on one view, the widest kind of change first: much follows from it."""
+    """The verdicts on one view, the widest kind of change first: much follows from it.
+
+    Args:
+        search: of the part of the warehouse that the view is in.
+        view: the view.
+        costs: of looking up one key of a relation.
+        columns: for some relations the columns that updates change.
+    """
     _ = search.outcome(view, ANYTHING)
     lines = [_line(search, view, relation, columns) for relation in relations_of(view)]
     outcome = search.widened(view, ANYTHING, (line.any for line in lines))

@@ -168,6 +168,14 @@ class Search:
             found = self._found[view.name, change] = replace(least, is_never=False)
         return found
 
+    def found(self, view: View) -> Mapping[tuple[str, Change], Outcome]:
+        """The verdicts on a view that were found so far."""
+        return {key: outcome for key, outcome in self._found.items() if key[0] == view.name}
+
+    def learn(self, found: Mapping[tuple[str, Change], Outcome]) -> None:
+        """Takes verdicts that a search of the same part found with the same knowledge."""
+        self._found.update(found)
+
     def _inherited(self, view: View, change: Change) -> Outcome | None:
         """What follows from a verdict on a wider kind of change: always; or its example, if it is of this kind."""
         wider = [Change(Kind.ANY, change.relation), ANYTHING]

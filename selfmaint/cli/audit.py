@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,9 @@ from selfmaint.report.audit.table import audit_parts, summary
 from selfmaint.report.errors import diagnostics_text, errors_json
 
 __all__ = ["OPTIONS", "audit"]
+
+EACH = 12
+"""So many views one process looks at before there is another."""
 
 FAILED, UNDECIDED = 1, 3
 """Exit statuses: something is as bad as `--fail-on` says, or breaks; nothing is, but something is undecided."""
@@ -67,7 +71,13 @@ def _options(given: Namespace, file: WarehouseFile, progress: Callable[[str], No
         advise=given.advice and not given.without,
         progress=progress,
         budget_s=file.budget_s if given.budget is None else given.budget,
+        processes=_processes(len(file.catalog.views)) if given.processes is None else given.processes,
     )
+
+
+def _processes(views: int) -> int:
+    """As many as there are processors, where there are views for them: starting one takes as long as some views."""
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, views // EACH + 1)
 
 
 def _status(found: Sequence[Worse]) -> int:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
-from selfmaint.cli.options import BUDGET, EFFECTIVE, WAREHOUSE, choice, option, repeatable, switch, yes_or_no
+from selfmaint.cli.options import (
+    BUDGET,
+    EFFECTIVE,
+    WAREHOUSE,
+    at_least_one,
+    choice,
+    option,
+    repeatable,
+    switch,
+    yes_or_no,
+)
 
 
 class AuditFormat(StrEnum):
@@ -34,6 +44,12 @@ OPTIONS = (
     switch("--contents", help="Instead ask Spark whether any database explains all stored views."),
     *EFFECTIVE,
     BUDGET,
+    option(
+        "--processes",
+        metavar="N",
+        type=at_least_one,
+        help="How many look for verdicts side by side; as many as there are processors if not given.",
+    ),
     choice("--fail-on", FailOn, help="Exit status 1 if a verdict is so bad, or worse."),
     option("--baseline", metavar="FILE", type=Path, help="Only what is worse than in this file fails."),
     switch("--write-baseline", help="Write the verdicts to the baseline's file."),

@@ -13,6 +13,7 @@ from selfmaint.api.engine_settings import EngineKind
 from selfmaint.cli.output import Format
 
 _LEAST_BUDGET_S = 0.001
+_MOST_DIGITS = 9
 
 ChosenT = TypeVar("ChosenT", bound=StrEnum)
 
@@ -73,6 +74,14 @@ def _seconds(text: str) -> float:
         found = 0.0
     if not found >= _LEAST_BUDGET_S:  # neither is NaN
         raise ArgumentTypeError(f"{text!r} is not a number of seconds of at least {_LEAST_BUDGET_S}")
+    return found
+
+
+def at_least_one(text: str) -> int:
+    """A whole number, as an option's type."""
+    found = int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else 0
+    if found < 1:
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return found
 
 
