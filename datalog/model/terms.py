@@ -78,10 +78,10 @@ class Constant:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constant):
             return NotImplemented
-        return value_kind(self.value) == value_kind(other.value) and self.value == other.value
+        return self.value == other.value and value_kind(self.value) == value_kind(other.value)
 
     def __hash__(self) -> int:
-        return hash((value_kind(self.value), self.value))
+        return hash(self.value)
 
     def __str__(self) -> str:
         return repr(self.value)
