@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,7 +13,7 @@ from selfmaint.audit.losing import Loss, loss
 from selfmaint.audit.matrix import Audit, audited
 from selfmaint.audit.search import Search
 from selfmaint.errors import Code, input_error
-from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.near import near_miss, require_known
 from selfmaint.warehouse.situation import Situation
 
@@ -122,21 +122,38 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
     search = Search(catalog, known, budget_s=options.budget_s)
     chosen = [view for view in catalog.views if options.views is None or view.name in options.views]
     columns = _positions(catalog, options.updates or {})
-    processes, told = min(options.processes, len(chosen)), options.progress
-    if processes > 1:
-        # More imports, which an audit of a few views does without.
-        from selfmaint.audit.processes import audited_side_by_side  # noqa: PLC0415
-
-        found = audited_side_by_side(
-            search, chosen, processes, costs=options.costs, columns=columns, progress=told
-        )
-    else:
-        found = audited(search, costs=options.costs, columns=columns, views=chosen, progress=told)
-    advice: tuple[Advice, ...] = ()
     cut: list[str] = []
-    if options.advise:
-        advice = advised(search, sizes=options.sizes, views=chosen, progress=told, cut=cut.append)
+    if min(options.processes, len(chosen)) > 1:
+        found, advice = _side_by_side(search, chosen, columns, options, cut)
+    else:
+        told = options.progress
+        found = audited(search, costs=options.costs, columns=columns, views=chosen, progress=told)
+        advice = ()
+        if options.advise:
+            advice = advised(search, sizes=options.sizes, views=chosen, progress=told, cut=cut.append)
     return AuditReport(found, advice, loss(search, options.without) if options.without else None, tuple(cut))
+
+
+def _side_by_side(
+    search: Search,
+    views: Sequence[View],
+    columns: Mapping[str, frozenset[int]],
+    options: AuditOptions,
+    cut: list[str],
+) -> tuple[Audit, tuple[Advice, ...]]:
+    # More imports, which an audit of a few views does without.
+    from selfmaint.audit.processes import (  # noqa: PLC0415
+        Work,
+        advised_side_by_side,
+        audited_side_by_side,
+    )
+
+    given = (search.catalog, search.known, search.budget_s, options.costs or {}, columns, options.sizes or {})
+    work, processes, told = Work(*given), min(options.processes, len(views)), options.progress
+    found = audited_side_by_side(search, views, work, processes, told)
+    if not options.advise:
+        return found, ()
+    return found, advised_side_by_side(search, views, work, processes, told, cut.append)
 
 
 def _positions(catalog: Catalog, updates: Mapping[str, tuple[str, ...]]) -> dict[str, frozenset[int]]:

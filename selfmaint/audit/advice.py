@@ -89,23 +89,44 @@ def advised(
         that is decided, unless a key brings it in.
     """
     found: list[Advice] = []
-    advisors: dict[int, _Tried] = {}
-    taken = {*(view.name for view in search.catalog.views), *search.catalog.relations}
+    adviser = Adviser(search, sizes or {})
     chosen = tuple(search.catalog.views if views is None else views)
     with limit(TOTAL * search.budget_s, "advice"):
         for number, view in enumerate(chosen, 1):
-            its = search.of(view)
-            if isinstance(its.outcome(view, ANYTHING), Always):
+            if isinstance(search.outcome(view, ANYTHING), Always):
                 continue
             progress(f"advice on {view.name} ({number} of {len(chosen)})")
-            tried = advisors.setdefault(id(its), _Tried(its))
             share = left() * min(SHARE / (len(chosen) - number + 1), 1)
-            with limit(min(search.budget_s, share), f"advice on `{view.name}`"):
-                with suppress(BudgetSpentError):
-                    found += _Advisor(its, view, sizes or {}, tried, taken).advice()
-                if left() <= 0:
-                    cut(view.name)
+            advice, is_cut = adviser.advice(view, share)
+            found += advice
+            if is_cut:
+                cut(view.name)
     return tuple(found)
+
+
+@dataclass
+class Adviser:
+    """Advises on one view after another, and keeps what was found out for one for the next.
+
+    Attributes:
+        search: of the warehouse as it is.
+        sizes: rows of base relations, where known.
+    """
+
+    search: Search
+    sizes: Mapping[str, int]
+    _tried: dict[int, _Tried] = field(default_factory=dict)
+
+    def advice(self, view: View, seconds: float) -> tuple[list[Advice], bool]:
+        """What is found for a view within some seconds, and its budget; and whether they were too few for all."""
+        its, catalog = self.search.of(view), self.search.catalog
+        tried = self._tried.setdefault(id(its), _Tried(its))
+        taken = {*(one.name for one in catalog.views), *catalog.relations}
+        found: list[Advice] = []
+        with limit(min(self.search.budget_s, seconds), f"advice on `{view.name}`"):
+            with suppress(BudgetSpentError):
+                found = _Advisor(its, view, self.sizes, tried, taken).advice()
+            return found, left() <= 0
 
 
 @dataclass

@@ -1,82 +1,144 @@
-"""The verdicts on views, found by several processes side by side: those on one view do not wait for another's.
+"""The verdicts on views, and advice, found by several processes side by side: one view does not wait for another.
 
-Each process has a search of its own, and keeps for the next view what it found out for one. What it finds is handed
-back, so that the search here goes on as if it had found it.
+Each process has a search of its own, and keeps for the next view what it found out for one. The verdicts are handed
+back, so that the search here goes on as if it had found them.
 """
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from multiprocessing import get_context
+from typing import TypeVar
 
 from datalog.budget import limit
-from selfmaint.audit.changes import Change
+from selfmaint.audit.advice import Advice, Adviser
+from selfmaint.audit.changes import ANYTHING, Change
 from selfmaint.audit.matrix import SHARE, TOTAL, Audit, ViewAudit, verdicts
-from selfmaint.audit.outcome import Outcome
+from selfmaint.audit.outcome import Always, Outcome
 from selfmaint.audit.search import Search
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
 
-
-@dataclass(frozen=True)
-class _Work:
-    """What every process is given.
-
-    Attributes:
-        search: the warehouse's.
-        costs, columns: as `audited` takes them.
-    """
-
-    search: Search
-    costs: Mapping[str, float]
-    columns: Mapping[str, frozenset[int]]
-
+T = TypeVar("T")
 
 _Found = Mapping[tuple[str, Change], Outcome]
 
-_work: list[_Work] = []
+
+@dataclass(frozen=True)
+class Work:
+    """What every process is given.
+
+    Attributes:
+        catalog: the warehouse.
+        known: what is known besides the views.
+        budget_s: how long the search for one view may take, in seconds.
+        costs: of looking up one key of a relation.
+        columns: for some relations the columns that updates change; all but the key's if not given.
+        sizes: rows of base relations, where known.
+        found: verdicts that were found already, for each view.
+    """
+
+    catalog: Catalog
+    known: Situation
+    budget_s: float
+    costs: Mapping[str, float] = field(default_factory=dict)
+    columns: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    found: Mapping[str, _Found] = field(default_factory=dict)
+
+    @cached_property
+    def search(self) -> Search:
+        """A process's own search."""
+        search = Search(self.catalog, self.known, budget_s=self.budget_s)
+        for name, found in self.found.items():
+            search.of(self.catalog.view(name)).learn(found)
+        return search
+
+    @cached_property
+    def adviser(self) -> Adviser:
+        """Who advises in a process."""
+        return Adviser(self.search, self.sizes)
+
+    def share(self, rounds: int) -> float:
+        """How many seconds a process may take for a view, of about so many that it still looks at."""
+        left = max(TOTAL * self.budget_s - time.thread_time(), 0)
+        return left * min(SHARE / rounds, 1)
+
+
+_work: list[Work] = []
 """In a process of its own: what it was given."""
 
 
 def audited_side_by_side(
     search: Search,
     views: Sequence[View],
+    work: Work,
     processes: int,
-    *,
-    costs: Mapping[str, float] | None = None,
-    columns: Mapping[str, frozenset[int]] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Audit:
-    """What `matrix.audited` gives, from several processes; each may take as long as all of it may in one.
+    """What `matrix.audited` gives, from several processes; each may take as long as one alone may for all.
 
     Args:
-        search: finds the verdicts; afterwards it has found these.
+        search: takes the verdicts that are found.
         views: the views to audit.
+        work: what the processes are given.
         processes: how many. They import the program's main module: a script guards what it runs by `__name__`.
-        costs: of looking up one key of a relation.
-        columns: for some relations the columns that updates change; all but the key's if not given.
         progress: told how far it is.
     """
-    given = Search(search.catalog, search.known, search.quick, budget_s=search.budget_s)
-    work = _Work(given, costs or {}, columns or {})
-    together = sorted(
-        views, key=lambda view: sorted(search.of(view).catalog.relations)
-    )  # parts share nothing
-    names = [view.name for view in together]
-    rounds = [-(-(len(names) - i) // processes) for i in range(len(names))]
     audits: dict[str, ViewAudit] = {}
-    with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (work,)) as pool:
-        for view, (audit, found) in zip(together, pool.map(_verdicts, names, rounds), strict=True):
-            audits[view.name] = replace(audit, view=view)
-            search.of(view).learn(found)
-            progress(f"audited {len(audits)} of {len(views)} views")
+    for view, (audit, found) in _side_by_side(_verdicts, search, views, work, processes):
+        audits[view.name] = replace(audit, view=view)
+        search.of(view).learn(found)
+        progress(f"audited {len(audits)} of {len(views)} views")
     return Audit(search.catalog, search.known, tuple(audits[view.name] for view in views))
 
 
-def _begin(work: _Work) -> None:
+def advised_side_by_side(
+    search: Search,
+    views: Sequence[View],
+    work: Work,
+    processes: int,
+    progress: Callable[[str], None] = lambda _: None,
+    cut: Callable[[str], None] = lambda _: None,
+) -> tuple[Advice, ...]:
+    """What `advice.advised` gives, likewise.
+
+    Args:
+        search: has the verdicts.
+        views: the views to advise on.
+        work: what the processes are given.
+        processes: how many.
+        progress: told how far it is.
+        cut: told each view for which the budget was spent before all was tried.
+    """
+    open_ = [view for view in views if not isinstance(search.outcome(view, ANYTHING), Always)]
+    known = {view.name: search.of(view).found(view) for view in search.catalog.views}
+    advice: dict[str, list[Advice]] = {}
+    for view, (found, is_cut) in _side_by_side(_advice, search, open_, replace(work, found=known), processes):
+        advice[view.name] = found
+        progress(f"advised on {len(advice)} of {len(open_)} views")
+        if is_cut:
+            cut(view.name)
+    return tuple(one for view in open_ for one in advice[view.name])
+
+
+def _side_by_side(
+    job: Callable[[str, int], T], search: Search, views: Sequence[View], work: Work, processes: int
+) -> Iterator[tuple[View, T]]:
+    """What a job gives for each view, those of one part of the warehouse one after another."""
+    together = sorted(views, key=lambda view: sorted(search.of(view).catalog.relations))
+    names = [view.name for view in together]
+    rounds = [-(-(len(names) - i) // processes) for i in range(len(names))]
+    with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (work,)) as pool:
+        yield from zip(together, pool.map(job, names, rounds), strict=True)
+
+
+def _begin(work: Work) -> None:
     signal.signal(
         signal.SIGINT, signal.SIG_DFL
     )  # an interrupted command has one thing to say, not one a process
@@ -84,16 +146,15 @@ def _begin(work: _Work) -> None:
 
 
 def _verdicts(name: str, rounds: int) -> tuple[ViewAudit, _Found]:
-    """The verdicts on a view, and all that was found of it.
-
-    Args:
-        name: the view's.
-        rounds: about so many views this process still looks at, with this one.
-    """
+    """The verdicts on a view, and all that was found of it."""
     (work,) = _work
-    view = work.search.catalog.view(name)
+    view = work.catalog.view(name)
     its = work.search.of(view)
-    left = max(TOTAL * its.budget_s - time.thread_time(), 0)
-    with limit(min(its.budget_s, left * min(SHARE / rounds, 1)), f"the audit of `{name}`"):
+    with limit(min(its.budget_s, work.share(rounds)), f"the audit of `{name}`"):
         audit = verdicts(its, view, work.costs, work.columns)
     return audit, its.found(view)
+
+
+def _advice(name: str, rounds: int) -> tuple[list[Advice], bool]:
+    (work,) = _work
+    return work.adviser.advice(work.catalog.view(name), work.share(rounds))
