@@ -217,7 +217,7 @@ class _Advisor:
         """Sets of views that settle any mix on one relation, and store less than all that settle every mix."""
         least = min(map(self._stored, settling), default=float("inf"))
         seen = set(settling)
-        for name in relations_of(self.view):
+        for name in relations_of(self.search.catalog, self.view):
             change = Change(Kind.ANY, name)
             if not isinstance(self.search.outcome(self.view, change), Always):
                 found = sorted(self._settling(change, frozenset(), stored, least), key=self._stored)
@@ -305,5 +305,5 @@ def _is_referenced(proposal: Proposal, others: Iterable[Proposal]) -> bool:
 
 
 def _all_changes(catalog: Catalog, view: View) -> list[Change]:
-    own = [change for name in relations_of(view) for change in changes_of(catalog, name)]
+    own = [change for name in relations_of(catalog, view) for change in changes_of(catalog, name)]
     return [*own, ANYTHING]

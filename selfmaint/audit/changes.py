@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, unique
 
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 
@@ -64,8 +65,12 @@ def changes_of(catalog: Catalog, relation: str) -> Iterator[Change]:
     yield Change(Kind.ANY, relation)
 
 
-def relations_of(view: View) -> tuple[str, ...]:
-    """The base relations that a view reads, in the order of its body."""
+def relations_of(catalog: Catalog, view: View) -> tuple[str, ...]:
+    """The base relations that a view reads, in the order of its body, then those that it reads through other views."""
     if view.definition is not None and hasattr(view.definition, "reads"):
-        return tuple(dict.fromkeys(predicate.name for predicate in view.definition.reads))
-    return tuple(dict.fromkeys(atom.predicate.name for atom in view.body))
+        names = [predicate.name for predicate in view.definition.reads]
+    else:
+        names = [atom.predicate.name for atom in view.body]
+    if not catalog.relations.keys() >= set(names):
+        names += sorted(reads(catalog)[view.name])
+    return tuple(dict.fromkeys(name for name in names if name in catalog.relations))

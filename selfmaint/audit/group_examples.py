@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -34,7 +35,7 @@ from datalog.order import assign
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind
 from selfmaint.audit.grounding import candidates_of, constants_of
-from selfmaint.countermodel.databases import Evaluation, satisfies, updated
+from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation, satisfies, updated
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.constraints import merged_by_keys
@@ -183,9 +184,10 @@ class _Made:
             database = self._completed(incomplete, inserted)
             after = updated(database, inserted, deleted)
             if satisfies(self.catalog, database) and satisfies(self.catalog, after):
-                key = frozenset(self.evaluation.state(self.view.name, database).items())
-                state = self.evaluation.state(self.view.name, after)
-                alike.setdefault(key, []).append((database, state))
+                with suppress(CannotEvaluateError):  # a value that nothing can be computed from
+                    key = frozenset(self.evaluation.state(self.view.name, database).items())
+                    state = self.evaluation.state(self.view.name, after)
+                    alike.setdefault(key, []).append((database, state))
         for found in alike.values():
             for (first, one), (second, other) in combinations(found, 2):
                 if one != other and self.evaluation.are_alike(first, second):

@@ -111,7 +111,7 @@ class GroupSearch:
             example = None if self.quick else self._example(tried, change, situation)
         except CannotEvaluateError as error:
             example = None
-            reasons.append(f"only the text of `{error}` is known, and what it holds cannot be told")
+            reasons.append(str(error))
         return Unclear(tuple(reasons)) if example is None else Depends(example, _hidden(example))
 
     def _firing(

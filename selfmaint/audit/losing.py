@@ -61,7 +61,7 @@ def loss(search: Search, lost: Iterable[str]) -> Loss:
         readable = search.of(view).readable(others.intersection(search.of(view).catalog.relations))
         its = [
             Broken(view.name, name, outcome)
-            for name in relations_of(view)
+            for name in relations_of(search.catalog, view)
             if not isinstance(outcome := readable.outcome(view, Change(Kind.ANY, name)), Always)
         ]
         if not its:

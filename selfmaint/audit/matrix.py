@@ -134,7 +134,7 @@ def verdicts(
         columns: for some relations the columns that updates change.
     """
     _ = search.outcome(view, ANYTHING)
-    lines = [_line(search, view, relation, columns) for relation in relations_of(view)]
+    lines = [_line(search, view, relation, columns) for relation in relations_of(search.catalog, view)]
     outcome = search.widened(view, ANYTHING, (line.any for line in lines))
     lines = [
         replace(line, needs=_needs(search, view, Change(Kind.ANY, line.relation), line.any, costs))

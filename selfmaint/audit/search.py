@@ -204,7 +204,7 @@ class Search:
         """An example for a mix, of insertions alone or deletions: there are fewer of these to go through."""
         if change.kind is not Kind.ANY or (view.limitation is not None and view.core is None):
             return None
-        names = relations_of(view) if change.relation is None else (change.relation,)
+        names = relations_of(self.catalog, view) if change.relation is None else (change.relation,)
         kinds = (Kind.INSERT,) if view.core is None else (Kind.INSERT, Kind.DELETE)
         narrower = (Change(kind, name) for name in names for kind in kinds)
         outcomes = (self.outcome(view, one) for one in narrower)
@@ -220,7 +220,10 @@ class Search:
 
     def _searched(self, view: View, change: Change) -> Outcome:
         if view.core is not None:
-            return self._groups(view).outcome(change, change.situation(self.catalog, self.known))
+            try:
+                return self._groups(view).outcome(change, change.situation(self.catalog, self.known))
+            except CannotEvaluateError as error:
+                return Unclear((str(error),))
         if view.limitation is not None:
             return Unclear((str(view.limitation),))
         if any(isinstance(v.definition, OpaqueView) for v in self.catalog.views):
@@ -278,7 +281,7 @@ class _Cell:
             if self.best is None:
                 raise
         except CannotEvaluateError as error:
-            return Unclear((f"only the text of `{error}` is known, and what it holds cannot be told",))
+            return Unclear((str(error),))
         if self.best is not None:
             return replace(self.best, is_never=self.is_seen_never)
         if self.reasons:

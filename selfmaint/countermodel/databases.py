@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from datalog.evaluate import Evaluator
+from datalog.evaluate import EvaluationError, Evaluator
 from datalog.evaluate.views import evaluate_view
 from datalog.model import ANY, Constant, OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
 from datalog.rewrite import guard_joins
@@ -31,7 +31,7 @@ KEPT = 20_000
 
 
 class CannotEvaluateError(Exception):
-    """A view of which only the text is known."""
+    """A view of which only the text is known, or that has no value on a database; why, in words."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Evaluation:
             names: the views; all if None.
 
         Raises:
-            CannotEvaluateError: one of them is known only as text.
+            CannotEvaluateError: one of them is known only as text, or has a column without a value.
         """
         evaluator: Evaluator | None = None
         none: frozenset[Row] = frozenset()
@@ -99,20 +99,19 @@ class Evaluation:
         """What one view holds on a database.
 
         Raises:
-            CannotEvaluateError: it is known only as text.
+            CannotEvaluateError: it is known only as text, or has a column without a value.
         """
         return self.contents(database, {view})[view]
 
     def are_alike(self, first: Rows, second: Rows) -> bool:
-        """Whether every view holds the same on two databases: those do that read nothing in which they differ.
-
-        Raises:
-            CannotEvaluateError: a view that reads that is known only as text.
-        """
+        """Whether all views are known to hold the same on two databases: those do that read nothing that differs."""
         none: frozenset[Row] = frozenset()
         differing = {n for n in {*first, *second} if first.get(n, none) != second.get(n, none)}
         names = [name for name, its in self._read.items() if not differing.isdisjoint(its)]
-        return all(self.state(name, first) == self.state(name, second) for name in names)
+        try:
+            return all(self.state(name, first) == self.state(name, second) for name in names)
+        except CannotEvaluateError:
+            return False
 
     @cached_property
     def _below(self) -> Mapping[str, frozenset[str]]:
@@ -157,9 +156,14 @@ class Evaluation:
                 bags = {Predicate(name): Counter(rows) for name, rows in database.items()}
                 bags |= {Predicate(name): rows for name, rows in before.items()}
                 types = {Predicate(r.name): r.types for r in self.catalog.relations.values()}
-                return evaluate_view(definition, bags, types)
+                try:
+                    return evaluate_view(definition, bags, types)
+                except (EvaluationError, TypeError) as error:
+                    raise CannotEvaluateError(f"`{view.name}` cannot be computed: {error}") from error
             case OpaqueView() | None:
-                raise CannotEvaluateError(view.name)
+                raise CannotEvaluateError(
+                    f"only the text of `{view.name}` is known, and what it holds cannot be told"
+                )
 
 
 def stored_rows(catalog: Catalog, contents: Contents) -> dict[str, frozenset[Row]]:

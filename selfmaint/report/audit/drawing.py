@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from selfmaint.api.audit import AuditReport
-from selfmaint.audit.changes import relations_of
 from selfmaint.audit.matrix import ViewAudit
 from selfmaint.audit.outcome import word
 from selfmaint.report.audit.markup import Markup, joined, tag
@@ -60,9 +59,13 @@ def _shift(rows: int, own: int) -> int:
 
 def _ordered(report: AuditReport) -> list[BaseRelation]:
     """The relations in the order in which views read them, then the others."""
-    names = dict.fromkeys(name for its in report.audit.views for name in relations_of(its.view))
+    names = dict.fromkeys(name for its in report.audit.views for name in _relations(its))
     relations = report.audit.catalog.relations
     return [relations[name] for name in (*names, *(n for n in relations if n not in names))]
+
+
+def _relations(its: ViewAudit) -> list[str]:
+    return [line.relation for line in its.lines if line.relation is not None]
 
 
 def _short(name: str) -> str:
@@ -105,7 +108,7 @@ def _reads(its: ViewAudit, places: dict[str, _Box], at: _Box) -> Markup:
     """Lines from what a view reads; marked where a changed row may have to be looked up there."""
     needed = {name for need in its.anything.needs[:1] for name in need.relations}
     lines = []
-    for name in dict.fromkeys((*relations_of(its.view), *needed)):
+    for name in dict.fromkeys((*_relations(its), *needed)):
         start = places[name]
         x, end = start.x + _BOX, at.x
         bend = (end - x) * 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from datalog.diagnostics import ProgramError
 from datalog.syntax import parse_program
 from selfmaint.audit.changes import ANYTHING, Change, Kind, updatable
 from selfmaint.audit.losing import loss
@@ -271,3 +272,28 @@ def test_groups_of_some_rows_say_nothing_of_the_others(test: str) -> None:
 def test_a_column_that_joins_with_a_compared_one_is_put_in_order_too(part: str) -> None:
     """No row of the least warehouse stands in the column that is compared: it is the one that is not known."""
     assert said(search(CHAIN + part), "v", Change(Kind.INSERT, "r")) == "depends"
+
+
+@pytest.mark.parametrize("over", ["set", "bag"])
+def test_a_view_over_a_view_that_is_not_unfolded_is_undecided_for_all_relations_below(over: str) -> None:
+    text = f"""
+        .decl r(k: int not null, a: int not null) key(k).
+        .decl s(a: int not null, k: int not null).
+        .view v(a) {over}.
+        v(A + 1) :- r(K, A).
+        w(A, K) :- v(A), s(A, K).
+    """
+    words = audited(search(text)).words()
+    assert {relation for view, relation, _ in words if view == "w"} == {"s", "r", "*"}
+    assert {word for (view, _, _), word in words.items() if view == "w"} == {"undecided"}
+
+
+@pytest.mark.parametrize("computed", ["A + 1", "-A", "1 / A", "cast(A as int)", "abs(A)", "upper(A)"])
+def test_what_no_value_that_is_tried_can_be_computed_from_is_undecided(computed: str) -> None:
+    for declared in ("", ".decl r(k: int not null, a: string).\n"):
+        try:
+            words = audited(search(f"{declared}v(K, {computed}) :- r(K, A).")).words()
+        except ProgramError:
+            assert declared
+        else:
+            assert words["v", "r", "insert"] != "depends"
