@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 
 from datalog.analysis.expression_types import expression_type
 from datalog.evaluate import EvaluationError, evaluate_view
 from datalog.model import (
+    Aggregate,
     AggregateFunction,
+    Arithmetic,
     Atom,
     Block,
+    Call,
+    Cast,
     ColumnType,
     Constant,
+    Minus,
     Predicate,
     Rule,
     Term,
@@ -22,6 +28,7 @@ from datalog.model import (
     ViewDefinition,
     expression_variables,
     variables_of,
+    walk,
 )
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.definitions import without_references
@@ -30,6 +37,7 @@ from selfmaint.warehouse.views import Limitation, Outside, View
 
 _ADDING = (AggregateFunction.SUM, AggregateFunction.AVG)
 _INEXACT = (TypeName.FLOAT, TypeName.DOUBLE)
+_WHOLE = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
 _DOES = {
     Outside.AGGREGATE: "groups",
     Outside.BAG: "removes duplicates",
@@ -61,8 +69,9 @@ def with_core(
     if core.always_empty:
         return _over_no_rows(view, view.grouping, core.always_empty, relations)
     does = "keeps duplicates" if is_counted else _DOES[kind]
+    unlike = _unlike(view.grouping, written, core, relations)
     written, core = _needed(view.grouping, written, core, relations)
-    found = _grouped(view.grouping, kind, written, core, relations)
+    found = unlike or _grouped(view.grouping, kind, written, core, relations)
     if isinstance(found, str):
         return replace(view, limitation=Limitation(kind, f"`{view.name}` {does}, and {found}"))
     if kind is Outside.AGGREGATE:
@@ -77,6 +86,66 @@ def with_core(
         return replace(made, if_inexact=if_inexact) if doubtful.inexact else made
     text = f"`{view.name}` groups, and `{view.columns[min(found.inexact)]}` {_adds_up(made, relations)}"
     return replace(view, limitation=Limitation(kind, text), if_inexact=if_inexact)
+
+
+def _unlike(
+    definition: ViewDefinition, written: Rule, core: View, relations: Mapping[str, BaseRelation]
+) -> str | None:
+    """What is computed with although the core has, of values that are equal but written otherwise, any one."""
+    terms = dict(zip(written.head.terms, core.head.terms, strict=True))
+    for variable in _computed_with(definition):
+        term = terms[variable]
+        if isinstance(term, Constant):
+            kinds = _columns_of(variable, written.atoms, relations)
+            is_alike = bool(kinds) and all(_is_written(term, kind) for kind in kinds)
+        else:
+            kinds = _columns_of(term, core.body, relations)
+            is_alike = len(kinds) <= 1 or (
+                len({*map(_written, kinds)}) == 1 and kinds[0].name not in _INEXACT
+            )
+        if not is_alike:
+            return (
+                f"computes with `{variable.name}`, equal values of which may be written otherwise, as 1.0 and 1.00, "
+                "or 0.0 and -0.0: compare it to what is of its type, and no doubles"
+            )
+    return None
+
+
+def _computed_with(definition: ViewDefinition) -> tuple[Variable, ...]:
+    """The variables of whose values it matters what type they are of, and how they are written."""
+    (block,) = definition.blocks
+    computing = [
+        part
+        for value in (*block.outputs, *(block.groups or ()), *block.filters)
+        for part in walk(value)
+        if isinstance(part, Arithmetic | Minus | Cast | Call)
+        or (isinstance(part, Aggregate) and part.function in _ADDING)
+    ]
+    return expression_variables(computing)
+
+
+def _columns_of(term: Term, atoms: Iterable[Atom], relations: Mapping[str, BaseRelation]) -> list[ColumnType]:
+    """The types of the columns of base relations that a term stands in."""
+    return [
+        relations[atom.predicate.name].types[i]
+        for atom in atoms
+        if atom.predicate.name in relations
+        for i, its in enumerate(atom.terms)
+        if its == term
+    ]
+
+
+def _is_written(constant: Constant, kind: ColumnType) -> bool:
+    """Whether a constant is written as the values of a type that equal it are."""
+    value = constant.value
+    if isinstance(value, Decimal):
+        return kind.name is TypeName.DECIMAL and kind.scale == -int(value.as_tuple().exponent)
+    return not isinstance(value, float) and kind.name not in (*_INEXACT, TypeName.DECIMAL)
+
+
+def _written(kind: ColumnType) -> ColumnType:
+    """A type of which equal values are written as those of another one."""
+    return ColumnType(TypeName.BIGINT) if kind.name in _WHOLE else kind
 
 
 def _needed(
