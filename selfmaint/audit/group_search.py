@@ -91,6 +91,12 @@ class GroupSearch:
 
     def outcome(self, change: Change, situation: Situation) -> Outcome:
         """The verdict on a kind of change, in its situation."""
+        try:
+            return self._outcome(change, situation)
+        except CannotEvaluateError as error:
+            return Unclear((str(error),))
+
+    def _outcome(self, change: Change, situation: Situation) -> Outcome:
         changed = situation.inserted | situation.deleted
         if not changed & {atom.predicate.name for atom in self._core.body}:
             return Always()

@@ -220,10 +220,7 @@ class Search:
 
     def _searched(self, view: View, change: Change) -> Outcome:
         if view.core is not None:
-            try:
-                return self._groups(view).outcome(change, change.situation(self.catalog, self.known))
-            except CannotEvaluateError as error:
-                return Unclear((str(error),))
+            return self._groups(view).outcome(change, change.situation(self.catalog, self.known))
         if view.limitation is not None:
             return Unclear((str(view.limitation),))
         if any(isinstance(v.definition, OpaqueView) for v in self.catalog.views):
