@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from datalog.budget import left
-from selfmaint.audit.changes import Change
+from selfmaint.audit.changes import Change, relations_of
 from selfmaint.audit.outcome import Always, Depends, Unclear
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import Catalog, View
@@ -102,7 +102,7 @@ def _extended(
 
 def closure(catalog: Catalog, view: View) -> tuple[str, ...]:
     """The base relations of a view and those that foreign keys lead to from them."""
-    found = dict.fromkeys(atom.predicate.name for atom in view.body)
+    found = dict.fromkeys(relations_of(catalog, view))
     waiting = list(found)
     while waiting:
         for reference in catalog.relations[waiting.pop(0)].references:

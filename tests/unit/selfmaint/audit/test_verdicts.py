@@ -288,6 +288,19 @@ def test_a_view_over_a_view_that_is_not_unfolded_is_undecided_for_all_relations_
     assert {word for (view, _, _), word in words.items() if view == "w"} == {"undecided"}
 
 
+def test_a_view_that_groups_over_a_view_is_followed_for_the_relations_below() -> None:
+    text = """
+        .decl r(k: int not null, a: int not null) key(k).
+        .decl s(a: int not null, b: int not null).
+        v(A, K) :- r(K, A).
+        w(B, count(*)) :- v(A, K), s(A, B).
+    """
+    words = audited(search(text)).words()
+    assert {relation for view, relation, _ in words if view == "w"} == {"s", "r", "*"}
+    assert words["w", "r", "insert"] == "depends"
+    assert words["w", "s", "insert"] == "always"
+
+
 @pytest.mark.parametrize("computed", ["A + 1", "-A", "1 / A", "cast(A as int)", "abs(A)", "upper(A)"])
 def test_what_no_value_that_is_tried_can_be_computed_from_is_undecided(computed: str) -> None:
     for declared in ("", ".decl r(k: int not null, a: string).\n"):
