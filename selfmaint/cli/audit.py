@@ -33,7 +33,7 @@ FAILED, UNDECIDED = 1, 3
 def audit(given: Namespace) -> int:
     """Says for each view and kind of change whether it can always follow without a base relation, whatever the data.
 
-    Needs neither data nor Spark, except with --contents. Exit status: 0 nothing to report; 1 with --fail-on or
+    Needs neither data nor an engine, except with --contents. Exit status: 0 nothing to report; 1 with --fail-on or
     --baseline: some verdict is that bad (and worse than the baseline's); with --without: something breaks; with
     --contents: the views contradict each other; 2 bad usage or input; 3 with --fail-on depends: nothing
     fails, but something is undecided.
@@ -45,7 +45,7 @@ def audit(given: Namespace) -> int:
         file = read_warehouse_file(given.warehouse)
         print_warnings(file.catalog.warnings, errors)
         if given.contents:
-            progress("starting Spark and opening the views")
+            progress("opening the views")
             return _contents(file, errors, progress)
         compares = given.baseline is not None and not given.write_baseline
         before = read_baseline(given.baseline) if compares else None

@@ -41,7 +41,7 @@ OPTIONS = (
     repeatable("--update-of", metavar="R=C[,D]", help="The columns that updates of a relation change."),
     repeatable("--rows", metavar="R=N", help="The size of a relation, for estimates; repeatable."),
     *yes_or_no("--advice", "--no-advice", default=True, help="Say what to add; that is the default."),
-    switch("--contents", help="Instead ask Spark whether any database explains all stored views."),
+    switch("--contents", help="Instead say whether any database explains all stored views."),
     *EFFECTIVE,
     BUDGET,
     option(
