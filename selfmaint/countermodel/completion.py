@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from random import Random
 
+from datalog.budget import check
 from datalog.model import Row, Value, Version
 from selfmaint.countermodel.databases import Rows, missing
 from selfmaint.countermodel.filling import fill
@@ -23,6 +24,9 @@ AT_HAND = 0.7
 
 ATTEMPTS = 24
 """How many ways of completing a database are tried."""
+
+MOST_ADDED = 500
+"""How many rows are added in each of them."""
 
 
 def explaining(known: Given, added: Mapping[str, frozenset[Row]]) -> Iterator[Rows]:
@@ -48,12 +52,20 @@ def explaining(known: Given, added: Mapping[str, frozenset[Row]]) -> Iterator[Ro
 
 
 def _complete(known: Given, rows: dict[str, set[Row]], random: Random, attempt: int) -> None:
-    """Adds the rows that are referenced and not there; ends after a few rounds where references go in circles."""
+    """Adds the rows that are referenced and not there; ends after a few rounds where references go in circles.
+
+    Several circles would double them in each round: it ends after `MOST_ADDED` rows, too.
+    """
+    added = 0
     for _ in range(2 * len(rows) + 2):
         changed = False
         for relation in known.catalog.relations.values():
             for reference in relation.references:
                 for value in _wanted(known, relation, reference, rows):
+                    added += 1
+                    if added > MOST_ADDED:
+                        return
+                    check()
                     target = known.catalog.relations[reference.target]
                     rows[target.name].add(_row(known, rows, target, reference, value, random, attempt))
                     changed = True

@@ -19,6 +19,8 @@ from selfmaint.api.maintain import maintain
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
+from selfmaint.countermodel import completion
+from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.surviving import placed
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
@@ -256,3 +258,25 @@ def test_what_is_given_is_checked_though_there_is_no_time_to_simplify() -> None:
     with pytest.raises(InputError) as refused:
         check(unlike, inserted(effective=False, r={("a", "b")}), full=True, budget_s=1e-9)
     assert {each.code for each in refused.value.diagnostics} == {Code.NOT_EXPLAINED}
+
+
+def test_databases_whose_references_go_round_in_circles_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = """
+        .decl r(k: bigint not null, t: bigint) key(k) foreign(t) references t(k) foreign(k) references s(k).
+        .decl s(k: bigint not null) key(k) foreign(k) references r(k).
+        .decl t(k: bigint not null, t: bigint not null, r: bigint not null) key(k)
+            foreign(t) references t(k) foreign(r) references r(k).
+        v(A, T, R, S) :- s(S), t(A, T, R), A > 1.
+        n(T, count(*)) :- t(A, T, R), r(R, X).
+    """
+    sizes = []
+    explains = completion.why_not
+
+    def counted(known: Given, database: Mapping[str, Rows]) -> str | None:
+        sizes.append(sum(map(len, database.values())))
+        return explains(known, database)
+
+    monkeypatch.setattr(completion, "why_not", counted)
+    given = warehouse(program, {"v": set(), "n": {(1, 1)}})
+    assert isinstance(check(given, inserted(t={(2, 1, 2)}), budget_s=60)["v"], Undecided)
+    assert max(sizes) < 1_000
