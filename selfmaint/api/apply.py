@@ -11,13 +11,14 @@ from datalog.model import Predicate, Program, Version
 from selfmaint.api.columns import columns_of
 from selfmaint.api.fingerprint import fingerprints, require_unchanged
 from selfmaint.api.maintain import Maintained, new_contents
-from selfmaint.api.platform import Platform, platform_of, with_counts
+from selfmaint.api.platform import Platform, expected_columns, platform_of, with_counts
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import Location
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.delta import is_delta_table
+from selfmaint.store.expected import require_types
 from selfmaint.store.write import StagedWrites
 
 _LEAVING, _JOINING = Version.DELETED, Version.INSERTED
@@ -43,6 +44,7 @@ def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, 
     written = [Written(str(predicate), places[predicate]) for predicate in changes]
     if written:
         platform = platform_of(warehouse.engine)
+        _require_readable(warehouse, bags, platform)
         known = [Path(path) for path in places.values()]
         with StagedWrites([Path(entry.path) for entry in written], known) as writes:
             require_unchanged(warehouse.fingerprints)
@@ -134,6 +136,13 @@ def _followed(
         after = engine.union([left, joining[name]]) if Predicate(name, _JOINING) in filled else left
         if after is not rows:
             yield Predicate(name, version), after
+
+
+def _require_readable(warehouse: Warehouse[D], bags: Mapping[Predicate, D], platform: Platform[D]) -> None:
+    """Refuses to write rows of types that the warehouse would not read: of joined columns a wider one may be taken."""
+    columns = columns_of(warehouse.catalog)
+    for predicate, rows in bags.items():
+        require_types(platform.types(rows), expected_columns(columns[predicate.name]))
 
 
 def _require_local(changes: Mapping[Predicate, D], places: Mapping[Predicate, str]) -> None:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from psycopg import sql
 
+import selfmaint
 from tests.command_line import Ran, run, snapshot
 
 if TYPE_CHECKING:
@@ -339,3 +340,25 @@ def test_hostile_names_and_values_are_data(tmp_path: Path, engine: str) -> None:
     ran = run("check", str(tmp_path / "w.toml"), "--insert", f"r`=={tmp_path}/rows.parquet")
     assert ran.status == 0
     assert "\x1b" not in ran.stdout
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    """Of columns of two types that are joined, the wider type is taken."""
+    (tmp_path / "views.sql").write_text(
+        "create table r (k bigint primary key, x int not null);"
+        "create table s (k bigint primary key, x bigint not null);"
+        "create view v as select r.k as a, r.x as b, s.k as c from r join s on r.x = s.x;"
+        "create view w as select k, x from r;"
+    )
+    (tmp_path / "warehouse.toml").write_text(
+        'program = "views.sql"\n[engine]\nkind = "duckdb"\n[update]\neffective = true\n'
+        '[views.v]\npath = "v.parquet"\n[views.w]\npath = "w.parquet"\n'
+    )
+    none = {"a": pa.array([], pa.int64()), "b": pa.array([], pa.int32()), "c": pa.array([], pa.int64())}
+    pq.write_table(pa.table(none), tmp_path / "v.parquet")
+    pq.write_table(pa.table({"k": [1], "x": pa.array([1], pa.int32())}), tmp_path / "w.parquet")
+    with selfmaint.load(tmp_path / "warehouse.toml") as warehouse:
+        update = selfmaint.Update.from_frames(warehouse, {"s": pa.table({"k": [7], "x": [1]})})
+        with pytest.raises(selfmaint.InputError, match="`bigint`, not `int`"):
+            warehouse.apply(warehouse.maintain(update))
+    assert pq.read_table(tmp_path / "v.parquet").num_rows == 0
