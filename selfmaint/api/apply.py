@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Predicate, Program, Version
+from datalog.model import ColumnType, Predicate, Program, Version
 from selfmaint.api.columns import columns_of
 from selfmaint.api.fingerprint import fingerprints, require_unchanged
 from selfmaint.api.maintain import Maintained, new_contents
@@ -15,6 +15,7 @@ from selfmaint.api.platform import Platform, expected_columns, platform_of, with
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import Location
+from selfmaint.engine.column_types import fits
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.delta import is_delta_table
@@ -44,7 +45,7 @@ def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, 
     written = [Written(str(predicate), places[predicate]) for predicate in changes]
     if written:
         platform = platform_of(warehouse.engine)
-        _require_readable(warehouse, bags, platform)
+        changes |= _as_declared(warehouse, bags, platform)
         known = [Path(path) for path in places.values()]
         with StagedWrites([Path(entry.path) for entry in written], known) as writes:
             require_unchanged(warehouse.fingerprints)
@@ -138,11 +139,29 @@ def _followed(
             yield Predicate(name, version), after
 
 
-def _require_readable(warehouse: Warehouse[D], bags: Mapping[Predicate, D], platform: Platform[D]) -> None:
-    """Refuses to write rows of types that the warehouse would not read: of joined columns a wider one may be taken."""
-    columns = columns_of(warehouse.catalog)
+def _as_declared(
+    warehouse: Warehouse[D], bags: Mapping[Predicate, D], platform: Platform[D]
+) -> dict[Predicate, D]:
+    """The rows in the types that they are read in: of joined columns the engine may have taken a wider number.
+
+    Raises:
+        InputError: SM104 types that could not be read.
+    """
+    columns, made = columns_of(warehouse.catalog), {}
     for predicate, rows in bags.items():
-        require_types(platform.types(rows), expected_columns(columns[predicate.name]))
+        expected = expected_columns(columns[predicate.name])
+        types = platform.types(rows)
+        wanted = [
+            its if _is_wider(its, found) else found for found, its in zip(types, expected.types, strict=True)
+        ]
+        made[predicate] = rows if wanted == [*types] else platform.retyped(rows, wanted)
+        require_types(wanted, expected)
+    return made
+
+
+def _is_wider(declared: ColumnType, found: ColumnType) -> bool:
+    """Whether a number is declared, and one is found that may be too wide."""
+    return declared.family == found.family == "number" and not fits(found, declared)
 
 
 def _require_local(changes: Mapping[Predicate, D], places: Mapping[Predicate, str]) -> None:

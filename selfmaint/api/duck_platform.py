@@ -13,7 +13,7 @@ from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry, S
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.database import refused
 from selfmaint.duckdb.file_source import DuckSource, StoredFiles
-from selfmaint.duckdb.files import conform, read_as_stored, read_contents
+from selfmaint.duckdb.files import conform, read_as_stored, read_contents, retyped
 from selfmaint.duckdb.writing import writing
 from selfmaint.errors import SourceError
 from selfmaint.sources.protocol import Source
@@ -58,6 +58,10 @@ class DuckPlatform:
     def types(self, rows: Relation) -> tuple[ColumnType, ...]:
         """See `Platform`."""
         return tuple(ANY if isinstance(kind, str) else kind for kind in rows.types)
+
+    def retyped(self, rows: Relation, types: Sequence[ColumnType]) -> Relation:
+        """See `Platform`."""
+        return retyped(self.engine.database, rows, range(len(types)), types)
 
     def counted(self, rows: Relation, names: Sequence[str]) -> Relation:
         """See `Platform`."""

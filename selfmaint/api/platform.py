@@ -56,6 +56,10 @@ class Platform(Protocol[D]):
         """The type of each column; `any` where the language has no such type."""
         ...
 
+    def retyped(self, rows: D, types: Sequence[ColumnType]) -> D:
+        """The rows with other types; a value that is not of its new one is an error."""
+        ...
+
     def counted(self, rows: D, names: Sequence[str]) -> D:
         """The rows of a bag as counted rows, under new names."""
         ...

@@ -12,10 +12,10 @@ from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry
 from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkEngine
 from selfmaint.spark.bags import counted
-from selfmaint.spark.column_types import column_type
+from selfmaint.spark.column_types import column_type, spark_type
 from selfmaint.spark.exchange import SparkExchange
 from selfmaint.spark.formats import writing
-from selfmaint.spark.frames import from_arrow
+from selfmaint.spark.frames import from_arrow, positional
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.tables import conform, read_as_stored, read_contents
 from selfmaint.spark.undeclared import conform_undeclared, read_undeclared
@@ -54,6 +54,12 @@ class SparkPlatform:
     def types(self, rows: DataFrame) -> tuple[ColumnType, ...]:
         """See `Platform`."""
         return tuple(column_type(stored.dataType) or ANY for stored in rows.schema.fields)
+
+    def retyped(self, rows: DataFrame, types: Sequence[ColumnType]) -> DataFrame:
+        """See `Platform`."""
+        plain = positional(rows)
+        typed = (plain[f"c{i}"].cast(spark_type(its)) for i, its in enumerate(types))
+        return plain.select(*typed).toDF(*rows.columns)
 
     def counted(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
         """See `Platform`."""

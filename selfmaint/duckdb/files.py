@@ -7,6 +7,7 @@ partitioned by columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,10 +98,16 @@ def conform(database: Database, data: Relation, expected: Expected, *, declared:
     ]
     if places == list(range(len(data.columns))) and wanted == list(data.types):
         return data
+    return Relation(retyped(database, data, places, wanted).stored, expected.columns)
+
+
+def retyped(database: Database, data: Relation, places: Sequence[int], wanted: Sequence[SqlType]) -> Relation:
+    """Some columns, in other types; a value that is not of its new type is an error where it is read."""
+    stored = [data.types[place] for place in places]
     with writing_sql():
         query = sql.cast_rows(data.stored.name, stored, wanted, places)
     made = database.view(query, wanted, [data.stored], taken(data.stored.layout, places))
-    return Relation(made, expected.columns)
+    return Relation(made, tuple(data.columns[place] for place in places))
 
 
 def _known(kind: SqlType) -> StoredType:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import psycopg
 import pyarrow as pa
@@ -342,23 +343,36 @@ def test_hostile_names_and_values_are_data(tmp_path: Path, engine: str) -> None:
     assert "\x1b" not in ran.stdout
 
 
-def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
-    """Of columns of two types that are joined, the wider type is taken."""
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_rows_are_written_in_the_types_that_are_declared(
+    tmp_path: Path, engine: Literal["duckdb", "spark"]
+) -> None:
+    """Of columns of two types that are joined, an engine takes the wider type."""
     (tmp_path / "views.sql").write_text(
-        "create table r (k bigint primary key, x int not null);"
-        "create table s (k bigint primary key, x bigint not null);"
-        "create view v as select r.k as a, r.x as b, s.k as c from r join s on r.x = s.x;"
-        "create view w as select k, x from r;"
+        "create table r (k bigint primary key, x int not null, d decimal(4,1) not null);"
+        "create table s (k bigint primary key, x bigint not null, d decimal(6,2) not null);"
+        "create view v as select r.k as a, r.x as b, s.k as c, r.d as d from r join s on r.x = s.x and r.d = s.d;"
+        "create view w as select k, x, d from r;"
     )
     (tmp_path / "warehouse.toml").write_text(
-        'program = "views.sql"\n[engine]\nkind = "duckdb"\n[update]\neffective = true\n'
+        'program = "views.sql"\n[update]\neffective = true\n'
         '[views.v]\npath = "v.parquet"\n[views.w]\npath = "w.parquet"\n'
     )
-    none = {"a": pa.array([], pa.int64()), "b": pa.array([], pa.int32()), "c": pa.array([], pa.int64())}
-    pq.write_table(pa.table(none), tmp_path / "v.parquet")
-    pq.write_table(pa.table({"k": [1], "x": pa.array([1], pa.int32())}), tmp_path / "w.parquet")
-    with selfmaint.load(tmp_path / "warehouse.toml") as warehouse:
-        update = selfmaint.Update.from_frames(warehouse, {"s": pa.table({"k": [7], "x": [1]})})
-        with pytest.raises(selfmaint.InputError, match="`bigint`, not `int`"):
-            warehouse.apply(warehouse.maintain(update))
-    assert pq.read_table(tmp_path / "v.parquet").num_rows == 0
+    big, small, size = pa.int64(), pa.int32(), pa.decimal128(4, 1)
+    stored = pa.schema([("a", big), ("b", small), ("c", big), ("d", size)])
+    pq.write_table(stored.empty_table(), tmp_path / "v.parquet")
+    row = {"k": pa.array([1], big), "x": pa.array([1], small), "d": pa.array([Decimal("2.5")], size)}
+    pq.write_table(pa.table(row), tmp_path / "w.parquet")
+    with selfmaint.load(tmp_path / "warehouse.toml", engine=engine) as warehouse:
+        new = {
+            "k": pa.array([7], big),
+            "x": pa.array([1], big),
+            "d": pa.array([Decimal("2.50")], pa.decimal128(6, 2)),
+        }
+        update = selfmaint.Update.from_frames(warehouse, {"s": pa.table(new)})
+        warehouse.apply(warehouse.maintain(update))
+    written = pq.read_table(tmp_path / "v.parquet")
+    assert written.schema.types == stored.types
+    assert written.to_pylist() == [{"a": 1, "b": 1, "c": 7, "d": Decimal("2.5")}]
+    with selfmaint.load(tmp_path / "warehouse.toml", engine=engine) as warehouse:
+        assert warehouse.contents["v"] is not None
