@@ -13,7 +13,7 @@ from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
-TOTAL = 6
+TOTAL = 5
 """How many times the budget of one view the verdicts on all of them may take, and again the advice."""
 
 SHARE = 3

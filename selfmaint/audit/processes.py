@@ -6,6 +6,7 @@ back, so that the search here goes on as if it had found them.
 
 from __future__ import annotations
 
+import gc
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,6 +71,9 @@ class Work:
         return left * min(SHARE / rounds, 1)
 
 
+BETWEEN_COLLECTIONS = 100_000
+"""How many objects are made before unreachable ones are looked for: by default 700, and a search makes many."""
+
 _work: list[Work] = []
 """In a process of its own: what it was given."""
 
@@ -130,8 +134,10 @@ def advised_side_by_side(
 def _side_by_side(
     job: Callable[[str, int], T], search: Search, views: Sequence[View], work: Work, processes: int
 ) -> Iterator[tuple[View, T]]:
-    """What a job gives for each view, those of one part of the warehouse one after another."""
-    together = sorted(views, key=lambda view: sorted(search.of(view).catalog.relations))
+    """What a job gives for each view, those of one part of the warehouse one after another, large ones first."""
+    together = sorted(
+        views, key=lambda view: (sorted(search.of(view).catalog.relations), -len((view.core or view).body))
+    )
     names = [view.name for view in together]
     rounds = [-(-(len(names) - i) // processes) for i in range(len(names))]
     with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (work,)) as pool:
@@ -139,9 +145,9 @@ def _side_by_side(
 
 
 def _begin(work: Work) -> None:
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # an interrupted command has one thing to say, not one a process
+    """Before a process's first job. An interrupted command has one thing to say, not one for each process."""
+    gc.set_threshold(BETWEEN_COLLECTIONS)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _work.append(work)
 
 
