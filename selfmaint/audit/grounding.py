@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from itertools import count, pairwise
@@ -71,7 +71,7 @@ def grounded(
             family = _NUMBER if its == ANY and is_compared and variable not in instance.apart else its
             name = names.get(variable, "value") if family.name in _NAMED else ""
             more = fresh.setdefault((family, name), candidates_of(family, name))
-            values[variable] = next(v for v in more if v not in taken)
+            values[variable] = next((v for v in more if v not in taken), True)
             taken.add(values[variable])
     return values
 
@@ -133,14 +133,20 @@ def _column_names(catalog: Catalog, instance: Instance) -> dict[Variable, str]:
     return found
 
 
+def new_value(its: ColumnType, name: str, taken: Container[Value]) -> Value:
+    """A value of a type that is none of some; of a type of few values it may be one of them."""
+    return next((v for v in candidates_of(its, name) if v not in taken), True)
+
+
 def candidates_of(its: ColumnType, name: str) -> Iterator[Value]:
-    """Values of a type, one after another."""
+    """Values of a type, one after another; of a type of few values these, and no more."""
+    if its.name is TypeName.BOOLEAN:
+        yield from (True, False)
+        return
     for number in count(1):
         match its.name:
             case TypeName.STRING | TypeName.ANY:
                 yield f"{name} {number}"
-            case TypeName.BOOLEAN:
-                yield number % 2 == 1  # every choice was made before: not reached
             case TypeName.DATE:
                 yield _FIRST_DAY + dt.timedelta(days=number - 1)
             case TypeName.TIMESTAMP:

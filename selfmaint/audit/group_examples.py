@@ -34,7 +34,7 @@ from datalog.model.expressions import expression_variables
 from datalog.order import assign
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind
-from selfmaint.audit.grounding import candidates_of, constants_of
+from selfmaint.audit.grounding import candidates_of, constants_of, new_value
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation, satisfies, updated
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, View
@@ -289,8 +289,7 @@ class _Made:
             names |= dict(zip(atom.terms, self.catalog.relations[atom.predicate.name].columns, strict=True))
         for variable in variables_of(atoms):
             if variable not in values:
-                options = candidates_of(types.get(variable, ANY), names[variable])
-                values[variable] = next(v for v in options if v not in taken)
+                values[variable] = new_value(types.get(variable, ANY), names[variable], taken)
                 taken = {*taken, values[variable]}
         return values
 

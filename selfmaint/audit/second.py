@@ -25,7 +25,7 @@ from datalog.model import (
 from datalog.order import assign, precedes
 from datalog.order.points import point_of
 from selfmaint.audit.candidates import Candidate, Relations
-from selfmaint.audit.grounding import candidates_of, constants_of
+from selfmaint.audit.grounding import constants_of, new_value
 from selfmaint.decide.positions import Above, At, Below
 from selfmaint.decide.verdict import Witness
 from selfmaint.warehouse.base_relations import variable_types
@@ -104,7 +104,7 @@ def _completed(
     for variable in free:
         if variable not in values:
             name = _column(catalog, facts, variable)
-            values[variable] = next(v for v in candidates_of(types.get(variable, ANY), name) if v not in used)
+            values[variable] = new_value(types.get(variable, ANY), name, used)
             used.add(values[variable])
     return values
 

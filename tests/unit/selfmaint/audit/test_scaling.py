@@ -305,3 +305,15 @@ def test_examples_are_given_up_where_references_go_round_in_a_circle() -> None:
     its = Search(catalog(parse_program(text)), EFFECTIVE)
     with limit(60, "the test"):
         assert isinstance(its.outcome(its.catalog.view("v"), Change(Kind.DELETE, "r")), Unclear)
+
+
+def test_a_column_of_two_values_has_no_third() -> None:
+    """An example of two groups has more rows than that; looking for a new value of each never ended."""
+    program = """
+        .decl p(k: int not null, c: string not null, f: boolean not null) key(k).
+        .decl l(k: int not null, p: int not null, q: int not null) key(k) foreign(p) references p(k).
+        g(C, count(*), sum(Q), max(Q)) :- l(K, P, Q), p(P, C, F).
+    """
+    its = Search(catalog(parse_program(program)), EFFECTIVE, budget_s=5)
+    words = {word(its.outcome(its.catalog.view("g"), change)) for change in changes_of(its.catalog, "p")}
+    assert "depends" in words
