@@ -148,8 +148,9 @@ def _side_by_side(
         audited_side_by_side,
     )
 
+    told = options.progress
     given = (search.catalog, search.known, search.budget_s, options.costs or {}, columns, options.sizes or {})
-    work, processes, told = Work(*given), min(options.processes, len(views)), options.progress
+    work, processes = Work(*given), min(options.processes, len(views))
     found = audited_side_by_side(search, views, work, processes, told)
     if not options.advise:
         return found, ()

@@ -113,11 +113,7 @@ class GroupSearch:
         if not reasons:
             return Always(len(rules))
         tried = () if first is None else chain([first], islice(firing, TRIED - 1))
-        try:
-            example = None if self.quick else self._example(tried, change, situation)
-        except CannotEvaluateError as error:
-            example = None
-            reasons.append(str(error))
+        example = None if self.quick else self._example(tried, change, situation)
         return Unclear(tuple(reasons)) if example is None else Depends(example, _hidden(example))
 
     def _firing(

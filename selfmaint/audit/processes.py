@@ -11,6 +11,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from multiprocessing import get_context
@@ -71,11 +73,8 @@ class Work:
         return left * min(SHARE / rounds, 1)
 
 
-BETWEEN_COLLECTIONS = 100_000
-"""How many objects are made before unreachable ones are looked for: by default 700, and a search makes many."""
-
 _work: list[Work] = []
-"""In a process of its own: what it was given."""
+"""What this process was given to do."""
 
 
 def audited_side_by_side(
@@ -134,21 +133,37 @@ def advised_side_by_side(
 def _side_by_side(
     job: Callable[[str, int], T], search: Search, views: Sequence[View], work: Work, processes: int
 ) -> Iterator[tuple[View, T]]:
-    """What a job gives for each view, those of one part of the warehouse one after another, large ones first."""
-    together = sorted(
+    """What a job gives for each view, those of one part of the warehouse one after another, large ones first.
+
+    If a process dies, for want of memory say, the rest is done here.
+    """
+    waiting = sorted(
         views, key=lambda view: (sorted(search.of(view).catalog.relations), -len((view.core or view).body))
     )
-    names = [view.name for view in together]
+    names = [view.name for view in waiting]
     rounds = [-(-(len(names) - i) // processes) for i in range(len(names))]
-    with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (work,)) as pool:
-        yield from zip(together, pool.map(job, names, rounds), strict=True)
+    begin, given = _begin_elsewhere, (work, *gc.get_threshold())
+    with (
+        suppress(BrokenProcessPool),
+        ProcessPoolExecutor(processes, get_context("spawn"), begin, given) as pool,
+    ):
+        for found in pool.map(job, names, rounds):
+            yield waiting.pop(0), found
+    _begin(work)
+    while waiting:
+        found = job(waiting[0].name, len(waiting))
+        yield waiting.pop(0), found
 
 
 def _begin(work: Work) -> None:
+    _work[:] = [work]
+
+
+def _begin_elsewhere(work: Work, *between_collections: int) -> None:
     """Before a process's first job. An interrupted command has one thing to say, not one for each process."""
-    gc.set_threshold(BETWEEN_COLLECTIONS)
+    gc.set_threshold(*between_collections)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _work.append(work)
+    _begin(work)
 
 
 def _verdicts(name: str, rounds: int) -> tuple[ViewAudit, _Found]:

@@ -48,7 +48,7 @@ OPTIONS = (
         "--processes",
         metavar="N",
         type=at_least_one,
-        help="How many look for verdicts side by side; as many as there are processors if not given.",
+        help="How many look for verdicts side by side; by default one for each dozen views.",
     ),
     choice("--fail-on", FailOn, help="Exit status 1 if a verdict is so bad, or worse."),
     option("--baseline", metavar="FILE", type=Path, help="Only what is worse than in this file fails."),

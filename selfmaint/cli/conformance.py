@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from selfmaint.cli.options import FORMAT, choice, option
+from selfmaint.cli.options import FORMAT, at_least_one, choice, option
 from selfmaint.cli.output import Format, print_json, print_text, reporting
 from selfmaint.conformance.cases import read_cases
 from selfmaint.conformance.run import Outcome, Summary, run_case
@@ -32,16 +32,10 @@ class EngineName(StrEnum):
     DUCKDB = "duckdb"
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise ArgumentTypeError(f"{text!r} is not a number of at least 1")
-    return int(text)
-
-
 OPTIONS = (
     option("files", metavar="FILE...", nargs="+", type=Path, help="Cases as JSON lines."),
     choice("--engine", EngineName, default=EngineName.MEMORY, help="Which engine decides."),
-    option("--limit", metavar="N", type=_positive, help="At most so many cases of each file."),
+    option("--limit", metavar="N", type=at_least_one, help="At most so many cases of each file."),
     FORMAT,
 )
 

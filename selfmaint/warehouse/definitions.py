@@ -156,9 +156,11 @@ def _projecting(view: View, relations: Mapping[str, BaseRelation]) -> View:
     if not _projected_out(view):
         return view
     view = without_references(view, view.head.terms, relations)
-    missing = ", ".join(f"`{v.name}`" for v in _projected_out(view))
-    limitation = Limitation(Outside.PROJECTION, f"`{view.name}` projects out {missing}")
-    return replace(view, limitation=limitation) if missing else view
+    missing = _projected_out(view)
+    if not missing:
+        return view
+    text = f"`{view.name}` projects out {', '.join(f'`{v.name}`' for v in missing)}"
+    return replace(view, limitation=Limitation(Outside.PROJECTION, text))
 
 
 def _projected_out(view: View) -> list[Variable]:

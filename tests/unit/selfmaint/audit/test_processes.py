@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from multiprocessing import parent_process
+
 from datalog.syntax import parse_program
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
+from selfmaint.audit import processes
+from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
 from tests.command_line import run
@@ -22,8 +27,8 @@ PROGRAM = """
 """
 
 
-def audited(processes: int, told: list[str]) -> AuditReport:
-    options = AuditOptions(processes=processes, progress=told.append, updates={"o": ("a",)})
+def audited(number: int, told: list[str]) -> AuditReport:
+    options = AuditOptions(processes=number, progress=told.append, updates={"o": ("a",)})
     return audit_catalog(catalog(parse_program(PROGRAM)), Situation(effective=True), options)
 
 
@@ -41,6 +46,19 @@ def test_a_spent_budget_is_told_from_there() -> None:
     options = AuditOptions(processes=2, advise=False, budget_s=1e-9)
     found = audit_catalog(catalog(parse_program(PROGRAM)), Situation(effective=True), options)
     assert "undecided" in found.audit.words().values()
+
+
+def killed_elsewhere(name: str, rounds: int) -> str:
+    if parent_process() is not None:
+        os._exit(1)
+    return f"{name} with {rounds} to go"
+
+
+def test_what_a_process_that_dies_leaves_is_done_here() -> None:
+    schema, known = catalog(parse_program(PROGRAM)), Situation(effective=True)
+    search, work = Search(schema, known), processes.Work(schema, known, 10)
+    found = processes._side_by_side(killed_elsewhere, search, schema.views, work, 2)
+    assert {view.name: text.split()[0] for view, text in found} == {v.name: v.name for v in schema.views}
 
 
 def test_the_command_takes_a_number() -> None:
