@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import lru_cache
 
 from datalog.model import Atom, Comparison, Literal, Negation, NullTest, Variable, terms_of, variables_of
@@ -65,7 +65,7 @@ def _shared_variables(body: Sequence[Literal]) -> frozenset[Variable]:
 
 def _next(waiting: Sequence[Literal], known: set[Variable], shared: frozenset[Variable]) -> Literal:
     for literal in waiting:
-        if _is_ready_filter(literal, known, shared):
+        if is_ready(literal, known, shared):
             return literal
     atoms = [literal for literal in waiting if isinstance(literal, Atom)]
     if not atoms:
@@ -73,11 +73,12 @@ def _next(waiting: Sequence[Literal], known: set[Variable], shared: frozenset[Va
     return max(atoms, key=lambda atom: sum(not _is_open(t, known) for t in atom.terms))
 
 
-def _is_open(term: object, known: set[Variable]) -> bool:
+def _is_open(term: object, known: Container[Variable]) -> bool:
     return isinstance(term, Variable) and term not in known
 
 
-def _is_ready_filter(literal: Literal, known: set[Variable], shared: frozenset[Variable]) -> bool:
+def is_ready(literal: Literal, known: Container[Variable], shared: frozenset[Variable]) -> bool:
+    """Whether a literal is a filter all of whose variables are known; `shared` are those that atoms can bind."""
     match literal:
         case Atom():
             return False

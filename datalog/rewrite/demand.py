@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from datalog.model import (
     Atom,
@@ -99,14 +100,14 @@ def demand(
 _STEP = Predicate("step", Version.STEP)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Bindings:
     """A body gone through so far: literals to read its bindings from, and the round that these come from."""
 
     body: tuple[Literal, ...]
     round: int
 
-    @property
+    @cached_property
     def bound(self) -> frozenset[Variable]:
         return frozenset(variables_of(li for li in self.body if not isinstance(li, Negation)))
 
@@ -273,7 +274,8 @@ class _Transformation:
             keep: the variables; where they are at hand in one atom, that may have more.
             always: make a step even so.
         """
-        kept = tuple(v for v in variables_of(current.body) if v in keep & current.bound)
+        wanted = keep & current.bound
+        kept = tuple(v for v in variables_of(current.body) if v in wanted)
         if not always and len(current.body) == 1 and isinstance(only := current.body[0], Atom):
             different = {t for t in only.terms if isinstance(t, Variable)}
             if len(different) == only.arity:

@@ -203,7 +203,7 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
         yield check(
             Code.CONTRADICTS,
             f"rows inserted into `{name}` were there before: the views or partial copies prove it",
-            "the update is not effective: drop the claim, or take these rows out",
+            "the update is not effective, or was applied already: drop the claim, or take these rows out",
             Version.INSERTED,
             Version.KNOWN,
         )
@@ -211,7 +211,7 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
         yield check(
             Code.CONTRADICTS,
             f"rows deleted from `{name}` are known not to have been there",
-            "the update is not effective: drop the claim, or take these rows out",
+            "the update is not effective, or was applied already: drop the claim, or take these rows out",
             Version.DELETED,
             Version.ABSENT,
         )
@@ -229,7 +229,7 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
             Code.CONTRADICTS,
             name,
             f"rows deleted from `{name}` were not there before",
-            "the update is not effective: drop the claim, or take these rows out",
+            "the update is not effective, or was applied already: drop the claim, or take these rows out",
             relation.columns,
             (Rule(goal, body),),
         )

@@ -9,12 +9,12 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from datalog.model import Predicate
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.procedure import failing_rules
+from selfmaint.decide.procedure import failing_views
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import applied, delta, group_change, new_rows
 from selfmaint.warehouse.catalog import View
@@ -34,13 +34,15 @@ def followed(
     """
     coarse = _touched(decision, situation) if situation.effective else []
     while coarse:
-        coarse = [v for v in coarse if not _is_determined(decision, engine, facts, situation, v)]
         names = {name for view in coarse for name in decision.finer[view.name]} - situation.followed
-        found = [
-            view
-            for view in decision.catalog.views
-            if view.name in names and _is_determined(decision, engine, facts, situation, view)
+        asked = [
+            *coarse,
+            *(view for view in decision.catalog.views if view.name in names and view not in coarse),
         ]
+        determined = _determined(decision, engine, facts, situation, asked)
+        coarse = [view for view in coarse if view.name not in determined]
+        names = {name for view in coarse for name in decision.finer[view.name]} - situation.followed
+        found = [view for view in decision.catalog.views if view.name in names & determined]
         if not found:
             break
         rows = dict(_new_rows(decision, engine, facts, situation, found))
@@ -61,18 +63,21 @@ def _touched(decision: Decision, situation: Situation) -> list[View]:
     ]
 
 
-def _is_determined(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
-) -> bool:
-    """Condition 1."""
-    if not decision.has_rules(view, situation):
-        return False
-    if failing_rules(decision, engine, facts, situation, [view]):
-        return False
-    if view.core is None:
-        return view.limitation is None
-    change = group_change(decision.knowledge(engine, facts, situation), decision.catalog, view)
-    return change is None or change.open is None
+def _determined(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: Sequence[View]
+) -> frozenset[str]:
+    """The names of those of some views for which condition 1 holds."""
+    asked = [view for view in views if decision.has_rules(view, situation)]
+    failing = failing_views(decision, engine, facts, situation, asked)
+    known = decision.knowledge(engine, facts, situation)
+
+    def leaves_none_open(view: View) -> bool:
+        if view.core is None:
+            return view.limitation is None
+        change = group_change(known, decision.catalog, view)
+        return change is None or change.open is None
+
+    return frozenset(view.name for view in asked if view.name not in failing and leaves_none_open(view))
 
 
 def _new_rows(

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from datalog.budget import BudgetSpentError, limit
+from datalog.model import Predicate, Program
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.decision import Decision
@@ -210,6 +211,19 @@ def failing_rules(
     return _failing_of(decision, engine, facts, situation, rules)
 
 
+def failing_views(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: Sequence[View]
+) -> frozenset[str]:
+    """The names of those of some views whose tests have a row, all views in one go.
+
+    Raises:
+        BudgetSpentError: finding the tests takes longer than it may.
+    """
+    rules = [r for view in views for r in all_tests(decision, engine, facts, situation, view)]
+    _, failing = _nonempty(decision, engine, facts, situation, rules)
+    return frozenset(r.new_facts.view.name for r in rules if r.goal in failing)
+
+
 def _failing_of(
     decision: Decision,
     engine: Engine[D],
@@ -218,11 +232,25 @@ def _failing_of(
     rules: Sequence[DependsRules],
 ) -> _Failing[D]:
     """Those of some J's whose tests have rows, with these rows."""
+    program, failing = _nonempty(decision, engine, facts, situation, rules)
+    if not failing:
+        return []
+    rows = engine.evaluate_all(program, {r.goal: _names(r) for r in rules if r.goal in failing}, facts)
+    return [(r, rows[r.goal]) for r in rules if r.goal in rows]
+
+
+def _nonempty(
+    decision: Decision,
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    rules: Sequence[DependsRules],
+) -> tuple[Program, frozenset[Predicate]]:
+    """The tests of some J's as one program, and the goals that have a row."""
     program = compact_program(decision.support(situation), rules)
     defined = frozenset(program.heads)
     goals = [r.goal for r in rules if r.goal in defined]
-    failing = engine.nonempty(program, goals, facts) if goals else frozenset()
-    return [(r, engine.evaluate(program, r.goal, facts, _names(r))) for r in rules if r.goal in failing]
+    return program, engine.nonempty(program, goals, facts) if goals else frozenset()
 
 
 def _names(rule: DependsRules) -> list[str]:

@@ -14,16 +14,18 @@ import uuid
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from datalog.model import ColumnType, TypeName
+from datalog.model import ColumnType, Row, TypeName
 from datalog.sql import duckdb as sql
 from datalog.sql import read_set, text
 from datalog.sql.duckdb import SqlType, UnlikeSparkError
+from selfmaint.duckdb.exact_rows import are_plain, arrow_rows, has_odd_value
 from selfmaint.engine.guard import require_allowed
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, input_error
@@ -33,6 +35,9 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
 
     from selfmaint.engine.arrow_rows import ArrowTable
 
+MOST_FEW = 5_000
+"""Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
+
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 _LONGEST_LINE = 300
 _KIND = re.compile(r"^(?:[A-Z][A-Za-z]* )+Error: ")
@@ -40,23 +45,47 @@ _KIND = re.compile(r"^(?:[A-Z][A-Za-z]* )+Error: ")
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A table or view in the database.
+    """A table or view in the database, or rows in this process: a table once a statement reads them.
 
     Attributes:
-        name: its name, unique in the life of the database.
+        database: where it is.
+        number: unique in the life of the database.
         types: the types of its columns, which are named `c0`, `c1`, ...
-        rows: the number of its rows, if it is a table.
+        rows: the number of its rows, if it is no view.
         parents: what a view reads.
         layout: what is known of a view's rows without computing them.
-        database: where it is.
+        here: its distinct rows, if they were computed in this process.
     """
 
-    name: str
+    database: Database = field(repr=False)
+    number: int
     types: tuple[SqlType, ...]
     rows: int | None = None
     parents: tuple[Stored, ...] = ()
     layout: Layout = field(default_factory=Layout)
-    database: Database | None = field(default=None, repr=False)
+    here: frozenset[Row] | None = field(default=None, repr=False)
+
+    @cached_property
+    def name(self) -> str:
+        """Its name in statements."""
+        name = f"selfmaint_{self.number}"
+        if self.here is not None:
+            self.database.settle(name, self)
+        return name
+
+    @cached_property
+    def few(self) -> frozenset[Row] | None:
+        """Its distinct rows in this process, if they are few, of types whose values Python has."""
+        if self.here is not None or self.rows == 0:
+            return self.here or frozenset()
+        if self.known_rows is None or self.known_rows > self.database.most_few or not are_plain(self.types):
+            return None
+        return self.database.few(self)
+
+    @cached_property
+    def with_null(self) -> frozenset[int]:
+        """The columns of the few rows that hold a null."""
+        return frozenset(i for row in self.few or () for i, value in enumerate(row) if value is None)
 
     @property
     def known_rows(self) -> int | None:
@@ -90,7 +119,6 @@ class Relation:
             InputError: SM104 a value that an expression or a type does not have.
         """
         stored = self.stored
-        assert stored.database is not None
         found = stored.database.rows(sql.rows(stored.name, len(stored.types)), [stored.name])
         return found.rename_columns(list(self.columns)) if self.columns else found.select([])
 
@@ -102,8 +130,9 @@ class Relation:
 class Database:
     """A connection, and what was made through it. For one thread."""
 
-    def __init__(self, settings: Mapping[str, str | int] | None = None) -> None:
-        """Settings are DuckDB's, such as `memory_limit` and `threads`."""
+    def __init__(self, settings: Mapping[str, str | int] | None = None, most_few: int = MOST_FEW) -> None:
+        """Settings are DuckDB's, such as `memory_limit` and `threads`; relations of at most so many rows are few."""
+        self.most_few = most_few
         folder = Path(tempfile.gettempdir()) / f"selfmaint-{uuid.uuid4().hex}"  # made when DuckDB spills
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         config: dict[str, Any] = {
@@ -144,12 +173,34 @@ class Database:
             ReadRefusedError: SM403 it does.
             InputError: SM104 a value that an expression or a type does not have.
         """
+        number = next(self._numbers)
+        rows = self._table(f"selfmaint_{number}", query, reads)
+        return self._watched(Stored(self, number, tuple(types), rows), held=True)
+
+    def _table(self, name: str, query: Any, reads: Collection[str]) -> int:
         _require_reads(query, reads)
-        name = self._name()
         with self._computing():
             made = self._execute(text(sql.create(name, query, held=True), dialect="duckdb")).fetchone()
         assert made is not None
-        return self._watched(Stored(name, tuple(types), int(made[0]), database=self), held=True)
+        return int(made[0])
+
+    def computed(self, rows: frozenset[Row], types: Sequence[SqlType]) -> Stored:
+        """Rows that were computed in this process."""
+        return Stored(self, next(self._numbers), tuple(types), len(rows), here=rows)
+
+    def settle(self, name: str, stored: Stored) -> None:
+        """Makes a table of rows that are in this process."""
+        assert stored.here is not None
+        self._given(name, arrow_rows(stored.here, stored.types), stored.types)
+        weakref.finalize(stored, self._unused.append, (name, True))
+
+    def few(self, stored: Stored) -> frozenset[Row] | None:
+        """The distinct rows of a relation that has few; None if Python has other values of them."""
+        query = sql.rows(stored.name, len(stored.types), limit=self.most_few + 1)
+        rows = self.plain_rows(query, [stored.name])
+        if len(rows) > self.most_few or has_odd_value(rows, stored.types):
+            return None
+        return frozenset(rows if stored.types else [()] * len(rows))
 
     def view(
         self,
@@ -160,10 +211,9 @@ class Database:
     ) -> Stored:
         """The rows of a query, computed when they are used; `layout` says what is known of them."""
         _require_reads(query, [parent.name for parent in parents])
-        name = self._name()
+        made = Stored(self, next(self._numbers), tuple(types), None, tuple(parents), layout or Layout())
         with self._computing():
-            self._execute(text(sql.create(name, query, held=False), dialect="duckdb"))
-        made = Stored(name, tuple(types), None, tuple(parents), layout or Layout(), self)
+            self._execute(text(sql.create(made.name, query, held=False), dialect="duckdb"))
         return self._watched(made, held=False)
 
     def rows(self, query: Any, reads: Collection[str]) -> ArrowTable:
@@ -190,14 +240,18 @@ class Database:
 
     def given(self, rows: ArrowTable, types: Sequence[SqlType]) -> Stored:
         """A table of rows that are at hand, columns in order; without types, of so many rows."""
-        name = self._name()
+        number = next(self._numbers)
+        stored = Stored(self, number, tuple(types), self._given(f"selfmaint_{number}", rows, types))
+        return self._watched(stored, held=True)
+
+    def _given(self, name: str, rows: ArrowTable, types: Sequence[SqlType]) -> int:
         numbered = rows.rename_columns([f"c{i}" for i in range(rows.num_columns)])
-        self._connection.register(name, numbered)
+        self._connection.register(f"{name}_rows", numbered)
         try:
-            query = sql.values_of(name, numbered.column_names if types else (), types)
-            return self.table(query, types, [name])
+            query = sql.values_of(f"{name}_rows", numbered.column_names if types else (), types)
+            return self._table(name, query, [f"{name}_rows"])
         finally:
-            self._connection.unregister(name)
+            self._connection.unregister(f"{name}_rows")
 
     def parquet(self, files: Sequence[str]) -> tuple[Stored, list[str]]:
         """The rows of Parquet files, read when they are used, and the names of their columns' types in DuckDB."""
@@ -213,11 +267,12 @@ class Database:
 
     def _named(self, read: duckdb.DuckDBPyRelation) -> Stored:
         """A view of what is read from files."""
-        name = self._name()
+        stored = Stored(self, next(self._numbers), tuple(sql.sql_type(str(kind)) for kind in read.types))
         # By position: a name may have full stops and quotes.
-        read.project(", ".join(f"#{i + 1} AS c{i}" for i in range(len(read.columns)))).create_view(name)
-        types = tuple(sql.sql_type(str(kind)) for kind in read.types)
-        return self._watched(Stored(name, types, database=self), held=False)
+        read.project(", ".join(f"#{i + 1} AS c{i}" for i in range(len(read.columns)))).create_view(
+            stored.name
+        )
+        return self._watched(stored, held=False)
 
     def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
         while self._unused:
@@ -248,9 +303,6 @@ class Database:
                 message = f"{what} is damaged, or cannot be read: {line}"
                 raise input_error(Code.COLUMNS_DIFFER, message, "store its contents again") from failure
             raise
-
-    def _name(self) -> str:
-        return f"selfmaint_{next(self._numbers)}"
 
     def _watched(self, stored: Stored, *, held: bool) -> Stored:
         # Not dropped at once: what is collected may be collected in the middle of a statement.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from datalog.model import (
     ANY,
@@ -21,7 +22,7 @@ from datalog.model import (
 from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.bags import RelationBags
-from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
+from selfmaint.duckdb.database import MOST_FEW, Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, rows_of
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.programs import Programs
@@ -37,9 +38,14 @@ class DuckEngine:
 
     name = "duckdb"
 
-    def __init__(self, settings: Mapping[str, str | int] | None = None) -> None:
-        """Settings are DuckDB's own: `memory_limit`, `threads`, `temp_directory`."""
-        self.database = Database(settings)
+    def __init__(self, settings: Mapping[str, str | int] | None = None, most_few: int = MOST_FEW) -> None:
+        """Makes an engine with a database of its own.
+
+        Args:
+            settings: DuckDB's own: `memory_limit`, `threads`, `temp_directory`.
+            most_few: what has so many rows is computed with in this process; if 0, all is done by statements.
+        """
+        self.database = Database(settings, most_few)
         self.bags = RelationBags(self.database)
         self.programs = Programs(self.database)
 
@@ -68,12 +74,19 @@ class DuckEngine:
             InputError: SM502 DuckDB compares otherwise than Spark.
         """
         if goal in program.heads:
-            stored = self.programs.extension(program, goal, facts)
+            stored = self.programs.extensions(program, [goal], facts)[goal]
             return Relation(stored, tuple(names or _numbered(len(stored.types))))
         if goal in facts.relations:
             found = facts.relations[goal]
             return Relation(self.union([found]).stored, tuple(names or found.columns))
         return self.load((), names or (), [ANY] * len(names or ()))
+
+    def evaluate_all(
+        self, program: Program, goals: Mapping[Predicate, Sequence[str]], facts: Facts[Relation]
+    ) -> dict[Predicate, Relation]:
+        """The extensions of some predicates with rules, in one go; see `evaluate`."""
+        found = self.programs.extensions(program, list(goals), facts)
+        return {goal: Relation(found[goal], tuple(names)) for goal, names in goals.items()}
 
     def evaluate_view(
         self,
@@ -133,6 +146,8 @@ class DuckEngine:
 
     def sample(self, data: Relation, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values."""
+        if data.stored.here is not None:
+            return sorted(data.stored.here, key=_nulls_first)[:limit]
         return rows_of(data, sql.rows(data.stored.name, len(data.columns), limit=limit, ordered=True))
 
     def fetch(self, data: Relation, limit: int) -> Collection[Row] | None:
@@ -140,6 +155,8 @@ class DuckEngine:
         rows = data.stored.known_rows
         if not are_exact(data.types) or (rows is not None and rows > limit):
             return None
+        if data.stored.here is not None:
+            return data.stored.here
         width = len(data.columns)
         query = sql.rows(data.stored.name, width, limit=limit + 1, distinct=data.stored.rows is None)
         found = rows_of(data, query)
@@ -224,3 +241,7 @@ class DuckEngine:
 
 def _numbered(width: int) -> tuple[str, ...]:
     return tuple(f"c{i}" for i in range(width))
+
+
+def _nulls_first(row: Row) -> list[tuple[bool, Any]]:
+    return [(value is not None, value) for value in row]

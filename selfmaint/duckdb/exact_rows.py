@@ -6,14 +6,15 @@ only near.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from datalog.model import ANY, ColumnType, Row, TypeName
 from datalog.sql.duckdb import Query, SqlType
-from selfmaint.duckdb.database import Relation
 
 if TYPE_CHECKING:
+    from selfmaint.duckdb.database import Relation
     from selfmaint.engine.arrow_rows import ArrowTable
 
 ZONE = "UTC"
@@ -21,13 +22,29 @@ ZONE = "UTC"
 _INEXACT = (TypeName.FLOAT, TypeName.DOUBLE)
 _PLAIN = (
     *(TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT),
-    *(TypeName.BOOLEAN, TypeName.STRING),
+    *(TypeName.BOOLEAN, TypeName.STRING, TypeName.DECIMAL, TypeName.DATE),
+    *_INEXACT,
 )
 
 
 def are_exact(types: Sequence[SqlType]) -> bool:
     """Whether this process has the same values for some types, equal where DuckDB takes them for equal."""
     return not any(isinstance(kind, str) or kind.name in _INEXACT for kind in types)
+
+
+def are_plain(types: Sequence[SqlType]) -> bool:
+    """Whether DuckDB's own Python values are its values for some types, but for odd ones."""
+    return all(not isinstance(kind, str) and kind.name in _PLAIN for kind in types)
+
+
+def has_odd_value(rows: Sequence[Row], types: Sequence[SqlType]) -> bool:
+    """Whether Python may not have a value: days outside of its years and infinite ones, which look like others; NaN."""
+    kinds = [None if isinstance(kind, str) else kind.name for kind in types]
+    days = [i for i, kind in enumerate(kinds) if kind is TypeName.DATE]
+    floats = [i for i, kind in enumerate(kinds) if kind in _INEXACT]
+    return any(
+        type(row[i]) is str or row[i] in (dt.date.min, dt.date.max) for row in rows for i in days
+    ) or any(row[i] != row[i] for row in rows for i in floats)
 
 
 def language_types(types: Sequence[SqlType]) -> list[ColumnType | None]:
@@ -38,10 +55,10 @@ def language_types(types: Sequence[SqlType]) -> list[ColumnType | None]:
 def rows_of(data: Relation, query: Query) -> list[Row]:
     """The rows of a query for rows of a relation; those of plain types come without Arrow, which is slow to load."""
     stored, width = data.stored, len(data.columns)
-    assert stored.database is not None
-    if all(not isinstance(kind, str) and kind.name in _PLAIN for kind in data.types):
+    if are_plain(data.types):
         found = stored.database.plain_rows(query, [stored.name])
-        return found if width else [()] * len(found)
+        if not has_odd_value(found, data.types):
+            return found if width else [()] * len(found)
     return found_rows(stored.database.rows(query, [stored.name]), width)
 
 

@@ -22,7 +22,14 @@ from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.text_rows import csv_rows, json_rows, refused_text
 from selfmaint.engine.column_types import settled
 from selfmaint.errors import Code, InputError, first_line, input_error
-from selfmaint.store.expected import Expected, StoredType, is_by_position, require_names, require_types
+from selfmaint.store.expected import (
+    Expected,
+    StoredType,
+    is_by_position,
+    nothing_stored,
+    require_names,
+    require_types,
+)
 from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.text_files import TextReading, placed, remember
 
@@ -120,7 +127,7 @@ def _files(location: str, name: str) -> tuple[list[Path], Format]:
         raise refused(f"`{name}` is at `{location}`, and DuckDB reads local files")
     path = Path(location)
     if not path.exists():
-        raise input_error(Code.MISSING_CONTENTS, f"`{name}`: there is no `{location}`")
+        raise nothing_stored(name, location)
     format_ = format_of(location)
     files = data_files(path)
     if any("=" in part for file in files for part in file.relative_to(path).parts[:-1]):

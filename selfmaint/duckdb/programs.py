@@ -7,15 +7,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import Atom, Predicate, Program, Rule
+from datalog.model import Atom, Predicate, Program, Row, Rule
 from datalog.rewrite.reachable import predicates_of
 from datalog.sql import duckdb as sql
+from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of
+from selfmaint.duckdb.few_rows import computed_here
 from selfmaint.duckdb.layouts import finding
-from selfmaint.engine.plans import MOST_HELD, by_head, over_tables, prepared
+from selfmaint.engine.plans import by_head, over_tables, prepared
 from selfmaint.engine.protocol import Facts
+
+MOST_HELD = 5_000
+"""Of so many predicates the rows are kept for the next program that has the same rules over the same tables."""
+
+MOST_ROWS_HELD = 1_000_000
+"""Of the rows that are held so many are in this process; DuckDB can put those that it holds on the disk."""
+
+MOST_PLANS = 16
+"""So many programs as they are evaluated are kept: what was found out is asked for again to be told."""
 
 
 class Programs:
@@ -24,22 +35,28 @@ class Programs:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._held: OrderedDict[object, Extension] = OrderedDict()
+        self._rows_held = 0
+        self._plans: OrderedDict[object, Program] = OrderedDict()
         self.fetched = Fetched(self.made)
 
     def release(self) -> None:
         """Lets go of the rows of all predicates."""
         self._held.clear()
+        self._rows_held = 0
+        self._plans.clear()
         self.fetched.release()
 
-    def extension(self, program: Program, goal: Predicate, facts: Facts[Relation]) -> Stored:
-        """The rows of a predicate with rules, each once.
+    def extensions(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
+    ) -> dict[Predicate, Stored]:
+        """The rows of some predicates with rules, each once.
 
         Raises:
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
             InputError: SM502 DuckDB compares otherwise than Spark; SM104 a value that does not fit its type.
         """
-        needed = self._prepared(program, [goal], facts)
-        return self._derived(needed, facts, ())[goal].stored
+        known = self._derived(self._prepared(program, goals, facts), facts, ())
+        return {goal: known[goal].stored for goal in goals}
 
     def nonempty(
         self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
@@ -65,8 +82,14 @@ class Programs:
             best = finding(facts.relations[predicate].stored.layout, columns)
             return () if best is None else (best,)
 
-        types = {p: relation.types for p, relation in facts.relations.items()}
-        return prepared(program, goals, types, facts.small, found_by)
+        tables = frozenset((p, relation.stored.number) for p, relation in facts.relations.items())
+        key = (program, tuple(goals), facts.small, tables)
+        if key not in self._plans:
+            types = {p: relation.types for p, relation in facts.relations.items()}
+            self._plans[key] = prepared(program, goals, types, facts.small, found_by)
+            if len(self._plans) > MOST_PLANS:
+                self._plans.popitem(last=False)
+        return self._plans[key]
 
     def _has_row(self, stored: Stored) -> bool:
         if stored.rows is not None:
@@ -79,6 +102,11 @@ class Programs:
         for rule in rules:
             mark = replace(rule, head=Atom(rule.head.predicate, ()))
             read = self._read([mark], known)
+            here = self._computed_here([mark], read)
+            if here is not None:
+                if here[0]:
+                    return True
+                continue
             made = self._written([mark], read)
             names = [extension.stored.name for extension in read.values()]
             if any(self._database.plain_rows(sql.first(query), names) for query in made.queries):
@@ -108,7 +136,7 @@ class Programs:
     def table(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
         """The rows of one predicate: those kept, if its rules have been evaluated over the same tables."""
         read = self._read(rules, known)
-        named = {p: (one.stored.name, one.not_null) for p, one in read.items()}
+        named = {p: (one.stored.number, one.not_null) for p, one in read.items()}
         key = tuple(over_tables(rule, named) for rule in rules)
         if key not in self._held:
             asked = lookup_of(rules)
@@ -116,8 +144,9 @@ class Programs:
                 self._held[key] = self.made(rules, read)
             else:
                 self._held[key] = self._looked_up(asked, read)
-            if len(self._held) > MOST_HELD:
-                self._held.popitem(last=False)
+            self._rows_held += _rows_here(self._held[key])
+            while len(self._held) > MOST_HELD or self._rows_held > MOST_ROWS_HELD:
+                self._rows_held -= _rows_here(self._held.popitem(last=False)[1])
         self._held.move_to_end(key)
         return self._held[key]
 
@@ -126,7 +155,7 @@ class Programs:
         found = self.fetched.rows(
             asked,
             read[asked.keys],
-            (stored.stored.name, stored.not_null),
+            (stored.stored.number, stored.not_null),
             lambda rule, keys: self.made([rule], {KEYS: keys, STORED: stored}),
         )
         assert found is not None
@@ -135,12 +164,21 @@ class Programs:
     def made(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
         """The rows of one predicate, computed now."""
         read = self._read(rules, known)
+        here = self._computed_here(rules, read)
+        if here is not None:
+            few = self._database.computed(*here)
+            return Extension(few, frozenset(range(len(few.types))) - few.with_null)
         made = self._written(rules, read)
         if not any(_may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
         stored = self._database.table(made.query(), made.types, names if made.queries else ())
         return Extension(stored, made.not_null)
+
+    def _computed_here(
+        self, rules: Sequence[Rule], read: Mapping[Predicate, Extension]
+    ) -> tuple[frozenset[Row], tuple[SqlType, ...]] | None:
+        return computed_here(rules, read) if self._database.most_few else None
 
     def _read(
         self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]
@@ -156,3 +194,7 @@ class Programs:
 def _may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:
     """Whether no subgoal of a rule is known to be empty."""
     return all(read[atom.predicate].stored.rows != 0 for atom in rule.atoms)
+
+
+def _rows_here(extension: Extension) -> int:
+    return len(extension.stored.here or ())

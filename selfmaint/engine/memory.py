@@ -35,6 +35,12 @@ class MemoryEngine:
         """The goal's extension."""
         return self._evaluator(program, facts).extension(goal)
 
+    def evaluate_all(
+        self, program: Program, goals: Mapping[Predicate, Sequence[str]], facts: Facts[frozenset[Row]]
+    ) -> dict[Predicate, frozenset[Row]]:
+        """The extensions of some goals."""
+        return {goal: self.evaluate(program, goal, facts, names) for goal, names in goals.items()}
+
     def _evaluator(self, program: Program, facts: Facts[frozenset[Row]]) -> Evaluator:
         """What evaluates a program; the last one is kept, with what it has derived."""
         if self._last is None or self._last[0] is not program or self._last[1] is not facts.relations:

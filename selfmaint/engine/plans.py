@@ -13,9 +13,6 @@ _WHOLE = tuple(
     ColumnType(name) for name in (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
 )
 
-MOST_HELD = 500
-"""Of so many predicates the rows are kept for the next program that has the same rules over the same tables."""
-
 
 def prepared(
     program: Program,

@@ -110,6 +110,12 @@ class Engine(Protocol[D]):
         """The goal's extension, distinct rows. `names` names its columns."""
         ...
 
+    def evaluate_all(
+        self, program: Program, goals: Mapping[Predicate, Sequence[str]], facts: Facts[D]
+    ) -> dict[Predicate, D]:
+        """The extensions of some predicates with rules, given with the names of their columns, in one go."""
+        ...
+
     def evaluate_view(
         self, definition: ViewDefinition, facts: Facts[D], types: Mapping[Predicate, Sequence[ColumnType]]
     ) -> D:

@@ -104,12 +104,19 @@ class SparkEngine:
             InputError: SM103 or SM104, stored contents that turn out to be unreadable.
         """
         if goal in program.heads:
-            found = self._programs.extension(program, goal, facts)
+            found = self._programs.extensions(program, [goal], facts)[goal]
             return self._renamed(found, names) if names is not None and found.columns else found
         if goal in facts.relations:
             given = facts.relations[goal]
             return self._renamed(self.union([given]), names or given.columns)
         return empty(self._spark, names or ())
+
+    def evaluate_all(
+        self, program: Program, goals: Mapping[Predicate, Sequence[str]], facts: Facts[DataFrame]
+    ) -> dict[Predicate, DataFrame]:
+        """The extensions of some predicates with rules, in one go; see `evaluate`."""
+        found = self._programs.extensions(program, list(goals), facts)
+        return {g: self._renamed(found[g], names) if names else found[g] for g, names in goals.items()}
 
     def evaluate_view(
         self,

@@ -25,7 +25,7 @@ from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.fetched import KEYS, STORED, lookup_of
 from selfmaint.duckdb.layouts import finding
-from selfmaint.engine.plans import MOST_HELD, by_head, over_tables, prepared
+from selfmaint.engine.plans import by_head, over_tables, prepared
 from selfmaint.engine.protocol import Facts, Layout
 from selfmaint.errors import InputError
 from selfmaint.spark.bounds import Measure, bounded, held, measured
@@ -37,6 +37,9 @@ from selfmaint.spark.goals import marked, union_all
 from selfmaint.spark.near import NearRows
 from selfmaint.spark.session import quick_session
 from selfmaint.spark.statements import Statements
+
+MOST_HELD = 500
+"""Of so many predicates the rows are kept, by the executors unless they are few."""
 
 BROADCAST_BYTES = 128 * 2**20
 """A small relation that Spark estimates to be larger is not forced into every executor's memory."""
@@ -83,15 +86,17 @@ class Programs:
         """Lets go of the rows of all predicates."""
         self._held.clear()
 
-    def extension(self, program: Program, goal: Predicate, facts: Facts[DataFrame]) -> DataFrame:
-        """The rows of a predicate with rules, each once.
+    def extensions(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[DataFrame]
+    ) -> dict[Predicate, DataFrame]:
+        """The rows of some predicates with rules, each once.
 
         Raises:
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
             InputError: SM103 or SM104, stored contents that turn out to be unreadable.
         """
-        needed = self._prepared(program, [goal], facts)
-        return self._derived(needed, facts, ())[goal].frame
+        known = self._derived(self._prepared(program, goals, facts), facts, ())
+        return {goal: known[goal].frame for goal in goals}
 
     def nonempty(
         self, program: Program, goals: Sequence[Predicate], facts: Facts[DataFrame]
@@ -303,11 +308,11 @@ class Programs:
     def _relation(self, frame: DataFrame) -> Relation | None:
         return self._near.relation(frame, self._size)
 
-    def _name(self, frame: DataFrame) -> str:
-        """A name for the identity of a relation."""
+    def _name(self, frame: DataFrame) -> str | int:
+        """What tells a relation from others."""
         here = self._relation(frame)
         if here is not None:
-            return here.stored.name
+            return here.stored.number
         if frame not in self._names:
             self._names[frame] = f"in Spark {next(self._numbers)}"
         return self._names[frame]

@@ -25,7 +25,7 @@ from selfmaint.spark.column_types import column_type, spark_type, stored_type
 from selfmaint.spark.failures import translated
 from selfmaint.spark.formats import CSV_READ_OPTIONS, parquet_paths, spark_path
 from selfmaint.spark.frames import positional
-from selfmaint.store.expected import Expected, require_names, require_types, type_difference
+from selfmaint.store.expected import Expected, nothing_stored, require_names, require_types, type_difference
 from selfmaint.store.formats import Format, data_files, format_of, has_wildcard
 from selfmaint.store.text_files import TextReading, local_path, remember
 
@@ -58,7 +58,7 @@ def read_contents(
         if stored_as is Format.TABLE:
             return conform(spark.table(location), expected)
         if "://" not in location and not Path(location).exists():
-            raise input_error(Code.MISSING_CONTENTS, f"`{expected.name}`: there is no `{location}`")
+            raise nothing_stored(expected.name, location)
         path = spark_path(location)
         spark.catalog.refreshByPath(path)
         match stored_as:
@@ -81,7 +81,7 @@ def read_as_stored(spark: SparkSession, location: str, name: str, format_: Forma
         if stored_as is Format.TABLE:
             return spark.table(location)
         if "://" not in location and not Path(location).exists():
-            raise input_error(Code.MISSING_CONTENTS, f"`{name}`: there is no `{location}`")
+            raise nothing_stored(name, location)
         path = spark_path(location)
         match stored_as:
             case Format.CSV:

@@ -13,7 +13,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Predicate, Span, Unmodelled
 from datalog.syntax import show
 from selfmaint.engine.column_types import fits
-from selfmaint.errors import Code, InputError
+from selfmaint.errors import Code, InputError, input_error
 
 _NO_NAME = re.compile(r"[+-]?\d")
 """What a value may start with and hardly a name: the first row of a CSV file without a header."""
@@ -40,6 +40,12 @@ class Expected:
     types: tuple[ColumnType, ...]
     place: Span | None = None
     naming: str | None = None
+
+
+def nothing_stored(name: str, location: str) -> InputError:
+    """The error for contents of which there is nothing."""
+    hint = f"store the rows of `{name}` there, or correct the path"
+    return input_error(Code.MISSING_CONTENTS, f"`{name}`: there is no `{location}`", hint)
 
 
 def require_names(found: Sequence[str], expected: Expected, *, extra_allowed: bool = False) -> None:

@@ -159,7 +159,10 @@ def _projecting(view: View, relations: Mapping[str, BaseRelation]) -> View:
     missing = _projected_out(view)
     if not missing:
         return view
-    text = f"`{view.name}` projects out {', '.join(f'`{v.name}`' for v in missing)}"
+    named = [
+        f"`{v.name}`" for v in missing if not v.name.startswith("_")
+    ]  # of SQL's columns those that are used
+    text = f"`{view.name}` projects out {', '.join(named) or 'what nothing else uses'}"
     return replace(view, limitation=Limitation(Outside.PROJECTION, text))
 
 

@@ -203,7 +203,7 @@ def shown(value: Value) -> str:
 
 @pytest.fixture(scope="module")
 def duck() -> DuckEngine:
-    return DuckEngine()
+    return DuckEngine(most_few=0)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ ROWS: dict[Predicate, frozenset[Row]] = {
 }
 
 
-@pytest.fixture(params=["duckdb", "spark", "spark alone"])
+@pytest.fixture(params=["duckdb", "duckdb alone", "spark", "spark alone"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine[Any]]:
     made: Engine[Any]
     if request.param.startswith("spark"):
@@ -36,7 +36,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine[Any]]:
     else:
         from selfmaint.duckdb import DuckEngine
 
-        made = DuckEngine()
+        made = DuckEngine(most_few=0) if request.param == "duckdb alone" else DuckEngine()
     yield made
     made.release()
 

@@ -87,7 +87,7 @@ ROWS: list[Row] = [
 
 @pytest.fixture
 def engine() -> DuckEngine:
-    return DuckEngine()
+    return DuckEngine(most_few=0)
 
 
 def expected(names: tuple[str, ...] = NAMES, types: tuple[ColumnType, ...] = TYPES) -> Expected:

@@ -1,0 +1,185 @@
+"""Evaluation of rules a set at a time: all bindings of a body at once, joined through hash tables.
+
+What it finds is what the reference finds (`evaluator.py`) where all values that meet are of one type: here `true` and 1
+are equal, and a value is compared with another one as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, TypeAlias, assert_never
+
+from datalog.budget import check
+from datalog.evaluate.comparing import COMPARISONS
+from datalog.evaluate.order import is_ready
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    NullTest,
+    Predicate,
+    Row,
+    Rule,
+    Term,
+    Variable,
+    variables_of,
+)
+
+Facts: TypeAlias = Mapping[Predicate, frozenset[Row]]
+_Cut: TypeAlias = Callable[[Row], Row]
+
+
+class TooManyRowsError(Exception):
+    """A join has more rows than it may have."""
+
+
+@dataclass(frozen=True)
+class _Bindings:
+    """Values of some variables, each row once, and where in a row each is."""
+
+    places: Mapping[Variable, int]
+    rows: set[Row]
+
+    def of(self, term: Term) -> Callable[[Row], Any]:
+        """A term's value in a row."""
+        if isinstance(term, Constant):
+            value = term.value
+            return lambda _: value
+        return itemgetter(self.places[term])
+
+    def filtered(self, test: Callable[[Row], bool]) -> _Bindings:
+        """Those of which something holds."""
+        return _Bindings(self.places, set(filter(test, self.rows)))
+
+
+def derived(rules: Sequence[Rule], facts: Facts, most: int) -> frozenset[Row]:
+    """The rows of one predicate.
+
+    Args:
+        rules: its rules, safe; what they read has rows in `facts`.
+        facts: rows by predicate.
+        most: how many rows a join may have on the way.
+
+    Raises:
+        TooManyRowsError: one has more.
+        ValueError: an unsafe rule.
+
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> e, p = Predicate("e"), Predicate("p")
+    >>> rule = Rule(Atom(p, (x,)), (Atom(e, (x, y)), Negation((Atom(e, (y, x)),))))
+    >>> sorted(derived([rule], {e: frozenset({(1, 2), (2, 1), (2, 3)})}, 100))
+    [(2,)]
+    """
+    found: set[Row] = set()
+    for rule in rules:
+        bindings = _solved(rule.body, _Bindings({}, {()}), variables_of([rule.head]), facts, most)
+        if bindings.rows:
+            values = [bindings.of(term) for term in rule.head.terms]
+            found.update(tuple(value(row) for value in values) for row in bindings.rows)
+    return frozenset(found)
+
+
+def _solved(
+    body: Sequence[Literal], start: _Bindings, wanted: Iterable[Variable], facts: Facts, most: int
+) -> _Bindings:
+    """The bindings of a body, cut to the variables that are wanted."""
+    bindings, waiting = start, list(body)
+    bindable = frozenset(variables_of([li for li in body if isinstance(li, Atom | Comparison)]))
+    wanted = frozenset(wanted)
+    while waiting and bindings.rows:
+        check()
+        literal = _next(waiting, bindings, bindable, facts)
+        waiting.remove(literal)
+        later = wanted.union(variables_of(waiting))
+        match literal:
+            case Atom():
+                bindings = _joined(literal, bindings, later, facts, most)
+            case Comparison():
+                bindings = _compared(literal, bindings)
+            case NullTest(term, negated):
+                value = bindings.of(term)
+                bindings = bindings.filtered(lambda row, v=value, no=negated: (v(row) is None) != no)  # type: ignore[misc]
+            case Negation(inner):
+                bindings = _without(inner, bindings, facts, most)
+            case _:
+                assert_never(literal)
+    return bindings
+
+
+def _next(
+    waiting: Sequence[Literal], bindings: _Bindings, bindable: frozenset[Variable], facts: Facts
+) -> Literal:
+    """A filter if one is ready, else the atom that joins, of few rows."""
+    ready = next((literal for literal in waiting if is_ready(literal, bindings.places, bindable)), None)
+    if ready is not None:
+        return ready
+    atoms = [literal for literal in waiting if isinstance(literal, Atom)]
+    if not atoms:
+        raise ValueError("unsafe rule: a filter's variables are never bound")
+    return min(atoms, key=lambda a: (not any(t in bindings.places for t in a.terms), len(facts[a.predicate])))
+
+
+def _joined(
+    atom: Atom, bindings: _Bindings, later: frozenset[Variable], facts: Facts, most: int
+) -> _Bindings:
+    """The bindings with what the rows of an atom add, cut to what is used later."""
+    here: dict[Variable, int] = {}
+    rows: Iterable[Row] = facts[atom.predicate]
+    for place, term in enumerate(atom.terms):
+        if isinstance(term, Constant):
+            rows = [row for row in rows if row[place] == term.value]
+        elif here.setdefault(term, place) != place:
+            rows = [row for row in rows if row[place] == row[here[term]]]
+    shared = [variable for variable in here if variable in bindings.places]
+    added = [variable for variable in here if variable in later and variable not in bindings.places]
+    kept = [variable for variable in bindings.places if variable in later]
+    key, more = _cut([here[v] for v in shared]), _cut([here[v] for v in added])
+    by_key: dict[Row, set[Row]] = {}
+    for row in rows:
+        by_key.setdefault(key(row), set()).add(more(row))
+    its_key, old = (_cut([bindings.places[v] for v in some]) for some in (shared, kept))
+    met = [(old(row), by_key[k]) for row in bindings.rows if (k := its_key(row)) in by_key]
+    if sum(len(extensions) for _, extensions in met) > most:
+        raise TooManyRowsError
+    found = {row + extension for row, extensions in met for extension in extensions}
+    return _Bindings({variable: place for place, variable in enumerate((*kept, *added))}, found)
+
+
+def _cut(places: Sequence[int]) -> _Cut:
+    """Some values of a row."""
+    match places:
+        case []:
+            return lambda _: ()
+        case [only]:
+            return lambda row: (row[only],)
+        case _:
+            return itemgetter(*places)
+
+
+def _compared(literal: Comparison, bindings: _Bindings) -> _Bindings:
+    """The bindings that a comparison leaves; an equation may bind a variable. Nothing is compared with null."""
+    for variable, term in ((literal.left, literal.right), (literal.right, literal.left)):
+        if isinstance(variable, Variable) and variable not in bindings.places:
+            value = bindings.of(term)
+            found = {(*row, value(row)) for row in bindings.rows if value(row) is not None}
+            return _Bindings({**bindings.places, variable: len(bindings.places)}, found)
+    holds = COMPARISONS[literal.operator]
+    left, right = bindings.of(literal.left), bindings.of(literal.right)
+    return bindings.filtered(
+        lambda row: left(row) is not None and right(row) is not None and holds(left(row), right(row))
+    )
+
+
+def _without(body: Sequence[Literal], bindings: _Bindings, facts: Facts, most: int) -> _Bindings:
+    """The bindings for which a body has no row: it is solved for all their keys at once."""
+    shared = [variable for variable in variables_of(body) if variable in bindings.places]
+    key = _cut([bindings.places[variable] for variable in shared])
+    keys = _Bindings({variable: place for place, variable in enumerate(shared)}, set(map(key, bindings.rows)))
+    found = _solved(body, keys, shared, facts, most)
+    again = _cut([found.places[variable] for variable in shared]) if found.rows else _cut([])
+    met = set(map(again, found.rows))
+    return bindings.filtered(lambda row: key(row) not in met)

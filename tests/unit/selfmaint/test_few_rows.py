@@ -1,0 +1,87 @@
+"""What is computed in this process instead of by a statement: the same rows, of the same types."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+
+import pytest
+
+from datalog.model import ColumnType, Predicate, TypeName
+from datalog.syntax import parse_program
+from selfmaint.duckdb import DuckEngine
+from selfmaint.duckdb.database import Relation
+from selfmaint.engine.protocol import Facts
+
+R, S, V = Predicate("r"), Predicate("s"), Predicate("v")
+INT, BIGINT, DOUBLE, DATE = (ColumnType(TypeName[n]) for n in ("INT", "BIGINT", "DOUBLE", "DATE"))
+DECIMAL, STRING = ColumnType(TypeName.DECIMAL, 9, 2), ColumnType(TypeName.STRING)
+
+CASES = {
+    "one type": (INT, INT, [1, 2, None], [2, None]),
+    "two types": (INT, BIGINT, [1, 2, None], [2, None]),
+    "decimals": (DECIMAL, DECIMAL, [1, 2, None], [2, None]),
+    "texts": (STRING, STRING, ["b", "\U0001f600", "\uffff", None], ["b", "z", None]),
+    "zeros": (DOUBLE, DOUBLE, [0.0, -0.0, 1.5], [-0.0]),
+    "no number": (DOUBLE, DOUBLE, [math.nan, 1.0, math.inf], [math.nan, -math.inf]),
+    "days": (DATE, DATE, [dt.date(1, 1, 1), dt.date(2026, 1, 1)], [dt.date(9999, 12, 31), dt.date(1, 1, 1)]),
+}
+RULES = (
+    "v(X) :- r(X), s(X).",
+    "v(X) :- r(X), not s(X).",
+    "v(X) :- r(X), s(Y), X < Y.",
+    "v(X) :- r(X). v(X) :- s(X).",
+    "v(X, Y) :- r(X), s(Y), X != Y, X is not null.",
+    "v(X) :- r(X), not (s(Y), Y > X).",
+)
+
+
+def found(engine: DuckEngine, rule: str, case: str, not_null: frozenset[int]) -> tuple[Relation, list[str]]:
+    left, right, r, s = CASES[case]
+    given = {
+        R: engine.load([(x,) for x in r], ["x"], [left]),
+        S: engine.load([(x,) for x in s], ["x"], [right]),
+    }
+    made = engine.evaluate(parse_program(rule), V, Facts(given, {R: not_null, S: not_null}))
+    shown = sorted(
+        repr([0.0 if v == 0 and type(v) is float else v for v in r]) for r in engine.sample(made, 99)
+    )
+    return made, shown
+
+
+@pytest.mark.parametrize("promised", [frozenset[int](), frozenset({0})], ids=["", "never null"])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("rule", RULES)
+def test_the_same_rows_of_the_same_types(rule: str, case: str, promised: frozenset[int]) -> None:
+    here, rows = found(DuckEngine(), rule, case, promised)
+    by_statement, expected = found(DuckEngine(most_few=0), rule, case, promised)
+    assert rows == expected
+    assert here.types == by_statement.types
+    assert by_statement.stored.here is None
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_computed_here(case: str) -> None:
+    made, _ = found(DuckEngine(), RULES[0], case, frozenset())
+    assert (made.stored.here is None) == (case in {"two types", "no number", "days"})
+
+
+def test_a_promise_that_is_broken_is_left_to_a_statement() -> None:
+    made, rows = found(DuckEngine(), RULES[0], "one type", frozenset({0}))
+    assert made.stored.here is None
+    assert rows == ["[2]"]
+
+
+def test_a_statement_reads_what_was_computed_here() -> None:
+    engine = DuckEngine()
+    made, _ = found(engine, RULES[1], "texts", frozenset())
+    assert made.stored.here is not None
+    assert sorted(map(str, made.arrow()["c0"].to_pylist())) == sorted(str(x) for (x,) in made.stored.here)
+
+
+def test_a_join_of_many_rows_is_left_to_a_statement() -> None:
+    engine = DuckEngine()
+    rows = engine.load([(i,) for i in range(200)], ["x"], [INT])
+    made = engine.evaluate(parse_program("v(X, Y) :- r(X), s(Y)."), V, Facts({R: rows, S: rows}))
+    assert made.stored.here is None
+    assert engine.count(made) == 40_000
