@@ -66,11 +66,10 @@ def changes_of(catalog: Catalog, relation: str) -> Iterator[Change]:
 
 
 def relations_of(catalog: Catalog, view: View) -> tuple[str, ...]:
-    """The base relations that a view reads, in the order of its body, then those that it reads through other views."""
+    """The base relations that a view reads: in the order of its body, then of other rules and other views."""
     if view.definition is not None and hasattr(view.definition, "reads"):
         names = [predicate.name for predicate in view.definition.reads]
     else:
         names = [atom.predicate.name for atom in view.body]
-    if not catalog.relations.keys() >= set(names):
-        names += sorted(reads(catalog)[view.name])
+    names += sorted(reads(catalog)[view.name])
     return tuple(dict.fromkeys(name for name in names if name in catalog.relations))

@@ -125,6 +125,13 @@ def test_families_that_agree_are_taken() -> None:
     assert found.problems == []
 
 
+def test_a_view_over_a_union_says_nothing_of_the_relations() -> None:
+    found = of_views(
+        schema("v(X) :- u(X).  u(X) :- r(X).  u(X) :- s(X)."), {"v": stored(["int"]), "u": stored(["int"])}
+    )
+    assert found.problems == []
+
+
 # ------------------------------------------------------------------------------------------ costs, sources
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from datalog.diagnostics import ProgramError
 from datalog.syntax import parse_program
-from selfmaint.audit.changes import ANYTHING, Change, Kind, updatable
+from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of, updatable
 from selfmaint.audit.losing import loss
 from selfmaint.audit.matrix import audited
 from selfmaint.audit.needs import needs
@@ -45,6 +45,14 @@ def test_a_new_dimension_row_has_no_facts_but_a_changed_one_may_have() -> None:
         said(star, "joined", Change(Kind.UPDATE, "customers", updatable(star.catalog, "customers")))
         == "always"
     )
+
+
+def test_every_relation_of_a_union_is_told() -> None:
+    union = search("v(X) :- r(X, Y).  v(X) :- s(X, Y).  w(X) :- v(X), t(X).")
+    assert {name: relations_of(union.catalog, union.catalog.view(name)) for name in ("v", "w")} == {
+        "v": ("r", "s"),
+        "w": ("t", "r", "s"),
+    }
 
 
 def test_an_update_of_other_columns_than_those_joined_is_followed() -> None:
