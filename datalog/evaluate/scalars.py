@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
@@ -66,10 +67,7 @@ class Scalars:
             case Variable() | Aggregate():
                 raise EvaluationError(f"`{expression}` has no value here")
             case Minus(operand):
-                inner: Any = self.value(operand)
-                return (
-                    inner.copy_negate() if isinstance(inner, Decimal) else None if inner is None else -inner
-                )
+                return _negated(self.value(operand))
             case Arithmetic():
                 return self._arithmetic(expression)
             case Cast(operand, to):
@@ -170,3 +168,15 @@ def _kleene(truths: Iterable[bool | None], *, decisive: bool) -> bool | None:
             return decisive
         unknown = unknown or truth is None
     return None if unknown else not decisive
+
+
+def _negated(value: Value) -> Value:
+    match value:
+        case None:
+            return None
+        case Decimal():
+            return value.copy_negate()
+        case bool() | str() | dt.date():
+            raise EvaluationError(f"{value!r} is no number, and has no negative one")
+        case _:
+            return -value

@@ -31,7 +31,10 @@ from datalog.syntax.names import read_name, read_quoted, report_escape
 from datalog.syntax.places import Node, Places
 from datalog.syntax.quoting import RESERVED, EscapeError, unquote
 
-_VERSION = re.compile(r"@([a-z_]+?)((?:_[0-9]+)*)")
+_VERSION = re.compile(r"@([a-z_]+?)((?:_[0-9]{1,9})*)")
+_MOST_SHOWN = 60
+"""So many letters of a name tell which one is meant."""
+
 _CONSTANT_HINTS = {
     "date": "a date is written `date '2026-01-31'`",
     "timestamp": "a timestamp is written `timestamp '2026-01-31 23:59:00'`",
@@ -187,7 +190,7 @@ def _with_version(predicate: Predicate, token: Token, places: Places) -> Predica
         near = get_close_matches(name.lower(), versions, 1)
         places.report(
             Code.UNKNOWN_VERSION,
-            f"no version `{name}` of a relation",
+            f"no version `{name[:_MOST_SHOWN]}` of a relation",
             places.span(token),
             "unknown version",
             note="a version is a word such as `inserted`, `deleted` or `before`, in lower case",

@@ -83,7 +83,15 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     require_recomputable(warehouse, again, verdicts)
     open_views = [view for view in open_views if view not in again]
     _require_class(open_views, verdicts)
-    facts, situation, reads = _settled(warehouse, known, open_views, verdicts, progress, strict=strict)
+    try:
+        facts, situation, reads = _settled(warehouse, known, open_views, verdicts, progress, strict=strict)
+    except BudgetSpentError as spent:
+        cut = {view.name: Undecided(view.name, (str(spent),), is_cut=True) for view in open_views}
+        verdicts = Verdicts({**verdicts, **cut})
+        if not recompute:
+            raise _untested(cut, verdicts) from None
+        again, open_views, reads = [*again, *open_views], [], ()
+        require_recomputable(warehouse, again, verdicts)
     whole = {view.name for view in open_views if view.core is not None}
     progress("computing the deltas")
     state, followed = decision.knowledge(engine, facts, situation), [v for v in views if v not in again]
@@ -125,17 +133,14 @@ def _settled(
     Raises:
         SourceError: SM401, SM402.
         NotMaintainedError: SM404 what they need cannot be read.
+        BudgetSpentError: it is not found out in time.
     """
     engine, decision = warehouse.engine, warehouse.decision
     readable = {} if strict else warehouse.readable
     reader = Reader(decision, engine, *known, readable, progress, partial(require_alike, warehouse))
     if open_views:
-        try:
-            with limit(decision.budget_s * len(open_views), "testing the views again after each read"):
-                failing = settle(reader, open_views)
-        except BudgetSpentError as spent:
-            cut = {view.name: Undecided(view.name, (str(spent),), is_cut=True) for view in open_views}
-            raise _untested(cut, {**verdicts, **cut}) from None
+        with limit(decision.budget_s * len(open_views), "testing the views again after each read"):
+            failing = settle(reader, open_views)
         if failing:
             raise _not_maintained({r.new_facts.view.name for r in failing}, verdicts, strict=strict)
         if reader.reads:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import Program, Rule
+from datalog.model import OpaqueView, Program, Rule
 from selfmaint.canonical import Contribution, contributions
 from selfmaint.canonical.knowledge import Knowledge
 from selfmaint.canonical.rules import known_rules
@@ -25,6 +25,7 @@ from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import maintenance_program, roll_ups
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.finer import finer_views
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 
@@ -162,6 +163,16 @@ class Decision:
         """The rows of which only the key is known."""
         copied = (c.rule.head.predicate.name for c in self.contributions if c.is_copy)
         return HalfKnown(self.catalog, frozenset(copied))
+
+    @cached_property
+    def _reads(self) -> Mapping[str, frozenset[str]]:
+        return reads(self.catalog)
+
+    def is_unchanged(self, view: View, situation: Situation) -> bool:
+        """Whether a view, of whatever class, stays as it is: its definition reads nothing that changes."""
+        texts = {one.name for one in self.catalog.views if isinstance(one.definition, OpaqueView)}
+        read = self._reads[view.name] | {view.name}
+        return read.isdisjoint(situation.inserted | situation.deleted | texts)
 
     def doubts(
         self, view: View, situation: Situation, failing: Iterable[NewFacts] | None = None

@@ -191,7 +191,7 @@ def _verdict(
     failing: Sequence[NewFacts],
     found: tuple[Witness, ...],
 ) -> Verdict:
-    if view.limitation is None and not failing:
+    if not failing and (view.limitation is None or decision.is_unchanged(view, situation)):
         return SelfMaintainable(view.name)
     doubts = decision.doubts(view, situation, failing)
     if doubts:

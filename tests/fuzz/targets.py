@@ -16,7 +16,7 @@ from datalog.analysis import diagnose
 from datalog.diagnostics import ProgramError, render
 from datalog.evaluate import EvaluationError, evaluate_view
 from datalog.evaluate.evaluator import Evaluator
-from datalog.model import ANY, Predicate, Program, Row, TypeName, Value, ViewDefinition
+from datalog.model import ANY, Predicate, Program, Row, TypeName, Value, ViewDefinition, WallClock
 from datalog.sql.views import SqlText, read_sql
 from datalog.syntax import parse_program, show
 from selfmaint.api.check import check
@@ -187,6 +187,7 @@ def _values(type_: Any) -> list[Value]:
         TypeName.STRING: ["a", "b", "2026-01-31"],
         TypeName.DATE: [dt.date(2026, 1, 31), dt.date(2024, 2, 29)],
         TypeName.TIMESTAMP: [dt.datetime(2026, 1, 31, 12), dt.datetime(2024, 2, 29)],
+        TypeName.TIMESTAMP_NTZ: [WallClock(2026, 1, 31, 12), WallClock(2024, 2, 29)],
     }[name]
 
 

@@ -74,6 +74,8 @@ def test_what_has_no_value_is_an_error() -> None:
         rows("v(1 / (X - X)) :- r(X, 'b').")
     with pytest.raises(EvaluationError):
         rows("v(cast(Y as int)) :- r(_, Y).")
+    with pytest.raises(EvaluationError):
+        rows("v(-Y) :- r(_, Y).")
     with pytest.raises(ValueError, match="unsafe"):
         rows("v(X + Z) :- r(X, _), Z < 3.")
 

@@ -410,6 +410,7 @@ def test_errors_end_at_some_number() -> None:
         ("r(decimal 'NaN').", Code.BAD_CONSTANT),
         (f"r({'9' * 5000}).", Code.BAD_CONSTANT),
         ("v :- r@nothing(X).", Code.UNKNOWN_VERSION),
+        (f"v :- r@demand_{5001 * '9'}(X).", Code.UNKNOWN_VERSION),
         ("v :- r@region_x(X).", Code.UNKNOWN_VERSION),
         (".decl r(a: decimal(0)).", Code.UNKNOWN_TYPE),
         (".decl r(a: decimal(3,4)).", Code.UNKNOWN_TYPE),

@@ -137,3 +137,21 @@ def test_what_was_found_holds_in_one_situation() -> None:
     assert other is not known
     assert (other.situation, other.changes) == (Situation(inserted=frozenset({"t"})), {})
     assert decision.knowledge(engine, facts, effective) is not known
+
+
+@pytest.mark.parametrize("changed", ["r", "s", "t", "other"])
+def test_a_view_of_any_class_stays_as_it_is_if_it_reads_nothing_that_changes(changed: str) -> None:
+    program = """
+    .decl r(x: int). .decl s(x: int). .decl t(x: int). .decl other(x: int).
+    either(X) :- r(X).
+    either(X) :- s(X).
+    over(X) :- either(X), not t(X).
+    """
+    contents: dict[str, frozenset[Row]] = {"either": frozenset({(1,)}), "over": frozenset({(1,)})}
+    here = build(program, contents, MemoryEngine())
+    update = Update({changed: frozenset({(2,)})}, effective=True)
+    found = here.check(update)
+    stays = {"t": {"either"}, "other": {"either", "over"}}.get(changed, set())
+    assert {name for name, verdict in found.items() if verdict} == stays
+    empty = here.maintain(Update({changed: frozenset[Row]()}, effective=True))
+    assert all(not change.gained and not change.lost for change in empty.deltas.values())
