@@ -29,12 +29,40 @@ from datalog.model import (
     variables_of,
 )
 
-Facts: TypeAlias = Mapping[Predicate, frozenset[Row]]
 _Cut: TypeAlias = Callable[[Row], Row]
+_Index: TypeAlias = Mapping[Row, set[Row]]
+
+MOST_INDEXES = 16
+"""So many indexes of a relation are kept."""
 
 
 class TooManyRowsError(Exception):
     """A join has more rows than it may have."""
+
+
+class Indexed:
+    """The rows of a relation, with the indexes that joins have used."""
+
+    def __init__(self, rows: frozenset[Row]) -> None:
+        self.rows = rows
+        self._indexes: dict[object, _Index] = {}
+
+    def by(self, key: Sequence[int], more: Sequence[int], equal: Sequence[tuple[int, int]]) -> _Index:
+        """By the values of some columns the distinct values of others, of the rows that have two columns equal."""
+        shape = tuple(key), tuple(more), tuple(equal)
+        if shape not in self._indexes:
+            keyed, rest = _cut(key), _cut(more)
+            found: dict[Row, set[Row]] = {}
+            for row in self.rows:
+                if all(row[one] == row[other] for one, other in equal):
+                    found.setdefault(keyed(row), set()).add(rest(row))
+            if len(self._indexes) >= MOST_INDEXES:
+                self._indexes.clear()
+            self._indexes[shape] = found
+        return self._indexes[shape]
+
+
+Facts: TypeAlias = Mapping[Predicate, Indexed]
 
 
 @dataclass(frozen=True)
@@ -50,6 +78,13 @@ class _Bindings:
             value = term.value
             return lambda _: value
         return itemgetter(self.places[term])
+
+    def values(self, terms: Sequence[Term]) -> _Cut:
+        """The values of some terms in a row."""
+        if not any(isinstance(term, Constant) for term in terms):
+            return _cut([self.places[term] for term in terms if isinstance(term, Variable)])
+        values = [self.of(term) for term in terms]
+        return lambda row: tuple(value(row) for value in values)
 
     def filtered(self, test: Callable[[Row], bool]) -> _Bindings:
         """Those of which something holds."""
@@ -71,15 +106,14 @@ def derived(rules: Sequence[Rule], facts: Facts, most: int) -> frozenset[Row]:
     >>> x, y = Variable("X"), Variable("Y")
     >>> e, p = Predicate("e"), Predicate("p")
     >>> rule = Rule(Atom(p, (x,)), (Atom(e, (x, y)), Negation((Atom(e, (y, x)),))))
-    >>> sorted(derived([rule], {e: frozenset({(1, 2), (2, 1), (2, 3)})}, 100))
+    >>> sorted(derived([rule], {e: Indexed(frozenset({(1, 2), (2, 1), (2, 3)}))}, 100))
     [(2,)]
     """
     found: set[Row] = set()
     for rule in rules:
         bindings = _solved(rule.body, _Bindings({}, {()}), variables_of([rule.head]), facts, most)
         if bindings.rows:
-            values = [bindings.of(term) for term in rule.head.terms]
-            found.update(tuple(value(row) for value in values) for row in bindings.rows)
+            found.update(map(bindings.values(rule.head.terms), bindings.rows))
     return frozenset(found)
 
 
@@ -120,29 +154,30 @@ def _next(
     atoms = [literal for literal in waiting if isinstance(literal, Atom)]
     if not atoms:
         raise ValueError("unsafe rule: a filter's variables are never bound")
-    return min(atoms, key=lambda a: (not any(t in bindings.places for t in a.terms), len(facts[a.predicate])))
+    return min(
+        atoms, key=lambda a: (not any(t in bindings.places for t in a.terms), len(facts[a.predicate].rows))
+    )
 
 
 def _joined(
     atom: Atom, bindings: _Bindings, later: frozenset[Variable], facts: Facts, most: int
 ) -> _Bindings:
     """The bindings with what the rows of an atom add, cut to what is used later."""
-    here: dict[Variable, int] = {}
-    rows: Iterable[Row] = facts[atom.predicate]
+    new: dict[Variable, int] = {}
+    key, equal = [], []
     for place, term in enumerate(atom.terms):
-        if isinstance(term, Constant):
-            rows = [row for row in rows if row[place] == term.value]
-        elif here.setdefault(term, place) != place:
-            rows = [row for row in rows if row[place] == row[here[term]]]
-    shared = [variable for variable in here if variable in bindings.places]
-    added = [variable for variable in here if variable in later and variable not in bindings.places]
+        if isinstance(term, Constant) or term in bindings.places:
+            key.append(place)
+        elif new.setdefault(term, place) != place:
+            equal.append((new[term], place))
+    added = [variable for variable in new if variable in later]
     kept = [variable for variable in bindings.places if variable in later]
-    key, more = _cut([here[v] for v in shared]), _cut([here[v] for v in added])
-    by_key: dict[Row, set[Row]] = {}
-    for row in rows:
-        by_key.setdefault(key(row), set()).add(more(row))
-    its_key, old = (_cut([bindings.places[v] for v in some]) for some in (shared, kept))
-    met = [(old(row), by_key[k]) for row in bindings.rows if (k := its_key(row)) in by_key]
+    index = facts[atom.predicate].by(key, [new[variable] for variable in added], equal)
+    asked, old = (
+        bindings.values([atom.terms[place] for place in key]),
+        _cut([bindings.places[v] for v in kept]),
+    )
+    met = [(old(row), index[k]) for row in bindings.rows if (k := asked(row)) in index]
     if sum(len(extensions) for _, extensions in met) > most:
         raise TooManyRowsError
     found = {row + extension for row, extensions in met for extension in extensions}

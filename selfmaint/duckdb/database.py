@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from datalog.evaluate.sets import Indexed
 from datalog.model import ColumnType, Row, TypeName
 from datalog.sql import duckdb as sql
 from datalog.sql import read_set, text
 from datalog.sql.duckdb import SqlType, UnlikeSparkError
-from selfmaint.duckdb.exact_rows import are_plain, arrow_rows, has_odd_value
+from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, rows_of
 from selfmaint.engine.guard import require_allowed
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, input_error
@@ -35,7 +36,7 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
 
     from selfmaint.engine.arrow_rows import ArrowTable
 
-MOST_FEW = 5_000
+MOST_FEW = 20_000
 """Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
 
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
@@ -74,18 +75,24 @@ class Stored:
         return name
 
     @cached_property
-    def few(self) -> frozenset[Row] | None:
+    def few(self) -> Indexed | None:
         """Its distinct rows in this process, if they are few, of types whose values Python has."""
         if self.here is not None or self.rows == 0:
-            return self.here or frozenset()
-        if self.known_rows is None or self.known_rows > self.database.most_few or not are_plain(self.types):
+            return Indexed(self.here or frozenset())
+        if (
+            self.known_rows is None
+            or self.known_rows > self.database.most_few
+            or not are_in_python(self.types)
+        ):
             return None
-        return self.database.few(self)
+        rows = self.database.few(self)
+        return None if rows is None else Indexed(rows)
 
     @cached_property
     def with_null(self) -> frozenset[int]:
         """The columns of the few rows that hold a null."""
-        return frozenset(i for row in self.few or () for i, value in enumerate(row) if value is None)
+        rows = () if self.few is None else self.few.rows
+        return frozenset(i for row in rows for i, value in enumerate(row) if value is None)
 
     @property
     def known_rows(self) -> int | None:
@@ -197,10 +204,12 @@ class Database:
     def few(self, stored: Stored) -> frozenset[Row] | None:
         """The distinct rows of a relation that has few; None if Python has other values of them."""
         query = sql.rows(stored.name, len(stored.types), limit=self.most_few + 1)
-        rows = self.plain_rows(query, [stored.name])
-        if len(rows) > self.most_few or has_odd_value(rows, stored.types):
+        try:
+            rows = rows_of(stored, query)
+        except InputError:
             return None
-        return frozenset(rows if stored.types else [()] * len(rows))
+        is_odd = len(rows) > self.most_few or has_odd_value(rows, stored.types)
+        return None if is_odd else frozenset(rows)
 
     def view(
         self,

@@ -148,7 +148,7 @@ class DuckEngine:
         """At most `limit` rows, the first ones, as plain Python values."""
         if data.stored.here is not None:
             return sorted(data.stored.here, key=_nulls_first)[:limit]
-        return rows_of(data, sql.rows(data.stored.name, len(data.columns), limit=limit, ordered=True))
+        return rows_of(data.stored, sql.rows(data.stored.name, len(data.columns), limit=limit, ordered=True))
 
     def fetch(self, data: Relation, limit: int) -> Collection[Row] | None:
         """All rows, if there are at most `limit`; distinct."""
@@ -159,7 +159,7 @@ class DuckEngine:
             return data.stored.here
         width = len(data.columns)
         query = sql.rows(data.stored.name, width, limit=limit + 1, distinct=data.stored.rows is None)
-        found = rows_of(data, query)
+        found = rows_of(data.stored, query)
         return frozenset(found) if len(found) <= limit else None
 
     def count(self, data: Relation) -> int:

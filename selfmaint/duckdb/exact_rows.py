@@ -14,12 +14,13 @@ from datalog.model import ANY, ColumnType, Row, TypeName
 from datalog.sql.duckdb import Query, SqlType
 
 if TYPE_CHECKING:
-    from selfmaint.duckdb.database import Relation
+    from selfmaint.duckdb.database import Stored
     from selfmaint.engine.arrow_rows import ArrowTable
 
 ZONE = "UTC"
 """The time zone on whose clock instants are shown."""
 _INEXACT = (TypeName.FLOAT, TypeName.DOUBLE)
+_TIMES = (ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ))
 _PLAIN = (
     *(TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT),
     *(TypeName.BOOLEAN, TypeName.STRING, TypeName.DECIMAL, TypeName.DATE),
@@ -37,6 +38,11 @@ def are_plain(types: Sequence[SqlType]) -> bool:
     return all(not isinstance(kind, str) and kind.name in _PLAIN for kind in types)
 
 
+def are_in_python(types: Sequence[SqlType]) -> bool:
+    """Whether Python has the values of some types, but for odd ones."""
+    return are_plain([kind for kind in types if kind not in _TIMES])
+
+
 def has_odd_value(rows: Sequence[Row], types: Sequence[SqlType]) -> bool:
     """Whether Python may not have a value: days outside of its years and infinite ones, which look like others; NaN."""
     kinds = [None if isinstance(kind, str) else kind.name for kind in types]
@@ -52,12 +58,16 @@ def language_types(types: Sequence[SqlType]) -> list[ColumnType | None]:
     return [None if isinstance(kind, str) else kind for kind in types]
 
 
-def rows_of(data: Relation, query: Query) -> list[Row]:
-    """The rows of a query for rows of a relation; those of plain types come without Arrow, which is slow to load."""
-    stored, width = data.stored, len(data.columns)
-    if are_plain(data.types):
+def rows_of(stored: Stored, query: Query) -> list[Row]:
+    """The rows of a query for rows of a relation; those of plain types come without Arrow, which is slow to load.
+
+    Raises:
+        InputError: SM104 a date or time that plain values do not have.
+    """
+    width = len(stored.types)
+    if are_plain(stored.types):
         found = stored.database.plain_rows(query, [stored.name])
-        if not has_odd_value(found, data.types):
+        if not has_odd_value(found, stored.types):
             return found if width else [()] * len(found)
     return found_rows(stored.database.rows(query, [stored.name]), width)
 

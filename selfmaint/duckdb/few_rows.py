@@ -28,12 +28,13 @@ from datalog.model import (
     Term,
     Variable,
 )
+from datalog.rewrite.reachable import predicates_of
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb.types import UnlikeSparkError, common, digits, value_type
-from selfmaint.duckdb.exact_rows import are_plain
+from selfmaint.duckdb.exact_rows import are_in_python
 from selfmaint.duckdb.extensions import Extension
 
-MOST_JOINED = 10_000
+MOST_JOINED = 20_000
 """More rows are joined sooner by a statement."""
 
 _Types = dict[Variable, SqlType]
@@ -48,8 +49,6 @@ def computed_here(
         rules: those of the predicate.
         read: where the rows of the predicates of their bodies are.
     """
-    if any(one.stored.known_rows is None for one in read.values()):
-        return None
     try:
         heads = {_head_types(rule, read) for rule in rules}
     except UnlikeSparkError:
@@ -57,16 +56,23 @@ def computed_here(
     types = heads.pop()
     if heads or types is None:
         return None
+    live = [rule for rule in rules if may_derive(rule, read)]
     facts = {}
-    for predicate, one in read.items():
+    for predicate in dict.fromkeys(p for rule in live for p in predicates_of(rule.body)):
+        one = read[predicate]
         rows = one.stored.few
         if rows is None or one.not_null & one.stored.with_null:
             return None
         facts[predicate] = rows
     try:
-        return derived(rules, facts, MOST_JOINED), types
+        return derived(live, facts, MOST_JOINED), types
     except TooManyRowsError:
         return None
+
+
+def may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:
+    """Whether no subgoal of a rule is known to be empty."""
+    return all(read[atom.predicate].stored.rows != 0 for atom in rule.atoms)
 
 
 def _head_types(rule: Rule, read: Mapping[Predicate, Extension]) -> tuple[SqlType, ...] | None:
@@ -75,7 +81,7 @@ def _head_types(rule: Rule, read: Mapping[Predicate, Extension]) -> tuple[SqlTyp
     if kinds is None:
         return None
     found = tuple(_type_of(term, kinds) for term in rule.head.terms)
-    return found if are_plain(found) else None
+    return found if are_in_python(found) else None
 
 
 def _type_of(term: Term, kinds: _Types) -> SqlType:

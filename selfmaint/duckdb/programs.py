@@ -14,7 +14,7 @@ from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of
-from selfmaint.duckdb.few_rows import computed_here
+from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
 from selfmaint.engine.plans import by_head, over_tables, prepared
 from selfmaint.engine.protocol import Facts
@@ -169,7 +169,7 @@ class Programs:
             few = self._database.computed(*here)
             return Extension(few, frozenset(range(len(few.types))) - few.with_null)
         made = self._written(rules, read)
-        if not any(_may_derive(rule, read) for rule in rules):
+        if not any(may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
         stored = self._database.table(made.query(), made.types, names if made.queries else ())
@@ -189,11 +189,6 @@ class Programs:
         tables = {p: extension.table() for p, extension in read.items()}
         with writing_sql():
             return sql.derived(rules, tables, {p: one.stored.types for p, one in read.items()})
-
-
-def _may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:
-    """Whether no subgoal of a rule is known to be empty."""
-    return all(read[atom.predicate].stored.rows != 0 for atom in rule.atoms)
 
 
 def _rows_here(extension: Extension) -> int:

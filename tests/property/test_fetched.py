@@ -34,7 +34,7 @@ def in_files(engine: DuckEngine, data: Relation) -> Relation:
 @given(random=st.randoms(use_true_random=False))
 def test_one_program_after_the_other_has_its_meaning(random: Random) -> None:
     """Every rule starts at a small relation, so that there is something to look up with."""
-    engine, facts = DuckEngine(most_few=random.choice([0, 5_000])), random_facts(random, STORED)
+    engine, facts = DuckEngine(most_few=random.choice([0, 20_000])), random_facts(random, STORED)
     stored = {}
     for one in STORED:
         names = [f"c{i}" for i in range(len(one.types))]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
+from decimal import Decimal
 
 import pytest
 from sqlglot import exp
@@ -51,6 +53,10 @@ def test_a_statement_that_reads_another_name_is_refused() -> None:
         (TypeName.SMALLINT, (-(2**15), 2**15 - 1, None)),
         (TypeName.INT, (-(2**31), 2**31 - 1, None)),
         (TypeName.BIGINT, (-(2**63), 2**63 - 1, 0, None)),
+        (TypeName.DATE, (dt.date(1, 1, 1), dt.date(2024, 2, 29), dt.date(9999, 12, 31), None)),
+        (TypeName.FLOAT, (1.5, -0.0, float("inf"), None)),
+        (TypeName.DOUBLE, (0.1, 5e-324, float("-inf"), None)),
+        (TypeName.DECIMAL, (Decimal(12), Decimal(-12), None)),
         (TypeName.STRING, ("", "a\0b", " ' ", "\U0001f600", "e\u0301", None)),
     ],
 )
@@ -60,7 +66,7 @@ def test_values_that_come_without_arrow_are_those_that_come_with_it(
     engine = DuckEngine()
     data = engine.load([(value,) for value in values], ["x"], [ColumnType(kind)])
     query = sql.rows(data.stored.name, 1, ordered=True)
-    found = rows_of(data, query)
+    found = rows_of(data.stored, query)
     assert found == found_rows(engine.database.rows(query, [data.stored.name]), 1)
     assert {(type(value), value) for (value,) in found} == {(type(value), value) for value in values}
 

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from datalog.model import ColumnType, Predicate, TypeName
+from datalog.model import ColumnType, Predicate, TypeName, WallClock
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
 from selfmaint.duckdb.database import Relation
@@ -15,6 +15,7 @@ from selfmaint.engine.protocol import Facts
 
 R, S, V = Predicate("r"), Predicate("s"), Predicate("v")
 INT, BIGINT, DOUBLE, DATE = (ColumnType(TypeName[n]) for n in ("INT", "BIGINT", "DOUBLE", "DATE"))
+INSTANT, CLOCK = (ColumnType(TypeName[n]) for n in ("TIMESTAMP", "TIMESTAMP_NTZ"))
 DECIMAL, STRING = ColumnType(TypeName.DECIMAL, 9, 2), ColumnType(TypeName.STRING)
 
 CASES = {
@@ -24,6 +25,13 @@ CASES = {
     "texts": (STRING, STRING, ["b", "\U0001f600", "\uffff", None], ["b", "z", None]),
     "zeros": (DOUBLE, DOUBLE, [0.0, -0.0, 1.5], [-0.0]),
     "no number": (DOUBLE, DOUBLE, [math.nan, 1.0, math.inf], [math.nan, -math.inf]),
+    "instants": (
+        INSTANT,
+        INSTANT,
+        [dt.datetime(2026, 3, 29, 2, 30), None],
+        [dt.datetime(2026, 3, 29, 2, 30)],
+    ),
+    "clocks": (CLOCK, CLOCK, [WallClock(2026, 3, 29, 2, 30), None], [WallClock(2026, 3, 29, 2, 30, 0, 1)]),
     "days": (DATE, DATE, [dt.date(1, 1, 1), dt.date(2026, 1, 1)], [dt.date(9999, 12, 31), dt.date(1, 1, 1)]),
 }
 RULES = (
