@@ -16,7 +16,7 @@ from functools import partial
 from typing import Generic
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Atom, Negation, NullTest, Predicate, Program, Rule, Version
+from datalog.model import Atom, Negation, NullTest, Predicate, Program, Rule, Variable, Version
 from datalog.rewrite import drop_empty, simplify
 from selfmaint.canonical import row_atom
 from selfmaint.canonical.knowledge import Knowledge
@@ -215,7 +215,8 @@ def _check_moved(
     probe: Probe,
     relation: BaseRelation,
 ) -> None:
-    """Condition 3, on the probed keys."""
+    """Condition 3, on the probed keys; and the rows of the update have the rows there that they reference."""
+    _require_referenced(decision, engine, facts, situation, probe)
     program, goals = _moved_program(decision, situation, probe, relation)
     given = [goal for goal in goals if program.rules_for(goal)]
     for goal in sorted(engine.nonempty(program, given, facts), key=lambda p: p.columns):
@@ -231,6 +232,41 @@ def _check_moved(
                 )
             ]
         )
+
+
+def _require_referenced(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, probe: Probe
+) -> None:
+    """Refuses inserted rows that reference what was looked for and not found.
+
+    Raises:
+        SourceError: SM303.
+    """
+    relations = decision.catalog.relations
+    every = tuple(Variable(f"T{i}") for i in range(relations[probe.relation].arity))
+    for child in (relations[name] for name in sorted(situation.inserted)):
+        for one in child.references:
+            if one.target != probe.relation or not set(probe.columns) <= set(one.target_columns):
+                continue
+            row = row_atom(child, Version.INSERTED)
+            given = dict(zip(one.target_columns, (row.terms[i] for i in one.columns), strict=True))
+            found = Atom(
+                Predicate(one.target, Version.FOUND), tuple(given.get(i, v) for i, v in enumerate(every))
+            )
+            asked = [Atom(probe.keys, tuple(given[i] for i in probe.columns))] if probe.columns else []
+            goal = row_atom(child, Version.PROBLEM)
+            program = Program(
+                (Rule(goal, (row, *asked, *map(NullTest, given.values()), Negation((found,)))),)
+            )
+            if engine.nonempty(program, [goal.predicate], facts):
+                rows = engine.sample(
+                    engine.evaluate(program, goal.predicate, facts, child.columns), SHOWN_ROWS
+                )
+                names = ", ".join(child.columns[i] for i in one.columns)
+                what = f"rows inserted into `{child.name}` reference ({names}) no row of `{one.target}`"
+                message = f"{what} in its source: {'; '.join(map(str, rows))}"
+                hint = "correct the rows, complete the update, or read the source right after the update"
+                raise SourceError([Diagnostic(Code.BREAKS_CONSTRAINT, message, hint=hint)])
 
 
 def _moved_program(

@@ -105,20 +105,32 @@ class Reader:
             return self._call(_CALLS[type(node)], node)
         return self._other(node)
 
+    def _literal(self, node: exp.Literal) -> Value:
+        text = str(node.this)
+        if node.is_string:
+            return text
+        try:
+            if "e" in text.lower():
+                return float(text)
+            return Decimal(text) if "." in text else int(text)
+        except (ArithmeticError, ValueError):
+            raise self.problems.outside(f"the number `{text}`", node, "write its digits out") from None
+
     def _other(self, node: exp.Expr) -> Expression:
         match node:
             case exp.Paren() | exp.TsOrDsToDate():
                 return self.expression(node.this)
             case exp.Literal():
-                return Constant(_string_or_number(node), self.problems.source.span_of(node))
+                return Constant(self._literal(node), self.problems.source.span_of(node))
             case exp.Boolean():
                 return Constant(bool(node.this))
             case exp.Null():
                 return Constant(None)
             case exp.Neg():
                 operand = self.expression(node.this)
-                if isinstance(operand, Constant) and isinstance(operand.value, int | Decimal | float):
-                    value = operand.value
+                value = operand.value if isinstance(operand, Constant) else None
+                if isinstance(value, int | Decimal | float) and not isinstance(value, bool):
+                    assert isinstance(operand, Constant)
                     return replace(
                         operand, value=value.copy_negate() if isinstance(value, Decimal) else -value
                     )
@@ -243,12 +255,3 @@ def _or_none(read: Callable[[str], Value], text: str) -> Value:
         return read(text)
     except ValueError:
         return None
-
-
-def _string_or_number(node: exp.Literal) -> Value:
-    text = str(node.this)
-    if node.is_string:
-        return text
-    if "e" in text.lower():
-        return float(text)
-    return Decimal(text) if "." in text else int(text)

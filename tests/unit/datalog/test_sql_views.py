@@ -414,6 +414,7 @@ def codes_of(query: str) -> list[str]:
         ("select a from t where a < " + "9" * 5000, "DL008"),
         ("select cast(a as decimal(30, c)) as x from t", "DL402"),
         ("\u00e9 except select a from t", "DL402"),
+        ("select 1e-a as x from t", "DL402"),
         ("select a from t /*+ broadcast(t) where a = 1", "DL401"),
         ("select and(*) from t", "DL401"),
         ("select x.a from (t natural join s) x (p, q)", "DL406"),

@@ -423,6 +423,27 @@ def test_a_source_that_is_not_in_the_state_after_the_update(
     assert diagnostic.hint
 
 
+@pytest.mark.parametrize("y", [7, 9, None])
+def test_a_row_that_references_what_its_source_does_not_have_is_refused(
+    engine: MemoryEngine, y: int | None
+) -> None:
+    program = """
+    .decl r(x: int not null, y: int) key(x) foreign(y) references s(y).
+    .decl s(y: int not null, z: int not null) key(y).
+    v(X, Y, Z) :- r(X, Y), s(Y, Z).
+    """
+    readable = {"s": Readable(RowsSource("here", {"s": (("y", "z"), {(7, 70)})}))}
+    here = build(program, {"v": frozenset()}, engine, readable=readable)
+    update = Update({"r": frozenset({(1, y)})}, effective=True)
+    if y == 9:
+        with pytest.raises(
+            SourceError, match=r"SM303.*reference \(y\) no row of `s` in its source: \(1, 9\)"
+        ):
+            here.maintain(update)
+    else:
+        assert here.maintain(update).deltas["v"].gained == ({(1, 7, 70)} if y else set())
+
+
 def test_rows_that_a_view_proves_must_be_found(engine: MemoryEngine) -> None:
     program = "v(X, Y, Z) :- r(X), s(X, Y), t(X, Z). w(X, Y) :- s(X, Y), q(X, Y)."
     run = Run(
