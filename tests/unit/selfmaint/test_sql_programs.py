@@ -67,8 +67,10 @@ def test_plain_views_are_decided_and_the_others_are_not_guessed() -> None:
     sql = TABLES + VIEWS
     contents = {"customers": rows((1, "a")), **dict.fromkeys(("sales", "totals", "names", "notes"), empty)}
     given = build(sql, {**contents, "doubled": empty, "lonely": empty}, MemoryEngine())
-    update = Update(inserted={"customer": rows((2, "b"))}, effective=True)
-    verdicts = check(given, update)
+    changed = {"customer": rows((2, "b"))}
+    untouched = check(given, Update(inserted=changed, effective=True))
+    assert isinstance(untouched["notes"], SelfMaintainable)
+    verdicts = check(given, Update(inserted={**changed, "log": rows(("x",))}, effective=True))
     assert isinstance(verdicts["customers"], SelfMaintainable)
     assert isinstance(verdicts["totals"], SelfMaintainable)
     assert isinstance(verdicts["doubled"], SelfMaintainable)
