@@ -134,9 +134,8 @@ def _solved(
                 bindings = _joined(literal, bindings, later, facts, most)
             case Comparison():
                 bindings = _compared(literal, bindings)
-            case NullTest(term, negated):
-                value = bindings.of(term)
-                bindings = bindings.filtered(lambda row, v=value, no=negated: (v(row) is None) != no)  # type: ignore[misc]
+            case NullTest():
+                bindings = _null_tested(literal, bindings)
             case Negation(inner):
                 bindings = _without(inner, bindings, facts, most)
             case _:
@@ -173,10 +172,7 @@ def _joined(
     added = [variable for variable in new if variable in later]
     kept = [variable for variable in bindings.places if variable in later]
     index = facts[atom.predicate].by(key, [new[variable] for variable in added], equal)
-    asked, old = (
-        bindings.values([atom.terms[place] for place in key]),
-        _cut([bindings.places[v] for v in kept]),
-    )
+    asked, old = bindings.values([atom.terms[place] for place in key]), bindings.values(kept)
     met = [(old(row), index[k]) for row in bindings.rows if (k := asked(row)) in index]
     if sum(len(extensions) for _, extensions in met) > most:
         raise TooManyRowsError
@@ -209,12 +205,18 @@ def _compared(literal: Comparison, bindings: _Bindings) -> _Bindings:
     )
 
 
+def _null_tested(literal: NullTest, bindings: _Bindings) -> _Bindings:
+    value = bindings.of(literal.term)
+    return bindings.filtered(lambda row: (value(row) is None) != literal.negated)
+
+
 def _without(body: Sequence[Literal], bindings: _Bindings, facts: Facts, most: int) -> _Bindings:
     """The bindings for which a body has no row: it is solved for all their keys at once."""
     shared = [variable for variable in variables_of(body) if variable in bindings.places]
-    key = _cut([bindings.places[variable] for variable in shared])
+    key = bindings.values(shared)
     keys = _Bindings({variable: place for place, variable in enumerate(shared)}, set(map(key, bindings.rows)))
     found = _solved(body, keys, shared, facts, most)
-    again = _cut([found.places[variable] for variable in shared]) if found.rows else _cut([])
-    met = set(map(again, found.rows))
+    if not found.rows:
+        return bindings
+    met = set(map(found.values(shared), found.rows))
     return bindings.filtered(lambda row: key(row) not in met)

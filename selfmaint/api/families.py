@@ -100,10 +100,8 @@ class Families:
         elif view.is_more_than_rules:
             return
         for atom in body:
-            if (
-                atom.predicate.name not in self.catalog.relations
-            ):  # a view of several rules: its columns are seen there
-                continue
+            if atom.predicate.name not in self.catalog.relations:
+                continue  # a view of several rules, which is not unfolded
             for position, term in enumerate(atom.terms):
                 if term in of_term and not isinstance(term, Constant):
                     self._add(atom.predicate.name, position, of_term[term], f"the view `{name}`")

@@ -77,32 +77,34 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     if verify:
         require_sources(warehouse.catalog, warehouse.readable)
     known, verdicts = _decided(warehouse, update, progress, full=full)
-    facts, situation = known
     open_views = [view for view in views if not isinstance(verdicts[view.name], SelfMaintainable)]
-    again = not_followed(open_views, situation, verdicts) if recompute else []
+    again = not_followed(open_views, known[1], verdicts) if recompute else []
     require_recomputable(warehouse, again, verdicts)
     open_views = [view for view in open_views if view not in again]
     _require_class(open_views, verdicts)
+    readable = {} if strict else warehouse.readable
+    reader = Reader(decision, engine, *known, readable, progress, partial(require_alike, warehouse))
     try:
-        facts, situation, reads = _settled(warehouse, known, open_views, verdicts, progress, strict=strict)
+        _settle(reader, open_views, verdicts, strict=strict)
     except BudgetSpentError as spent:
         cut = {view.name: Undecided(view.name, (str(spent),), is_cut=True) for view in open_views}
         verdicts = Verdicts({**verdicts, **cut})
         if not recompute:
             raise _untested(cut, verdicts) from None
-        again, open_views, reads = [*again, *open_views], [], ()
+        again, open_views = [*again, *open_views], []
         require_recomputable(warehouse, again, verdicts)
     whole = {view.name for view in open_views if view.core is not None}
     progress("computing the deltas")
-    state, followed = decision.knowledge(engine, facts, situation), [v for v in views if v not in again]
+    state = decision.knowledge(engine, reader.facts, reader.situation)
+    followed = [view for view in views if view not in again]
     deltas = {view.name: delta(state, decision.catalog, view, whole=view.name in whole) for view in followed}
     anew = recomputed_views(
         warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
     )
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in views}
     found = differences(warehouse, deltas, [view.name for view in again]) if verify else None
-    read = (*reads, *anew.reads)
-    return Maintained(verdicts, read, deltas, found, update, anew.contents, warehouse.contents)
+    reads = (*reader.reads, *anew.reads)
+    return Maintained(verdicts, reads, deltas, found, update, anew.contents, warehouse.contents)
 
 
 def _decided(
@@ -119,25 +121,17 @@ def _decided(
     return known, Verdicts(found)
 
 
-def _settled(
-    warehouse: Warehouse[D],
-    known: tuple[Facts[D], Situation],
-    open_views: Sequence[View],
-    verdicts: Mapping[str, Verdict],
-    progress: Callable[[str], None],
-    *,
-    strict: bool,
-) -> tuple[Facts[D], Situation, tuple[Read, ...]]:
-    """What is known once everything is read that the open views need.
+def _settle(
+    reader: Reader[D], open_views: Sequence[View], verdicts: Mapping[str, Verdict], *, strict: bool
+) -> None:
+    """Reads everything that the open views need.
 
     Raises:
-        SourceError: SM401, SM402.
+        SourceError: SM303, SM401, SM402.
         NotMaintainedError: SM404 what they need cannot be read.
         BudgetSpentError: it is not found out in time.
     """
-    engine, decision = warehouse.engine, warehouse.decision
-    readable = {} if strict else warehouse.readable
-    reader = Reader(decision, engine, *known, readable, progress, partial(require_alike, warehouse))
+    engine, decision = reader.engine, reader.decision
     if open_views:
         with limit(decision.budget_s * len(open_views), "testing the views again after each read"):
             failing = settle(reader, open_views)
@@ -150,7 +144,6 @@ def _settled(
         left = settle_groups(reader, _countable(with_core, reader.situation, verdicts))
         if left:
             raise _not_maintained(set(left), verdicts, strict=strict)
-    return reader.facts, reader.situation, tuple(reader.reads)
 
 
 def _require_class(views: Sequence[View], verdicts: Mapping[str, Verdict]) -> None:

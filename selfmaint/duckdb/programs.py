@@ -1,4 +1,4 @@
-"""Whole programs, bottom up: one table a predicate, so that sizes are known and nothing is computed twice."""
+"""Whole programs, bottom up: one relation a predicate, so that sizes are known and nothing is computed twice."""
 
 from __future__ import annotations
 

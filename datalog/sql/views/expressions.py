@@ -128,12 +128,11 @@ class Reader:
                 return Constant(None)
             case exp.Neg():
                 operand = self.expression(node.this)
-                value = operand.value if isinstance(operand, Constant) else None
-                if isinstance(value, int | Decimal | float) and not isinstance(value, bool):
-                    assert isinstance(operand, Constant)
-                    return replace(
-                        operand, value=value.copy_negate() if isinstance(value, Decimal) else -value
-                    )
+                match operand:
+                    case Constant(Decimal() as value):
+                        return replace(operand, value=value.copy_negate())
+                    case Constant(int() | float() as value) if not isinstance(value, bool):
+                        return replace(operand, value=-value)
                 return Minus(operand, self.problems.source.span_of(node))
             case exp.Cast():
                 return self._cast(node)
