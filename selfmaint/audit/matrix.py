@@ -14,7 +14,7 @@ from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
 TOTAL = 5
-"""How many times the budget of one view the verdicts on all of them may take, and again the advice."""
+"""How many times the budget of one view the verdicts on all of them may take."""
 
 SHARE = 3
 """So many times its equal share of what is left of that one view may take: what others do not need."""

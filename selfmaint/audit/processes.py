@@ -67,9 +67,9 @@ class Work:
         """Who advises in a process."""
         return Adviser(self.search, self.sizes)
 
-    def share(self, rounds: int) -> float:
-        """How many seconds a process may take for a view, of about so many that it still looks at."""
-        left = max(TOTAL * self.budget_s - time.thread_time(), 0)
+    def share(self, times: float, rounds: int) -> float:
+        """How many seconds a process may take for a view, of about so many that share so many times the budget."""
+        left = max(times * self.budget_s - time.thread_time(), 0)
         return left * min(SHARE / rounds, 1)
 
 
@@ -171,11 +171,11 @@ def _verdicts(name: str, rounds: int) -> tuple[ViewAudit, _Found]:
     (work,) = _work
     view = work.catalog.view(name)
     its = work.search.of(view)
-    with limit(min(its.budget_s, work.share(rounds)), f"the audit of `{name}`"):
+    with limit(min(its.budget_s, work.share(TOTAL, rounds)), f"the audit of `{name}`"):
         audit = verdicts(its, view, work.costs, work.columns)
     return audit, its.found(view)
 
 
 def _advice(name: str, rounds: int) -> tuple[list[Advice], bool]:
     (work,) = _work
-    return work.adviser.advice(work.catalog.view(name), work.share(rounds))
+    return work.adviser.advice(work.catalog.view(name), work.share(1, rounds))
