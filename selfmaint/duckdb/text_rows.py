@@ -22,6 +22,7 @@ from selfmaint.store.expected import Expected, is_by_position, require_names
 
 _STRING = ColumnType(TypeName.STRING)
 _REFUSED = re.compile(rf".*{re.escape(sql.CANNOT_HOLD)}(.*)", re.DOTALL)
+_LONGEST_WHOLE = len(str(-(2**63)))
 _NOT_FINITE = ("NaN", "INF", "+INF", "-INF", "Infinity", "+Infinity", "-Infinity")
 
 
@@ -143,7 +144,7 @@ def _inferred(values: Sequence[Any], name: str, expected: Expected) -> ColumnTyp
         numbers = [value for value in values if value is not None]
         if not all(number.lstrip("-").isdigit() for number in numbers):
             return ColumnType(TypeName.DOUBLE)
-        if all(-(2**63) <= int(number) < 2**63 for number in numbers):
+        if all(len(number) <= _LONGEST_WHOLE and -(2**63) <= int(number) < 2**63 for number in numbers):
             return ColumnType(TypeName.BIGINT)
     raise refused(
         f"the type of the column `{name}` of `{expected.name}` is not declared, and its values differ"

@@ -33,6 +33,9 @@ from datalog.sql.views.statement import Defined, Kind, defined, query_text
 from datalog.sql.views.tables import declaration
 from datalog.sql.views.text_reads import text_query
 
+_LONGEST_REASON = 300
+"""Characters of a reason; it may quote a name as long as the text."""
+
 
 @dataclass(frozen=True, slots=True)
 class SqlViews:
@@ -288,7 +291,7 @@ class _Reading:
         columns: tuple[str, ...],
         place: Named | Statement,
     ) -> None:
-        words = tuple(f"`{name}`: {one.message}" for one in reasons)
+        words = tuple(f"`{name}`: {one.message[:_LONGEST_REASON]}" for one in reasons)
         self.opaque[name] = OpaqueView(name, text, words, columns, place.span)
 
 

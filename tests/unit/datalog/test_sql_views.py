@@ -378,6 +378,11 @@ def test_what_is_more_than_rules_says_why() -> None:
     assert "computed column" in rules("select id from customer where id * 2 > 3")
 
 
+def test_a_reason_is_short_whatever_it_quotes() -> None:
+    (found,) = read_sql(f"{TABLES} create view v as select {'f' * 5000}(id) from customer").opaque
+    assert all(0 < len(reason) < 500 for reason in found.reasons)
+
+
 def test_declarations_have_the_columns_of_views() -> None:
     items = "region, sum(price) s, avg(sale.id) a, count(*) n"
     found = read(f"create view v as select {items} from customer, sale group by 1")
