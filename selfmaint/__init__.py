@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from selfmaint.api.explain import RuledOut as RuledOut
     from selfmaint.api.explain import Supply as Supply
     from selfmaint.api.explain import Tested as Tested
+    from selfmaint.api.lake_upkeep import init as init
     from selfmaint.api.load import load as load
     from selfmaint.api.maintain import Maintained as Maintained
     from selfmaint.api.not_maintained import NotMaintainedError as NotMaintainedError
@@ -98,6 +99,7 @@ _FROM = {
         "Tested",
     ),
     "selfmaint.store.frames": ("ArrowStream",),
+    "selfmaint.api.lake_upkeep": ("init",),
     "selfmaint.api.load": ("load",),
     "selfmaint.api.maintain": ("Maintained",),
     "selfmaint.api.not_maintained": ("NotMaintainedError",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,18 +11,20 @@ from datalog.model import ColumnType, Predicate, Program, Version
 from selfmaint.api.columns import columns_of
 from selfmaint.api.fingerprint import fingerprints, require_unchanged
 from selfmaint.api.maintain import Maintained, new_contents
+from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, expected_columns, platform_of, with_counts
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.api.warehouse_file import Location
 from selfmaint.engine.column_types import fits
-from selfmaint.engine.protocol import D, Facts
+from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.delta import is_delta_table
 from selfmaint.store.expected import require_types
 from selfmaint.store.write import StagedWrites
+from selfmaint.warehouse.catalog import Catalog
 
 _LEAVING, _JOINING = Version.DELETED, Version.INSERTED
+_GAINED, _LOST = Version.GAINED, Version.LOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Written:
 def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, ...]:
     """Writes what changes, all or nothing, and goes on with it; see `Warehouse.apply`."""
     _require_current(warehouse, maintained)
+    if warehouse.lake is not None:
+        return _committed(warehouse, maintained)
     views = _views(warehouse, maintained)
     counted = {view.predicate for view in warehouse.catalog.views if view.is_counted}
     bags = {p: warehouse.engine.bags.expanded(r) if p in counted else r for p, r in views.items()}
@@ -45,7 +49,7 @@ def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, 
     written = [Written(str(predicate), places[predicate]) for predicate in changes]
     if written:
         platform = platform_of(warehouse.engine)
-        changes |= _as_declared(warehouse, bags, platform)
+        changes |= as_declared(warehouse.catalog, bags, platform)
         known = [Path(path) for path in places.values()]
         with StagedWrites([Path(entry.path) for entry in written], known) as writes:
             require_unchanged(warehouse.fingerprints)
@@ -54,6 +58,70 @@ def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, 
             writes.switch()
         _go_on(warehouse, [*changes], platform)
     return tuple(written)
+
+
+def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, ...]:
+    """One transaction of the lake: what the views and partial copies gain and lose, and the update."""
+    from selfmaint.api.lake import commit_changes  # noqa: PLC0415 - only where there is one
+
+    assert warehouse.lake is not None
+    engine, catalog = warehouse.engine, warehouse.catalog
+    sides: dict[Predicate, D] = {}
+    stored: dict[str, D] = {}
+    for view in catalog.views:
+        delta, stored[view.name] = maintained.deltas[view.name], warehouse.contents[view.name]
+        sides |= {view.predicate.of(_GAINED): delta.gained, view.predicate.of(_LOST): delta.lost}
+    for copies, version, joining, leaving in (
+        (warehouse.present, Version.PRESENT, maintained.update.inserted, maintained.update.deleted),
+        (warehouse.absent, Version.ABSENT, maintained.update.deleted, maintained.update.inserted),
+    ):
+        for name, rows in copies.items():
+            stored[table := str(Predicate(name, version))] = rows
+            more = engine.minus(joining[name], rows) if name in joining else None
+            # Of a partial copy nobody promised that it holds what leaves.
+            fewer = _both(engine, leaving[name], rows) if name in leaving else None
+            sides |= {Predicate(table, v): r for v, r in ((_GAINED, more), (_LOST, fewer)) if r is not None}
+    filled = engine.nonempty(Program(), tuple(sides), Facts(sides))
+    counted = {view.name for view in catalog.views if view.is_counted}
+
+    def side(name: str, version: Version) -> D | None:
+        predicate = Predicate(name, version)
+        if predicate not in filled:
+            return None
+        rows = engine.like(sides[predicate], stored[name])
+        return engine.bags.expanded(rows) if name in counted else rows
+
+    changes = {name: (side(name, _GAINED), side(name, _LOST)) for name in stored}
+    changes = {name: pair for name, pair in changes.items() if pair != (None, None)}
+    commit_changes(warehouse, changes, maintained.update)
+    _read_again(warehouse, changes)
+    place = str(warehouse.lake.lake.place.folder)
+    return tuple(Written(name, place) for name in changes)
+
+
+def _read_again(warehouse: Warehouse[D], changed: Collection[str]) -> None:
+    """Takes what was committed for the warehouse's contents."""
+    open_, platform = warehouse.lake, platform_of(warehouse.engine)
+    assert open_ is not None
+    warehouse.close()
+    columns = columns_of(warehouse.catalog)
+
+    def stored(names: Iterable[str], suffix: str = "") -> dict[str, D]:
+        return {
+            name: platform.read_lake(open_.table(name + suffix), columns[name])
+            for name in names
+            if name + suffix in changed
+        }
+
+    views = stored(warehouse.contents)
+    warehouse.contents = {**warehouse.contents, **with_counts(platform, warehouse.catalog, views)}
+    warehouse.present = {**warehouse.present, **stored(warehouse.present, "@present")}
+    warehouse.absent = {**warehouse.absent, **stored(warehouse.absent, "@absent")}
+
+
+def _both(engine: Engine[D], one: D, other: D) -> D:
+    """The rows that are in both."""
+    return engine.minus(one, engine.minus(one, other))
 
 
 def _require_current(warehouse: Warehouse[D], maintained: Maintained[D]) -> None:
@@ -139,15 +207,13 @@ def _followed(
             yield Predicate(name, version), after
 
 
-def _as_declared(
-    warehouse: Warehouse[D], bags: Mapping[Predicate, D], platform: Platform[D]
-) -> dict[Predicate, D]:
+def as_declared(catalog: Catalog, bags: Mapping[Predicate, D], platform: Platform[D]) -> dict[Predicate, D]:
     """The rows in the types that they are read in: of joined columns the engine may have taken a wider number.
 
     Raises:
         InputError: SM104 types that could not be read.
     """
-    columns, made = columns_of(warehouse.catalog), {}
+    columns, made = columns_of(catalog), {}
     for predicate, rows in bags.items():
         expected = expected_columns(columns[predicate.name])
         types = platform.types(rows)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
+from selfmaint.api.places import Location
 from selfmaint.api.platform import expected_columns, not_a_frame
-from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry, SourceKind
+from selfmaint.api.warehouse_file import RelationEntry, SourceEntry, SourceKind
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.database import refused
 from selfmaint.duckdb.file_source import DuckSource, StoredFiles
@@ -22,7 +24,9 @@ from selfmaint.store.write import Write
 
 if TYPE_CHECKING:
     from selfmaint.duckdb.exchange import DuckExchange
+    from selfmaint.duckdb.lake import Lake, LakeTable
     from selfmaint.store.frames import ArrowStream
+    from selfmaint.store.lake_place import LakePlace
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,24 @@ class DuckPlatform:
         types = columns.types_in(format_of(location.text))
         expected = replace(expected_columns(columns), types=types)
         return read_contents(self.engine.database, location.text, expected, declared=columns.declared)
+
+    def lake(self, place: LakePlace, *, is_new: bool = False) -> Lake:
+        """See `Platform`."""
+        from selfmaint.duckdb.lake import Lake  # noqa: PLC0415 - only where there is one
+
+        return Lake(self.engine.database, place, is_new=is_new)
+
+    def read_lake(self, table: LakeTable, columns: Columns) -> Relation:
+        """See `Platform`."""
+        found = table.lake.rows(table)
+        if columns.open:
+            return found
+        return conform(self.engine.database, found, expected_columns(columns), declared=True)
+
+    def in_lake(self, lake: Lake, rows: Relation, folder: Path) -> Relation:
+        """See `Platform`."""
+        assert lake.database is rows.stored.database
+        return self.engine.keep(rows)
 
     def fit_rows(self, rows: Relation | ArrowStream, columns: Columns) -> Relation:
         """See `Platform`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -12,12 +13,14 @@ from selfmaint.api.columns import Columns, columns_of
 from selfmaint.api.default_engine import engines_for, first_that_can
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.fingerprint import fingerprints
+from selfmaint.api.lake import OpenLake
 from selfmaint.api.open_sources import readable
+from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, known_families, opened_engine, platform_of, with_counts
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.api.warehouse_file import Location, WarehouseFile, read_warehouse_file
+from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.engine.protocol import D
-from selfmaint.errors import InputError
+from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.write import recover
 
 if TYPE_CHECKING:
@@ -27,24 +30,34 @@ if TYPE_CHECKING:
 
 @overload
 def load(
-    path: str | Path, spark: SparkSession, *, engine: Literal["spark"] | None = None
+    path: str | Path, spark: SparkSession, *, engine: Literal["spark"] | None = None, as_of: int | None = None
 ) -> Warehouse[DataFrame]: ...
 
 
 @overload
-def load(path: str | Path, spark: None = None, *, engine: Literal["spark"]) -> Warehouse[DataFrame]: ...
+def load(
+    path: str | Path, spark: None = None, *, engine: Literal["spark"], as_of: int | None = None
+) -> Warehouse[DataFrame]: ...
 
 
 @overload
-def load(path: str | Path, spark: None = None, *, engine: Literal["duckdb"]) -> Warehouse[Relation]: ...
+def load(
+    path: str | Path, spark: None = None, *, engine: Literal["duckdb"], as_of: int | None = None
+) -> Warehouse[Relation]: ...
 
 
 @overload
-def load(path: str | Path, spark: None = None, *, engine: None = None) -> Warehouse[Any]: ...
+def load(
+    path: str | Path, spark: None = None, *, engine: None = None, as_of: int | None = None
+) -> Warehouse[Any]: ...
 
 
 def load(
-    path: str | Path, spark: SparkSession | None = None, *, engine: Literal["spark", "duckdb"] | None = None
+    path: str | Path,
+    spark: SparkSession | None = None,
+    *,
+    engine: Literal["spark", "duckdb"] | None = None,
+    as_of: int | None = None,
 ) -> Warehouse[Any]:
     """A warehouse from its file; see `warehouse_file` for the format.
 
@@ -58,6 +71,7 @@ def load(
         spark: the session to use, which makes the engine Spark; by default the active one, else a new local one.
         engine: which engine to use; by default the one that the file names, else Spark where a session is active
             or DuckDB does not read what is there, else DuckDB.
+        as_of: the snapshot of the lake to read; by default the newest.
 
     Returns:
         The warehouse. Its views and partial copies are read when they are used; a source is connected to when
@@ -69,11 +83,25 @@ def load(
             that are not there, SM104 columns that do not fit, SM105 a program that defines no views; all of
             one kind at once. SM501 Spark or Java is missing; SM502 contents that the engine does not read.
         SelfmaintError: SM405 another process is writing the views just now, SM407 a journal beside them that
-            was not written for them.
+            was not written for them. SM408 the lake is not there, or has no such snapshot.
     """
-    file = read_warehouse_file(path, spark)
+    file = at_snapshot(read_warehouse_file(path, spark), as_of)
     chosen = engine if spark is None else EngineKind.SPARK
     return open_warehouse(file, spark, None if chosen is None else EngineKind(chosen))
+
+
+def at_snapshot(file: WarehouseFile, as_of: int | None) -> WarehouseFile:
+    """A warehouse file with its lake at a snapshot.
+
+    Raises:
+        InputError: SM101 its views are not in a lake.
+    """
+    if as_of is None:
+        return file
+    if file.lake is None:
+        message = f"`{file.path}` keeps its views in places of their own, which have no snapshots"
+        raise input_error(Code.WAREHOUSE_FILE, message, 'keep them in a lake: `[store]` with `kind = "lake"`')
+    return replace(file, lake=replace(file.lake, version=as_of))
 
 
 def open_warehouse(
@@ -90,7 +118,8 @@ def _opened(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -
     platform = platform_of(opened_engine(kind, spark, file.engine.options))
     marks = fingerprints(local)
     columns = columns_of(file.catalog)
-    contents, present, absent = _contents(platform, file, columns)
+    lake = None if file.lake is None else OpenLake.at(platform, file.lake)
+    contents, present, absent = _contents(platform, file, columns, lake)
     return Warehouse(
         catalog=file.catalog,
         engine=platform.engine,
@@ -105,11 +134,12 @@ def _opened(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -
         fingerprints=marks,
         feeds=file.feeds,
         budget_s=file.budget_s,
+        lake=lake,
     )
 
 
 def _contents(
-    platform: Platform[D], file: WarehouseFile, columns: Mapping[str, Columns]
+    platform: Platform[D], file: WarehouseFile, columns: Mapping[str, Columns], lake: OpenLake | None
 ) -> tuple[dict[str, D], dict[str, D], dict[str, D]]:
     """The rows of the views and of both kinds of partial copies; what is wrong with any is raised at once."""
     problems: list[Diagnostic] = []
@@ -119,7 +149,11 @@ def _contents(
         for name, location in locations.items():
             if location is not None:
                 try:
-                    found[name] = platform.read_rows(location, columns[name])
+                    found[name] = (
+                        platform.read_rows(location, columns[name])
+                        if lake is None
+                        else platform.read_lake(lake.table(location.text), columns[name])
+                    )
                 except InputError as error:
                     problems.extend(error.diagnostics)
         return found
@@ -136,17 +170,13 @@ def _contents(
 
 def _locations(file: WarehouseFile) -> dict[str, str]:
     """Where the views are that can be written: local files."""
-    return {name: place.text for name, place in file.views.items() if _is_local(place)}
+    return {name: place.text for name, place in file.views.items() if place.is_local}
 
 
 def _copy_locations(file: WarehouseFile) -> dict[Predicate, str]:
     found = {}
     for name, entry in file.copies.items():
         for version, place in ((Version.PRESENT, entry.present), (Version.ABSENT, entry.absent)):
-            if place is not None and _is_local(place):
+            if place is not None and place.is_local:
                 found[Predicate(name, version)] = place.text
     return found
-
-
-def _is_local(place: Location) -> bool:
-    return not place.is_table and "://" not in place.text

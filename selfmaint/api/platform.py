@@ -6,6 +6,7 @@ Contents and updates are checked in the same way, with the same errors, whatever
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from datalog.model import ColumnType
@@ -17,12 +18,16 @@ from selfmaint.store.expected import Expected
 from selfmaint.warehouse.catalog import Catalog
 
 if TYPE_CHECKING:
-    from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry
+    from selfmaint.api.places import Location
+    from selfmaint.api.warehouse_file import RelationEntry, SourceEntry
+    from selfmaint.duckdb import Relation
+    from selfmaint.duckdb.lake import Lake, LakeTable
     from selfmaint.engine.protocol import Engine
     from selfmaint.sources.protocol import Source
     from selfmaint.spark import SparkSession
     from selfmaint.store.exchange import Exchange
     from selfmaint.store.frames import ArrowStream
+    from selfmaint.store.lake_place import LakePlace
     from selfmaint.store.write import Write
 
 D = TypeVar("D")
@@ -41,6 +46,32 @@ class Platform(Protocol[D]):
 
         Raises:
             InputError: SM103 nothing is stored there; SM104 other columns or types; SM502 what another engine reads.
+        """
+        ...
+
+    def lake(self, place: LakePlace, *, is_new: bool = False) -> Lake:
+        """A lake, attached; made if it is to be new.
+
+        Raises:
+            InputError: SM408 there is none, or it cannot be read.
+        """
+        ...
+
+    def read_lake(self, table: LakeTable, columns: Columns) -> D:
+        """The rows of a table of a lake, columns matched by name.
+
+        Raises:
+            InputError: SM104 other columns or types.
+        """
+        ...
+
+    def in_lake(self, lake: Lake, rows: D, folder: Path) -> Relation:
+        """Rows, held, as a relation of the lake's database.
+
+        Args:
+            lake: the lake.
+            rows: the rows.
+            folder: where files may lie until the lake has the rows; it is there.
         """
         ...
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
+from selfmaint.api.places import Location
 from selfmaint.api.platform import expected_columns, not_a_frame
-from selfmaint.api.warehouse_file import Location, RelationEntry, SourceEntry
+from selfmaint.api.warehouse_file import RelationEntry, SourceEntry
+from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.lake import Lake, LakeTable
+from selfmaint.duckdb.parquet_files import parquet
 from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkEngine
 from selfmaint.spark.bags import counted
@@ -16,11 +21,13 @@ from selfmaint.spark.column_types import column_type, spark_type
 from selfmaint.spark.exchange import SparkExchange
 from selfmaint.spark.formats import writing
 from selfmaint.spark.frames import from_arrow, positional
+from selfmaint.spark.lake import lake_rows
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.tables import conform, read_as_stored, read_contents
 from selfmaint.spark.undeclared import conform_undeclared, read_undeclared
-from selfmaint.store.formats import Format, format_of
+from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.frames import ArrowStream, arrow_frame
+from selfmaint.store.lake_place import LakePlace
 from selfmaint.store.write import Write
 
 
@@ -39,6 +46,20 @@ class SparkPlatform:
         types = columns.types_in(format_ or format_of(location.text))
         expected = replace(expected_columns(columns), types=types)
         return read(spark, location.text, expected, format_)
+
+    def lake(self, place: LakePlace, *, is_new: bool = False) -> Lake:
+        """See `Platform`."""
+        return Lake(Database(), place, is_new=is_new)
+
+    def read_lake(self, table: LakeTable, columns: Columns) -> DataFrame:
+        """See `Platform`."""
+        found = lake_rows(self.engine.spark, table)
+        return found if columns.open else conform(found, expected_columns(columns))
+
+    def in_lake(self, lake: Lake, rows: DataFrame, folder: Path) -> Relation:
+        """See `Platform`."""
+        writing(rows)(folder, Format.PARQUET, None)
+        return parquet(lake.database, data_files(folder), "the rows")
 
     def fit_rows(self, rows: DataFrame | ArrowStream, columns: Columns) -> DataFrame:
         """See `Platform`."""

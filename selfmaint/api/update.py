@@ -32,6 +32,8 @@ class Update(Generic[D]):
             from a database guarantees.
         feed: where it comes from a change feed, how much was read, and up to which position.
         files: for each part that was read from files (a relation in the version `INSERTED` or `DELETED`), the path.
+        id: what tells it from other updates, for a lake to know it again: given, or a digest of its files.
+        is_named: whether the id was given.
     """
 
     inserted: Mapping[str, D] = field(default_factory=dict)
@@ -39,6 +41,8 @@ class Update(Generic[D]):
     effective: bool = False
     feed: FeedReport | None = None
     files: Mapping[Predicate, str] = field(default_factory=dict)
+    id: str | None = None
+    is_named: bool = False
 
     def __repr__(self) -> str:
         """Which relations it changes; their rows may not be computed yet."""
@@ -57,6 +61,7 @@ class Update(Generic[D]):
         inserted: Mapping[str, str | Path] | None = None,
         deleted: Mapping[str, str | Path] | None = None,
         effective: bool | None = None,
+        id: str | None = None,  # noqa: A002 - what it is
     ) -> Update[E]:
         """The update in a directory, in single files, or in both.
 
@@ -68,6 +73,7 @@ class Update(Generic[D]):
             deleted: by relation the path of the rows that it loses.
             effective: whether inserted rows were absent before, deleted ones present; by default as the warehouse
                 says.
+            id: what tells it from other updates; by default a digest of its files.
 
         Returns:
             The update; a relation without files does not change.
@@ -79,7 +85,7 @@ class Update(Generic[D]):
         """
         from selfmaint.api.update_rows import from_files  # noqa: PLC0415 - what reads files only where some are read
 
-        return from_files(warehouse, directory, inserted or {}, deleted or {}, effective)
+        return from_files(warehouse, directory, inserted or {}, deleted or {}, effective, id)
 
     @staticmethod
     def from_frames(
@@ -88,6 +94,7 @@ class Update(Generic[D]):
         deleted: Mapping[str, E | ArrowStream] | None = None,
         *,
         effective: bool | None = None,
+        id: str | None = None,  # noqa: A002 - what it is
     ) -> Update[E]:
         """An update from frames: DataFrames of Spark, pandas or polars, tables of Arrow, relations of DuckDB.
 
@@ -98,6 +105,7 @@ class Update(Generic[D]):
             deleted: for each relation that loses rows, the rows.
             effective: whether inserted rows were absent before, deleted ones present; by default as the warehouse
                 says.
+            id: what tells it from other updates, so that a lake knows it again.
 
         Returns:
             The update. Columns are matched by name to those that are declared; those of a relation that is not
@@ -108,7 +116,7 @@ class Update(Generic[D]):
         """
         from selfmaint.api.update_rows import update_from  # noqa: PLC0415 - see `from_files`
 
-        return update_from(warehouse, inserted, deleted, effective=effective)
+        return update_from(warehouse, inserted, deleted, effective=effective, id=id)
 
     @staticmethod
     def from_feed(

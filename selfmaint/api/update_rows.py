@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +12,13 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Version
 from selfmaint.api.columns import Columns, columns_of
 from selfmaint.api.overlaps import require_outside
+from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, known_families, platform_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.api.warehouse_file import Location
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.store.formats import data_files
 from selfmaint.warehouse.near import require_known
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ def from_files(
     inserted: Mapping[str, str | Path],
     deleted: Mapping[str, str | Path],
     effective: bool | None,
+    id: str | None = None,  # noqa: A002 - what it is
 ) -> Update[D]:
     """See `Update.from_files`."""
     parts = {"insert": dict(inserted), "delete": dict(deleted)}
@@ -52,7 +55,7 @@ def from_files(
             message = f"`{part.path}` and `{parts[part.part][part.relation]}` are the same part of the update"
             raise input_error(Code.WAREHOUSE_FILE, message, "put their rows into one")
         parts[part.part][part.relation] = part.path
-    return update_from(warehouse, parts["insert"], parts["delete"], effective=effective)
+    return update_from(warehouse, parts["insert"], parts["delete"], effective=effective, id=id)
 
 
 def update_from(
@@ -61,6 +64,7 @@ def update_from(
     deleted: Mapping[str, D | ArrowStream | str | Path] | None = None,
     *,
     effective: bool | None = None,
+    id: str | None = None,  # noqa: A002 - what it is
 ) -> Update[D]:
     """An update from frames or paths; see `Update.from_frames` and `Update.from_files`."""
     files = _files(inserted, Version.INSERTED) | _files(deleted, Version.DELETED)
@@ -85,6 +89,8 @@ def update_from(
         part(deleted),
         warehouse.effective if effective is None else effective,
         files=files,
+        id=id or (_digest(files) if warehouse.lake is not None else None),
+        is_named=id is not None,
     )
     if not problems:
         copies = (warehouse.present, warehouse.absent)
@@ -107,6 +113,19 @@ def _files(
         for name, rows in (given or {}).items()
         if isinstance(rows, str | Path)
     }
+
+
+def _digest(files: Mapping[Predicate, str]) -> str | None:
+    """What tells an update of files from another: their contents, and what they are parts of. None for other places."""
+    digest = hashlib.sha256()
+    for predicate, path in sorted(files.items(), key=lambda entry: str(entry[0])):
+        parts = data_files(Path(path)) if "://" not in path else []
+        if not parts:
+            return None
+        for part in parts:
+            with part.open("rb") as rows:
+                digest.update(f"{predicate}\0".encode() + hashlib.file_digest(rows, "sha256").digest())
+    return digest.hexdigest() if files else None
 
 
 def _fitting(platform: Platform[D]) -> Callable[[D | ArrowStream | str | Path, Columns], D]:

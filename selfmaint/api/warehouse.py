@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from selfmaint.api.apply import Written
     from selfmaint.api.audit import AuditReport
     from selfmaint.api.explain import Explanation
+    from selfmaint.api.lake import OpenLake
     from selfmaint.api.maintain import Maintained
     from selfmaint.api.printed import Statements
     from selfmaint.decide.verdict import Verdicts
@@ -86,6 +87,7 @@ class Warehouse(Generic[D]):
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
+    lake: OpenLake | None = None
 
     def check(
         self,

@@ -5,7 +5,10 @@
                                       # or catalog = "database" (or a list of views) of Spark's catalog, with
                                       # tables = "tables.sql" for the keys of their tables
     [views.v1]                        # one for each view
-    path = "views/v1"                 # Parquet, CSV or JSON lines; or table = "database.v1"
+    path = "views/v1"                 # Parquet, CSV or JSON lines; or table = "database.v1"; not with a lake
+    [store]                           # optional: where the views are kept that have no places of their own
+    kind = "lake"                     # a DuckLake: all views change in one transaction
+    path = "lake"                     # its folder, which `selfmaint init` makes
     [sources.ops]                     # where base relations live
     kind = "postgres"                 # or "files", or "spark" (tables of Spark's catalog)
     url_env = "OPS_URL"               # the environment variable with the URL; or `url`, without a password
@@ -16,7 +19,7 @@
     cost = 4.0                        # of one looked-up key; by default estimated from the number of rows
     [copies.part]                     # optional: a partial copy
     present = "copies/part_present"   # rows known to be there
-    absent = "copies/part_absent"     # rows known not to be there
+    absent = "copies/part_absent"     # rows known not to be there; with a lake `true` instead of a path
     [update]
     effective = true                  # inserted rows were absent before, deleted ones present
     inexact_sums = true               # optional, at the top: maintain sums of doubles, exact but for their last digits
@@ -42,12 +45,14 @@ from datalog.syntax import show
 from selfmaint.api.engine_settings import EngineSettings, engine_settings
 from selfmaint.api.feed_settings import feed_settings
 from selfmaint.api.overlaps import local_path, report_overlaps
+from selfmaint.api.places import CopyEntry, Location, copy_of, resolved, store, views_of
 from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
 from selfmaint.api.secrets import has_password
 from selfmaint.api.toml_places import KeyPath
 from selfmaint.api.toml_tables import TomlFile, TomlTable, dotted
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import FeedSettings
+from selfmaint.store.lake_place import LakePlace
 from selfmaint.warehouse.catalog import Catalog, with_inexact_sums
 from selfmaint.warehouse.near import near_miss
 from selfmaint.warehouse.situation import Situation
@@ -58,7 +63,8 @@ if TYPE_CHECKING:
 
 _KEYS = (
     *("program", "program_text", "dbt_manifest", "catalog", "tables"),
-    *("views", "sources", "relations", "copies", "update", "engine", "feed", "inexact_sums", "budget_s"),
+    *("views", "store", "sources", "relations", "copies", "update", "engine", "feed"),
+    *("inexact_sums", "budget_s"),
 )
 """What may stand at the top of a warehouse file."""
 
@@ -70,14 +76,6 @@ class SourceKind(Enum):
     POSTGRES = "postgres"
     FILES = "files"
     SPARK = "spark"
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """Where some rows are: a path or URI of files, or a table of Spark's catalog."""
-
-    text: str
-    is_table: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +106,6 @@ class RelationEntry:
     cost: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CopyEntry:
-    """A partial copy: where the rows are that are known to be there, and those known not to be."""
-
-    present: Location | None = None
-    absent: Location | None = None
-
-
 @dataclass(frozen=True)
 class WarehouseFile:
     """What a warehouse file says.
@@ -130,6 +120,7 @@ class WarehouseFile:
         feeds: how change feeds are to be read.
         budget_s: how many seconds a search may take for one view.
         engine: which engine it is opened with, unless a call says otherwise.
+        lake: where views and partial copies are kept, if in a lake.
     """
 
     path: Path
@@ -141,6 +132,7 @@ class WarehouseFile:
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
     engine: EngineSettings = field(default_factory=EngineSettings)
+    lake: LakePlace | None = None
 
     def known(self, effective: bool | None = None) -> Situation:
         """What it says to be known besides the views; `effective` goes before what it says of updates."""
@@ -169,18 +161,22 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     if root.flag("inexact_sums") and schema is not None:
         schema = with_inexact_sums(schema)
     sources = _sources(root)
-    views = {n: _location(t) for n, t in root.tables("views", ("path", "table")).items()}
+    lake = store(root)
+    views = views_of(root, schema, in_lake=lake is not None)
     tables = root.tables("relations", ("source", "table", "path", "cost"))
     relations = {n: _relation(t, sources) for n, t in tables.items()}
-    copies = {n: _copy(t) for n, t in root.tables("copies", ("present", "absent")).items()}
+    copies = {
+        n: copy_of(n, t, in_lake=lake is not None)
+        for n, t in root.tables("copies", ("present", "absent")).items()
+    }
     budget_s = root.seconds("budget_s")
     effective = root.table("update", ("effective",)).flag("effective")
     engine = engine_settings(root)
     feeds = feed_settings(root, None if schema is None else schema.relations)
     if schema is not None:
-        _check_names(file, schema)
+        _check_names(file, schema, in_lake=lake is not None)
         _check_declared(file, schema, relations)
-    _check_overlaps(root, views, relations, copies)
+    _check_overlaps(root, views, relations, copies, lake)
     if file.problems:
         raise InputError(in_text_order([*file.problems, *faults]))
     if schema is None:
@@ -194,6 +190,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
         effective=bool(effective),
         feeds=feeds,
         engine=engine,
+        lake=lake,
         budget_s=DEFAULT_S if budget_s is None else budget_s,
     )
 
@@ -300,35 +297,14 @@ def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> Re
         message = f"a relation in the source `{name}` of kind `{kind}` has a `{wanted}`, no `{place[0]}`"
         table.file.report((*table.path, place[0]), message)
         return None
-    return RelationEntry(source, _resolved(table, *place), cost)
+    return RelationEntry(source, resolved(table, *place), cost)
 
 
-def _copy(table: TomlTable) -> CopyEntry:
-    if not table.data:
-        message = f"{table.shown} has neither `present` nor `absent`"
-        table.file.report(table.path, message, hint="say where the rows are that are known to be there")
-    found = {key: table.text(key) for key in ("present", "absent")}
-    placed = {key: _resolved(table, "path", text) for key, text in found.items() if text is not None}
-    return CopyEntry(placed.get("present"), placed.get("absent"))
-
-
-def _location(table: TomlTable) -> Location | None:
-    given = table.one_of("path", "table")
-    return None if given is None else _resolved(table, *given)
-
-
-def _resolved(table: TomlTable, key: str, text: str) -> Location:
-    """A table, or a path that is relative to the file's folder, made absolute: Spark's own may be another."""
-    if key == "table":
-        return Location(text, is_table=True)
-    return Location(text) if "://" in text else Location(str((table.file.path.parent / text).absolute()))
-
-
-def _check_names(file: TomlFile, schema: Catalog) -> None:
+def _check_names(file: TomlFile, schema: Catalog, *, in_lake: bool) -> None:
     """Whether the file's views are the program's, and its relations and copies base relations."""
     views = [view.name for view in schema.views]
     given = file.data.get("views")
-    for name in views:
+    for name in () if in_lake else views:
         if not isinstance(given, dict) or name not in given:
             message = f"the view `{name}` has no entry: its stored rows are needed"
             hint = f"add `[{dotted(('views', name))}]` with `path` or `table`"
@@ -349,11 +325,14 @@ def _check_overlaps(
     views: Mapping[str, Location | None],
     relations: Mapping[str, RelationEntry | None],
     copies: Mapping[str, CopyEntry],
+    lake: LakePlace | None,
 ) -> None:
     """Whether everything that is written has a path of its own, in which nothing else lies."""
     written: dict[KeyPath, Location | None] = {("views", n, "path"): place for n, place in views.items()}
     written |= {("copies", name, "present"): entry.present for name, entry in copies.items()}
     written |= {("copies", name, "absent"): entry.absent for name, entry in copies.items()}
+    if lake is not None:
+        written["store", "path"] = Location(str(lake.folder))
     sources: dict[KeyPath, Location | None] = {
         ("relations", n, "path"): entry.location for n, entry in relations.items() if entry
     }
@@ -366,7 +345,8 @@ def _check_overlaps(
 
 
 def _local_paths(places: Mapping[KeyPath, Location | None]) -> dict[KeyPath, str]:
-    found = {key: local_path(place.text) for key, place in places.items() if place and not place.is_table}
+    local = {key: place for key, place in places.items() if place and not (place.is_table or place.in_lake)}
+    found = {key: local_path(place.text) for key, place in local.items()}
     return {key: path for key, path in found.items() if path is not None}
 
 

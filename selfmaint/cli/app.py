@@ -19,14 +19,21 @@ COMMANDS = {
     "sql": "Prints a view's test, probe and maintenance statements as Spark SQL.",
     "audit": "Says for each view and kind of change whether it can always follow without a base relation, "
     "whatever the data.",
+    "init": "Makes the lake of a warehouse, with the contents of all views.",
+    "import": "Brings views into the lake anew.",
+    "history": "Lists the states of the lake: which update made each, and what changed.",
+    "undo": "Puts the contents of all views back to what they were before the last update.",
+    "compact": "Writes the lake's files anew where that saves reading, and lets go of old states.",
     "conformance": "Decides recorded cases: one line for each disagreement with the record, and a summary for each "
     "file.",
     "demo": "Runs the example on TPC-H data, in a checkout. Arguments go to `examples/tpch/demo.py`.",
 }
 """Each command `NAME` is the function of that name in `selfmaint.cli.NAME`, with the first line of what it says.
 
-It takes what was read of the module's `OPTIONS`, and gives its exit status.
+It takes what was read of the module's `OPTIONS`, and gives its exit status. Those of the lake are in one module.
 """
+
+_OF_LAKE = ("init", "import", "history", "undo", "compact")
 
 BAD_USAGE = 2
 """The exit status of bad usage and bad input."""
@@ -56,12 +63,13 @@ class UsageError(Exception):
 
 def command(name: str) -> tuple[Command, ArgumentParser]:
     """A command, imported, and what reads its arguments."""
-    module = import_module(f"selfmaint.cli.{name}")
-    function: Command = getattr(module, name)
+    module = import_module(f"selfmaint.cli.{'lake' if name in _OF_LAKE else name}")
+    function: Command = getattr(module, "import_" if name == "import" else name)
+    options = module.OPTIONS[name] if name in _OF_LAKE else module.OPTIONS
     summary, _, more = (inspect.getdoc(function) or "").partition("\n\n")
-    takes = [option for option in module.OPTIONS if not option.flags[0].startswith("-")]
+    takes = [option for option in options if not option.flags[0].startswith("-")]
     parser = _parser(f"selfmaint {name}", [option.settings["metavar"] for option in takes], summary, more)
-    for option in module.OPTIONS:
+    for option in options:
         parser.add_argument(*option.flags, **option.settings)
     return function, parser
 

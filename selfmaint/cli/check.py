@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from selfmaint.api.check import check as decide
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.cli.inputs import update_arguments, using
-from selfmaint.cli.options import BUDGET, FORMAT, FULL, UPDATE, WAREHOUSE, repeatable
+from selfmaint.cli.inputs import require_new, update_arguments, using
+from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, FULL, UPDATE, WAREHOUSE, repeatable
 from selfmaint.cli.output import (
     Format,
     feed_entry,
@@ -31,6 +31,7 @@ OPTIONS = (
     repeatable("--view", metavar="V", help="Only this view; repeatable."),
     FULL,
     BUDGET,
+    AS_OF,
     FORMAT,
 )
 
@@ -42,6 +43,7 @@ def check(given: Namespace) -> int:
     """
 
     def decided(opened: Warehouse[Any], change: Update[Any]) -> tuple[Verdicts, FeedReport | None]:
+        require_new(opened, change)
         progress("deciding")
         found = decide(opened, change, given.view or None, full=given.full, budget_s=given.budget)
         return found, change.feed

@@ -12,8 +12,8 @@ from selfmaint.api.explain import explain as explained
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.app import UsageError
-from selfmaint.cli.inputs import update_arguments, using
-from selfmaint.cli.options import BUDGET, FORMAT, UPDATE, option, switch
+from selfmaint.cli.inputs import require_new, update_arguments, using
+from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, UPDATE, option, switch
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
 from selfmaint.report.codes import code_page
 from selfmaint.report.explanation import explanation_json, explanation_sql, render
@@ -26,6 +26,7 @@ OPTIONS = (
     option("view", metavar="VIEW", nargs="?", help="The view, after a warehouse file."),
     *UPDATE,
     BUDGET,
+    AS_OF,
     switch("--sql", help='Print only the two databases of a "no", as SQL that runs anywhere.'),
     FORMAT,
 )
@@ -60,6 +61,7 @@ def _explain_view(given: Namespace) -> None:
     """The certificate of one view's verdict."""
 
     def found(warehouse: Warehouse[Any], update: Update[Any]) -> None:
+        require_new(warehouse, update)
         progress("deciding")
         explanation = explained(warehouse, update, given.view, budget_s=given.budget)
         _print_explanation(explanation, given.format, sql=given.sql)

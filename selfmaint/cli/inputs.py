@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from datalog.diagnostics import Diagnostic, Severity
 from selfmaint.api.default_engine import engines_for, first_that_can, is_spark_active
 from selfmaint.api.engine_settings import EngineKind
-from selfmaint.api.load import open_warehouse
+from selfmaint.api.load import at_snapshot, open_warehouse
 from selfmaint.api.update import Update
 from selfmaint.api.update_rows import update_files, update_from
 from selfmaint.api.warehouse import Warehouse
@@ -52,6 +52,8 @@ class UpdateArguments:
     effective: bool | None
     feed: FeedArguments = FeedArguments()
     engine: EngineKind | None = None
+    id: str | None = None
+    as_of: int | None = None
 
 
 def update_arguments(given: Namespace) -> UpdateArguments:
@@ -60,7 +62,14 @@ def update_arguments(given: Namespace) -> UpdateArguments:
         tuple(given.feed), given.feed_format, tuple(given.after), tuple(given.upto), given.initial_load
     )
     return UpdateArguments(
-        given.update, tuple(given.insert), tuple(given.delete), given.effective, feeds, given.engine
+        given.update,
+        tuple(given.insert),
+        tuple(given.delete),
+        given.effective,
+        feeds,
+        given.engine,
+        getattr(given, "id", None),
+        getattr(given, "as_of", None),
     )
 
 
@@ -82,7 +91,7 @@ def using(
         InputError: what `load` and `read_update` raise.
         UsageError: options that make no update.
     """
-    file = read_warehouse_file(path)
+    file = at_snapshot(read_warehouse_file(path), arguments.as_of)
     print_warnings(file.catalog.warnings, format_)
     if verify:
         from selfmaint.api.verify import require_sources  # noqa: PLC0415 - not where nothing is recomputed
@@ -94,7 +103,13 @@ def using(
         inserted, deleted = _parts(file, arguments)
         if not inserted and not deleted:
             print_warnings([_EMPTY], format_)
-        update_of = partial(update_from, inserted=inserted, deleted=deleted, effective=arguments.effective)
+        update_of = partial(
+            update_from,
+            inserted=inserted,
+            deleted=deleted,
+            effective=arguments.effective,
+            id=arguments.id,
+        )
 
     def run(kind: EngineKind) -> T:
         is_started = kind is EngineKind.SPARK and not is_spark_active()
@@ -103,6 +118,21 @@ def using(
             return use(warehouse, update_of(warehouse))
 
     return first_that_can(engines_for(file, arguments.engine), run)
+
+
+def require_new(warehouse: Warehouse[Any], update: Update[Any]) -> None:
+    """Refuses an update that the lake has already.
+
+    Raises:
+        InputError: SM409.
+    """
+    before = None if warehouse.lake is None else warehouse.lake.committed(update)
+    if before is not None:
+        raise input_error(
+            Code.COMMITTED,
+            f"this update was committed before, in snapshot {before}",
+            f"`--as-of {before - 1}` looks at the state before it",
+        )
 
 
 def _from_feed(

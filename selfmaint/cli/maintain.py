@@ -18,7 +18,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.app import EndedError
 from selfmaint.cli.inputs import update_arguments, using
-from selfmaint.cli.options import BUDGET, FORMAT, FULL, UPDATE, WAREHOUSE, switch
+from selfmaint.cli.options import BUDGET, FORMAT, FULL, UPDATE, WAREHOUSE, option, switch
 from selfmaint.cli.output import (
     Format,
     feed_entry,
@@ -52,6 +52,7 @@ OPTIONS = (
     *UPDATE,
     FULL,
     BUDGET,
+    option("--id", metavar="ID", help="What the lake knows the update by; by default a digest of its files."),
     switch("--dry-run", help="Compute everything, write nothing."),
     switch("--strict", help="Never read a base relation."),
     switch("--verify", help="Recompute every view from its sources, and compare before writing."),
@@ -81,7 +82,10 @@ def maintain(given: Namespace) -> int:
     with reporting(given.format):
         require_not_strict(recompute=given.recompute, strict=given.strict)
 
-    def maintained(opened: Warehouse[Any], change: Update[Any]) -> _Result:
+    def maintained(opened: Warehouse[Any], change: Update[Any]) -> _Result | int:
+        before = None if opened.lake is None else opened.lake.committed(change)
+        if before is not None:
+            return before
         found = compute(
             opened,
             change,
@@ -103,6 +107,9 @@ def maintain(given: Namespace) -> int:
     arguments = update_arguments(given)
     with reporting(given.format), _refusing(given.format), progressing() as progress:
         result = using(given.warehouse, arguments, given.format, progress, maintained, verify=given.verify)
+    if isinstance(result, int):
+        _print_committed(result, given.format)
+        return ALL_YES
     _print_result(result, given.format)
     return SOME_NO if result.found.differences else ALL_YES
 
@@ -123,6 +130,14 @@ def _print_refusal(error: NotMaintainedError, format_: Format) -> None:
     else:
         print_text(verdicts_table(error.verdicts))
     print_error(error, format_)
+
+
+def _print_committed(version: int, format_: Format) -> None:
+    """Says that the lake has the update already."""
+    if format_ is Format.JSON:
+        print_json({"committed_before": version, "written": []})
+    else:
+        print_text(f"this update was committed before, in snapshot {version}: nothing was done")
 
 
 def _print_result(result: _Result, format_: Format) -> None:

@@ -14,6 +14,7 @@ from selfmaint.cli.output import Format
 
 _LEAST_BUDGET_S = 0.001
 _MOST_DIGITS = 9
+_MOST_DAYS = 36_500
 
 ChosenT = TypeVar("ChosenT", bound=StrEnum)
 
@@ -77,6 +78,17 @@ def _seconds(text: str) -> float:
     return found
 
 
+def days(text: str) -> float:
+    """A number of days, as an option's type."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= _MOST_DAYS:
+        raise ArgumentTypeError(f"{text!r} is not a number of days")
+    return found
+
+
 def at_least_one(text: str) -> int:
     """A whole number, as an option's type."""
     found = int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else 0
@@ -85,6 +97,9 @@ def at_least_one(text: str) -> int:
     return found
 
 
+AS_OF = option(
+    "--as-of", metavar="SNAPSHOT", type=int, help="The state of the lake to look at; by default the newest."
+)
 WAREHOUSE = option("warehouse", metavar="WAREHOUSE.toml", type=Path, help="The warehouse file.")
 EFFECTIVE = yes_or_no(
     "--effective",

@@ -268,15 +268,41 @@ class Database:
         self._files.update((file, _mark(file)) for file in files)
         return self._named(read), [str(kind) for kind in read.types]
 
+    def run(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """What a statement of the lake gives, here; it may not be made of what users write but for quoted names.
+
+        Raises:
+            InputError: SM103 a file of the lake is gone; SM104 one is damaged, or a value that there is not.
+            duckdb.Error: anything else.
+        """
+        with self._computing():
+            self._execute("SELECT 1")  # drops what nobody refers to
+            return self._connection.execute(statement, values).fetchall()
+
+    def held(self, statement: str, types: Sequence[SqlType]) -> Stored:
+        """A table of the rows of a statement over relations of this database, computed now."""
+        number = next(self._numbers)
+        with self._computing():
+            made = self._execute(f"CREATE TEMP TABLE selfmaint_{number} AS {statement}").fetchone()
+        assert made is not None
+        return self._watched(Stored(self, number, tuple(types), int(made[0])), held=True)
+
+    def stored(self, statement: str, files: Collection[str], layout: Layout) -> Stored:
+        """The rows of a statement over a table of the lake, and of its files, read when they are used."""
+        self._files.update((file, _mark(file)) for file in files)
+        with self._computing():
+            return self._named(self._connection.sql(statement), layout)
+
     def csv(self, files: Sequence[str], width: int) -> Stored:
         """The texts of CSV files with a header line each; null is a field that is empty and not in quotes."""
         return self.view(
             sql.csv([_escaped(file) for file in files], width), [ColumnType(TypeName.STRING)] * width, []
         )
 
-    def _named(self, read: duckdb.DuckDBPyRelation) -> Stored:
+    def _named(self, read: duckdb.DuckDBPyRelation, layout: Layout | None = None) -> Stored:
         """A view of what is read from files."""
-        stored = Stored(self, next(self._numbers), tuple(sql.sql_type(str(kind)) for kind in read.types))
+        types = tuple(sql.sql_type(str(kind)) for kind in read.types)
+        stored = Stored(self, next(self._numbers), types, layout=layout or Layout())
         # By position: a name may have full stops and quotes.
         read.project(", ".join(f"#{i + 1} AS c{i}" for i in range(len(read.columns)))).create_view(
             stored.name

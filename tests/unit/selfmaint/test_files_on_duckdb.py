@@ -270,7 +270,9 @@ def test_text_that_is_not_what_is_declared_stops_the_reading(
     assert (found.span.line, found.span.column) == place
 
 
-def test_a_whole_number_in_json_of_thousands_of_digits_is_no_value(engine: DuckEngine, tmp_path: Path) -> None:
+def test_a_whole_number_in_json_of_thousands_of_digits_is_no_value(
+    engine: DuckEngine, tmp_path: Path
+) -> None:
     (tmp_path / "v.jsonl").write_text(f'{{"x": 1}}\n{{"x": {"9" * 5000}}}\n', encoding="utf-8")
     with pytest.raises(InputError) as refused:
         read(engine, tmp_path / "v.jsonl", expected(("x",), (ANY,)))

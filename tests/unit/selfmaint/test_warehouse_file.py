@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datalog.diagnostics import Diagnostic, ProgramError
+from selfmaint.api.places import Location
 from selfmaint.api.secrets import has_password, masked
 from selfmaint.api.toml_places import key_places
 from selfmaint.api.toml_tables import dotted
-from selfmaint.api.warehouse_file import Location, SourceKind, read_warehouse_file
+from selfmaint.api.warehouse_file import SourceKind, read_warehouse_file
 from selfmaint.errors import Code, InputError
 from selfmaint.report.errors import errors_text
 

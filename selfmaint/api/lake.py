@@ -1,0 +1,320 @@
+"""The lake of a warehouse: opened at a snapshot, filled, and committed to."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datalog.diagnostics import Diagnostic
+from selfmaint.api.apply import as_declared
+from selfmaint.api.columns import columns_of
+from selfmaint.api.places import Location
+from selfmaint.api.platform import Platform, platform_of, with_counts
+from selfmaint.engine.protocol import D, Facts
+from selfmaint.errors import Code, InputError, first_line, input_error
+from selfmaint.fallback.recompute import Recomputing, obstacles
+from selfmaint.store.lake_place import Commit, LakePlace
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+
+if TYPE_CHECKING:
+    from selfmaint.api.update import Update
+    from selfmaint.api.warehouse import Warehouse
+    from selfmaint.api.warehouse_file import WarehouseFile
+    from selfmaint.duckdb import Relation
+    from selfmaint.duckdb.lake import Change, Lake, LakeTable
+    from selfmaint.fallback.settle import Readable
+
+Told = Callable[[str], None]
+
+
+@dataclass(eq=False)
+class OpenLake:
+    """A lake, and the snapshot that a warehouse's contents are of.
+
+    Attributes:
+        lake: the lake.
+        version: the snapshot.
+    """
+
+    lake: Lake
+    version: int
+
+    @classmethod
+    def at(cls, platform: Platform[Any], place: LakePlace) -> OpenLake:
+        """A lake at the snapshot that its place names, or the newest.
+
+        Raises:
+            InputError: SM408 there is none, or it has no such snapshot.
+        """
+        lake = platform.lake(place)
+        return cls(lake, lake.version())
+
+    def table(self, name: str) -> LakeTable:
+        """A table of the lake, at the snapshot."""
+        return self.lake.table(name, self.version)
+
+    def commits(self) -> list[tuple[int, Commit]]:
+        """What was committed and not undone, oldest first, with the snapshots."""
+        found: list[tuple[int, Commit]] = []
+        for version, said in self.lake.commits():
+            if version > self.version:
+                break
+            if said.kind == "undo":  # its id is the snapshot that was returned to
+                found = [one for one in found if one[0] <= int(said.update or 0)]
+            found.append((version, said))
+        return found
+
+    def committed(self, update: Update[Any]) -> int | None:
+        """The snapshot in which an update was committed; None if it was not, or nobody can tell.
+
+        An id that was given is looked for in all commits, one that was made of the files in the last: the same files
+        after others are another update.
+        """
+        if update.id is None:
+            return None
+        commits = self.commits() if update.is_named else self.commits()[-1:]
+        return next((version for version, said in reversed(commits) if said.update == update.id), None)
+
+
+@contextlib.contextmanager
+def changing(open_: OpenLake, what: str) -> Iterator[Path]:
+    """Holds the lake to write to it, still at the snapshot that was read; a folder for files on the way.
+
+    Raises:
+        InputError: SM405 somebody else writes, or has written since.
+    """
+    place = open_.lake.place
+    with place.writing(what):
+        if open_.lake.newest() != open_.version:
+            raise input_error(
+                Code.WRITE_FAILED,
+                f"the lake `{place.folder}` is at snapshot {open_.lake.newest()}, and {open_.version} was read",
+                note="what was computed is of an older state; nothing was written",
+                hint="another process has written to it: run the command again"
+                if place.version is None
+                else "the past is only read: leave the snapshot out",
+            )
+        with tempfile.TemporaryDirectory(prefix="selfmaint-lake-") as folder:
+            yield Path(folder)
+
+
+def commit_changes(
+    warehouse: Warehouse[D],
+    changes: Mapping[str, tuple[D | None, D | None]],
+    update: Update[D],
+) -> None:
+    """Commits what tables gain and lose, and the update, as one; the warehouse goes on with the new snapshot.
+
+    Args:
+        warehouse: the warehouse.
+        changes: for each table the rows that it gains and loses, each as often as it does.
+        update: the update.
+
+    Raises:
+        InputError: SM405 see `changing`; SM409 the update was committed before.
+    """
+    from selfmaint.duckdb.lake import Change  # noqa: PLC0415 - DuckDB only where there is a lake
+
+    open_ = warehouse.lake
+    assert open_ is not None
+    lake, platform = open_.lake, platform_of(warehouse.engine)
+    before = open_.committed(update)
+    if before is not None:
+        raise input_error(
+            Code.COMMITTED,
+            f"this update was committed before, in snapshot {before}",
+            "if it is another one with the same rows, give it an id",
+            "nothing was written",
+        )
+    with changing(open_, "maintain") as folder:
+        made: dict[str, Change] = {}
+        sizes: dict[str, tuple[int, int]] = {}
+        for number, (name, sides) in enumerate(changes.items()):
+            rows = [
+                None if side is None else platform.in_lake(lake, side, folder / f"{number}-{i}")
+                for i, side in enumerate(sides)
+            ]
+            made[name] = Change(*rows)
+            gained, lost = (0 if one is None else one.stored.known_rows or 0 for one in rows)
+            sizes[name] = (lost, gained)
+        said = Commit("maintain", update.id, _positions(open_, update), sizes)
+        open_.version = lake.commit(made, said)
+
+
+def _positions(open_: OpenLake, update: Update[Any]) -> dict[str, str]:
+    """Where the feeds of all relations have been read to, after the update."""
+    known = next((said.positions for _, said in reversed(open_.commits()) if said.positions), None) or {}
+    if update.feed is None:
+        return known
+    return known | {one.relation: one.upto for one in update.feed.relations if one.upto is not None}
+
+
+# ------------------------------------------------------------------------------------------------- filling
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What contents a lake gets.
+
+    Attributes:
+        origins: for views and partial copies, the files, folders or tables that their rows are brought in from;
+            views that are not named are computed from their sources.
+        views: the views to bring in, where the lake is there already; None for a new lake, which gets all.
+        progress: told of each step.
+    """
+
+    origins: Mapping[str, Location] = field(default_factory=dict)
+    views: Collection[str] | None = None
+    progress: Told = lambda _message: None
+
+
+def fill_lake(
+    file: WarehouseFile, platform: Platform[D], readable: Mapping[str, Readable[D]], filling: Filling
+) -> dict[str, int]:
+    """Makes a lake with the contents of all views, or brings some views in anew; all or nothing.
+
+    Returns:
+        For each table the number of its rows.
+
+    Raises:
+        InputError: SM103 a view with neither origin nor sources; SM104 contents that do not fit; SM405 the lake is
+            there already, or is being written to; SM408.
+        SourceError: a source that does not answer.
+    """
+    assert file.lake is not None
+    names = _tables(file, filling)
+    origins = {name: filling.origins[name] for name in names if name in filling.origins}
+    columns, catalog = columns_of(file.catalog), file.catalog
+    given = {n: platform.read_rows(place, columns[n.partition("@")[0]]) for n, place in origins.items()}
+    computed = [view for view in catalog.views if view.name in names and view.name not in given]
+    _require_computable(
+        file, computed, readable, [name for name in names if "@" in name and name not in given]
+    )
+    rows = {**given, **_computed(platform, catalog, computed, given, readable, filling.progress)}
+    filling.progress("writing the lake")
+    if filling.views is None:
+        return _made(platform, file.lake, rows)
+    open_ = OpenLake.at(platform, file.lake)
+    with changing(open_, "import") as folder:
+        new = _in_lake(platform, open_.lake, rows, folder)
+        open_.lake.commit({}, Commit("import"), new=new)
+    return _sizes(new)
+
+
+def _tables(file: WarehouseFile, filling: Filling) -> list[str]:
+    """The tables that get contents."""
+    copies = [
+        place.text
+        for entry in file.copies.values()
+        for place in (entry.present, entry.absent)
+        if place is not None
+    ]
+    every = [*(view.name for view in file.catalog.views), *copies]
+    wrong = [name for name in (*filling.origins, *(filling.views or ())) if name not in every]
+    if wrong:
+        message = f"`{wrong[0]}` is no view or partial copy of the warehouse"
+        raise input_error(Code.UNKNOWN_RELATION, message, f"there are these: {', '.join(every)}")
+    folded: dict[str, str] = {}
+    for name in every:
+        other = folded.setdefault(name.casefold(), name)
+        if other != name:
+            message = (
+                f"the names `{other}` and `{name}` differ in case alone: a lake has one table of the two"
+            )
+            raise input_error(Code.LAKE, message, "rename one")
+    return every if filling.views is None else [name for name in every if name in filling.views]
+
+
+def _require_computable(
+    file: WarehouseFile, views: list[View], readable: Mapping[str, Readable[D]], copies: list[str]
+) -> None:
+    """Refuses, before anything is read, what has neither origin nor sources."""
+    found = [
+        Diagnostic(
+            Code.MISSING_CONTENTS,
+            f"the partial copy `{name}` has no origin",
+            hint=f"give `--from {name}=PATH`",
+        )
+        for name in copies
+    ]
+    for one in obstacles(file.catalog, views, readable):
+        hint = f"{one.hint}; or say where its rows are: `--from VIEW=PATH`"
+        found.append(Diagnostic(Code.MISSING_CONTENTS, one.message, one.span, hint=hint))
+    if found:
+        raise InputError(found)
+
+
+def _computed(
+    platform: Platform[D],
+    catalog: Catalog,
+    views: list[View],
+    given: Mapping[str, D],
+    readable: Mapping[str, Readable[D]],
+    progress: Told,
+) -> dict[str, D]:
+    """The rows of views, each as often as it stands, from their sources."""
+    from selfmaint.decide.procedure import Decision  # noqa: PLC0415 - only where something is computed
+
+    if not views:
+        return {}
+    engine, columns = platform.engine, columns_of(catalog)
+    empty = {view.name: engine.load((), columns[view.name].names, columns[view.name].types) for view in views}
+    facts = {catalog.view(n).predicate: rows for n, rows in with_counts(platform, catalog, empty).items()}
+    counted = with_counts(platform, catalog, {n: rows for n, rows in given.items() if "@" not in n})
+    recomputing = Recomputing(
+        Decision(catalog),
+        engine,
+        Facts(facts),
+        Situation(),
+        readable,
+        lambda view: counted[view.name],
+        progress,
+    )
+    found = recomputing.recomputed(views).contents
+    bags = {
+        catalog.view(n).predicate: engine.bags.expanded(r) if catalog.view(n).is_counted else r
+        for n, r in found.items()
+    }
+    return {predicate.name: rows for predicate, rows in as_declared(catalog, bags, platform).items()}
+
+
+def _made(platform: Platform[D], place: LakePlace, rows: Mapping[str, D]) -> dict[str, int]:
+    """A new lake, put in its place as a whole."""
+    new = place.new
+    try:
+        if place.folder.exists() and (not place.folder.is_dir() or any(place.folder.iterdir())):
+            message = f"there is something at `{place.folder}` already"
+            hint = "`selfmaint import` brings views into a lake; give a new one another folder"
+            raise input_error(Code.WRITE_FAILED, message, hint, "nothing was written")
+        new.folder.mkdir(parents=True, exist_ok=True)
+        with new.writing("init"), tempfile.TemporaryDirectory(prefix="selfmaint-lake-") as folder:
+            for left in new.folder.iterdir():  # of one that died
+                if left.name != "writer.lock":
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+            new.files.mkdir()
+            lake = platform.lake(new, is_new=True)
+            tables = _in_lake(platform, lake, rows, Path(folder))
+            lake.commit({}, Commit("init"), new=tables)
+            sizes = _sizes(tables)
+            lake.detach()
+            if place.folder.exists():
+                place.folder.rmdir()
+            new.folder.rename(place.folder)
+    except OSError as failure:
+        message = f"the lake `{place.folder}` cannot be made: {first_line(failure)}"
+        raise input_error(Code.WRITE_FAILED, message) from failure
+    return sizes
+
+
+def _in_lake(platform: Platform[D], lake: Lake, rows: Mapping[str, D], folder: Path) -> dict[str, Relation]:
+    return {name: platform.in_lake(lake, one, folder / str(i)) for i, (name, one) in enumerate(rows.items())}
+
+
+def _sizes(tables: Mapping[str, Relation]) -> dict[str, int]:
+    return {name: rows.stored.known_rows or 0 for name, rows in tables.items()}

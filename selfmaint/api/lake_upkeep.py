@@ -1,0 +1,168 @@
+"""A lake made and filled; its history, the way back, and its upkeep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from selfmaint.api.default_engine import engines_for, first_that_can
+from selfmaint.api.engine_settings import EngineKind
+from selfmaint.api.lake import Filling, OpenLake, changing, fill_lake
+from selfmaint.api.open_sources import readable
+from selfmaint.api.places import Location
+from selfmaint.api.platform import opened_engine, platform_of
+from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
+from selfmaint.duckdb.database import Database
+from selfmaint.duckdb.lake import Lake
+from selfmaint.duckdb.lake_upkeep import Occupied, Snapshot, compacted, history, occupied, undone
+from selfmaint.errors import Code, input_error
+from selfmaint.store.formats import data_files
+from selfmaint.store.lake_place import Commit
+
+if TYPE_CHECKING:
+    from selfmaint.spark import SparkSession
+
+Origins = Mapping[str, str | Path]
+
+
+def init(
+    path: str | Path,
+    spark: SparkSession | None = None,
+    *,
+    origins: Origins | None = None,
+    views: Collection[str] | None = None,
+    engine: Literal["spark", "duckdb"] | None = None,
+    progress: Callable[[str], None] = lambda _message: None,
+) -> dict[str, int]:
+    """Makes the lake of a warehouse file with the contents of all views; or brings some views into it anew.
+
+    Args:
+        path: the warehouse file; its `[store]` is a lake.
+        spark: the session to use, which makes the engine Spark.
+        origins: for views (and partial copies, `RELATION@present`) the files, folders or tables of Spark's catalog
+            (`table:NAME`) that hold their rows. Views that are not named are computed from their sources.
+        views: the views to bring into a lake that is there; by default the lake is made.
+        engine: which engine computes.
+        progress: told of each step.
+
+    Returns:
+        For each table the number of its rows.
+
+    Raises:
+        InputError: SM101 the file names no lake; SM102 an origin of something unknown; SM103 a view with neither
+            origin nor sources; SM104 contents that do not fit; SM405 the lake is there already, or is being written
+            to; SM408. Nothing is done then.
+        SourceError: a source that does not answer.
+    """
+    file = read_warehouse_file(path, spark)
+    _require_lake(file)
+    folder = Path.cwd()
+    places = {name: _place(str(where), folder) for name, where in (origins or {}).items()}
+    filling = Filling(places, views, progress)
+
+    def run(kind: EngineKind) -> dict[str, int]:
+        platform = platform_of(opened_engine(kind, spark, file.engine.options))
+        return fill_lake(file, platform, readable(platform, file), filling)
+
+    chosen = engine if spark is None else EngineKind.SPARK
+    if any(place.is_table for place in places.values()):
+        chosen = EngineKind.SPARK
+    return first_that_can(engines_for(file, None if chosen is None else EngineKind(chosen)), run)
+
+
+def origins_in(folder: Path, names: Collection[str]) -> dict[str, Path]:
+    """The files and folders in a folder that are named as views are, with or without a suffix."""
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        name = path.name if path.name in names else path.stem
+        if name in names and (path.is_file() or data_files(path)):
+            if name in found:
+                message = f"`{found[name]}` and `{path}` are both named as `{name}`"
+                raise input_error(Code.WAREHOUSE_FILE, message, "say which: `--from NAME=PATH`")
+            found[name] = path
+    return found
+
+
+def _place(text: str, folder: Path) -> Location:
+    if text.startswith("table:"):
+        return Location(text.removeprefix("table:"), is_table=True)
+    return Location(text if "://" in text else str((folder / text).absolute()))
+
+
+def lake_of(path: str | Path) -> OpenLake:
+    """The lake of a warehouse file, opened without the rest.
+
+    Raises:
+        InputError: SM101 the file names no lake; SM408 there is none.
+    """
+    file = read_warehouse_file(path)
+    _require_lake(file)
+    assert file.lake is not None
+    lake = Lake(Database(file.engine.options), file.lake)
+    return OpenLake(lake, lake.newest())
+
+
+def _require_lake(file: WarehouseFile) -> None:
+    if file.lake is None:
+        message = f"`{file.path}` keeps its views in places of their own, not in a lake"
+        hint = 'add `[store]` with `kind = "lake"` and `path`, and leave the paths of the views out'
+        raise input_error(Code.WAREHOUSE_FILE, message, hint)
+
+
+def snapshots(open_: OpenLake) -> list[Snapshot]:
+    """The lake's states, oldest first."""
+    return history(open_.lake)
+
+
+def undo(open_: OpenLake, to: int | None = None) -> tuple[Snapshot, int]:
+    """Puts the contents of all tables back to what they were before the last update, or at a snapshot.
+
+    Args:
+        open_: the lake.
+        to: the snapshot; by default that before the last update.
+
+    Returns:
+        The snapshot whose contents the lake has again, and the new one.
+
+    Raises:
+        InputError: SM405 somebody writes; SM408 there is nothing to undo, or the snapshot is gone.
+    """
+    known = {one.version: one for one in history(open_.lake)}
+    done = [(version, said) for version, said in open_.commits() if said.kind == "maintain"]
+    wanted = to if to is not None else (done[-1][0] - 1 if done else -1)
+    if wanted not in known:
+        what = f"the lake has no snapshot {wanted}" if wanted >= 0 else "no update is there to be undone"
+        hint = "`selfmaint history` lists the snapshots"
+        raise input_error(Code.LAKE, f"`{open_.lake.place.folder}`: {what}", hint, "nothing was changed")
+    kept = [(version, said) for version, said in open_.commits() if version <= wanted]
+    positions = kept[-1][1].positions if kept else None
+    with changing(open_, "undo"):
+        said = Commit("undo", str(wanted), positions)
+        open_.version = undone(open_.lake, wanted, said)
+    return known[wanted], open_.version
+
+
+def compact(
+    open_: OpenLake, *, keep_days: float | None = 7.0, dry_run: bool = False
+) -> tuple[Occupied, Occupied]:
+    """Writes files with many deleted rows anew, puts small ones together, lets go of old snapshots.
+
+    Args:
+        open_: the lake.
+        keep_days: how long snapshots stay; None keeps all.
+        dry_run: only look.
+
+    Returns:
+        What the files took up before and after.
+
+    Raises:
+        InputError: SM405 somebody writes; SM408.
+    """
+    before = occupied(open_.lake)
+    if dry_run:
+        return before, before
+    with changing(open_, "compact"):
+        compacted(open_.lake, keep_days)
+        open_.version = open_.lake.newest()
+    return before, occupied(open_.lake)

@@ -1,0 +1,98 @@
+"""Where views and partial copies are kept: places of their own, or the lake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from selfmaint.api.toml_tables import TomlTable
+from selfmaint.store.lake_place import LakePlace
+from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.near import near_miss
+
+_STORES = ("files", "lake")
+"""Where views may be kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where some rows are: a path or URI of files, a table of Spark's catalog, or one of the lake."""
+
+    text: str
+    is_table: bool = False
+    in_lake: bool = False
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a file or folder on this machine."""
+        return not (self.is_table or self.in_lake or "://" in self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyEntry:
+    """A partial copy: where the rows are that are known to be there, and those known not to be."""
+
+    present: Location | None = None
+    absent: Location | None = None
+
+
+def store(root: TomlTable) -> LakePlace | None:
+    """The lake, if there is one; plain files are the other store."""
+    table = root.table("store", ("kind", "path"))
+    kind, path = table.text("kind"), table.text("path")
+    if "store" not in root.data:
+        return None
+    if kind not in _STORES:
+        if kind is not None or "kind" not in table.data:
+            hint = near_miss(kind or "", _STORES, "store")
+            root.file.report(("store", "kind"), f"`{kind}` is no kind of store", hint=hint)
+        return None
+    if kind == "files":
+        if "path" in table.data:
+            root.file.report(("store", "path"), "plain files have a `path` for each view, and none here")
+        return None
+    if path is None:
+        if "path" not in table.data:
+            root.file.report(("store",), "`[store]` has no `path`", hint="name the folder of the lake")
+        return None
+    return LakePlace((root.file.path.parent / path).absolute())
+
+
+def views_of(root: TomlTable, schema: Catalog | None, *, in_lake: bool) -> dict[str, Location | None]:
+    """Where the views are."""
+    given = root.tables("views", ("path", "table"))
+    if not in_lake:
+        return {name: _location(table) for name, table in given.items()}
+    for table in given.values():
+        for key in table.data:
+            message = f"{table.shown} has a `{key}`, and the views are kept in the lake"
+            hint = "leave it out; `selfmaint init WAREHOUSE.toml --from VIEW=PATH` brings in what is there"
+            table.file.report((*table.path, key), message, hint=hint)
+    return {v.name: Location(v.name, in_lake=True) for v in (schema.views if schema is not None else ())}
+
+
+def copy_of(name: str, table: TomlTable, *, in_lake: bool) -> CopyEntry:
+    """Where the partial copy of a relation is."""
+    if not table.data:
+        message = f"{table.shown} has neither `present` nor `absent`"
+        table.file.report(table.path, message, hint="say where the rows are that are known to be there")
+    if in_lake:
+        present, absent = (
+            Location(f"{name}@{key}", in_lake=True) if table.flag(key) else None
+            for key in ("present", "absent")
+        )
+        return CopyEntry(present, absent)
+    found = {key: table.text(key) for key in ("present", "absent")}
+    placed = {key: resolved(table, "path", text) for key, text in found.items() if text is not None}
+    return CopyEntry(placed.get("present"), placed.get("absent"))
+
+
+def _location(table: TomlTable) -> Location | None:
+    given = table.one_of("path", "table")
+    return None if given is None else resolved(table, *given)
+
+
+def resolved(table: TomlTable, key: str, text: str) -> Location:
+    """A table, or a path that is relative to the file's folder, made absolute: Spark's own may be another."""
+    if key == "table":
+        return Location(text, is_table=True)
+    return Location(text) if "://" in text else Location(str((table.file.path.parent / text).absolute()))

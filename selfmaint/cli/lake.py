@@ -1,0 +1,210 @@
+"""`selfmaint init`, `import`, `history`, `undo` and `compact`: the lake in which a warehouse keeps its views."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Collection
+from pathlib import Path
+
+from rich.table import Table
+
+from selfmaint.api.engine_settings import EngineKind
+from selfmaint.api.lake_upkeep import compact as compact_lake
+from selfmaint.api.lake_upkeep import init as fill
+from selfmaint.api.lake_upkeep import lake_of, origins_in, snapshots
+from selfmaint.api.lake_upkeep import undo as undo_last
+from selfmaint.api.warehouse_file import read_warehouse_file
+from selfmaint.cli.app import UsageError
+from selfmaint.cli.options import FORMAT, WAREHOUSE, choice, days, option, repeatable, switch
+from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
+from selfmaint.duckdb.lake_upkeep import Occupied, Snapshot
+from selfmaint.errors import Code, input_error
+from selfmaint.report.values import Json, cell
+
+_ORIGINS = repeatable(
+    "--from",
+    metavar="[VIEW=]PATH",
+    help="The files that hold a view's rows, `table:NAME` for a table of Spark's catalog, or a folder of files named "
+    "as the views; may be repeated. Other views are computed from their sources.",
+)
+_ENGINE = choice("--engine", EngineKind, help="Which engine computes; by default as for an update.")
+
+OPTIONS = {
+    "init": (WAREHOUSE, _ORIGINS, _ENGINE, FORMAT),
+    "import": (
+        WAREHOUSE,
+        repeatable("--view", metavar="V", help="Only this view; repeatable. By default all."),
+        _ORIGINS,
+        _ENGINE,
+        FORMAT,
+    ),
+    "history": (WAREHOUSE, FORMAT),
+    "undo": (
+        WAREHOUSE,
+        option(
+            "--to", metavar="SNAPSHOT", type=int, help="This state; by default that before the last update."
+        ),
+        FORMAT,
+    ),
+    "compact": (
+        WAREHOUSE,
+        option(
+            "--keep-days",
+            metavar="DAYS",
+            type=days,
+            default=7.0,
+            help="Let go of states that are older; by default 7.",
+        ),
+        switch("--keep-all", help="Let go of no state."),
+        switch("--dry-run", help="Only say what the files take up."),
+        FORMAT,
+    ),
+}
+
+
+def init(given: Namespace) -> int:
+    """Makes the lake of a warehouse, with the contents of all views.
+
+    It is there as a whole, or not at all. Exit status: 0 done; 2 bad usage or input, or a source failed.
+    """
+    return _filled(given, None)
+
+
+def import_(given: Namespace) -> int:
+    """Brings views into the lake anew.
+
+    All of them are replaced in one transaction. Exit status: 0 done; 2 bad usage or input, or a source failed.
+    """
+    with reporting(given.format):
+        every = [view.name for view in read_warehouse_file(given.warehouse).catalog.views]
+    return _filled(given, given.view or every)
+
+
+def _filled(given: Namespace, views: Collection[str] | None) -> int:
+    with reporting(given.format), progressing() as progress:
+        origins = _origins(given)
+        sizes = fill(given.warehouse, origins=origins, views=views, engine=given.engine, progress=progress)
+    if given.format is Format.JSON:
+        print_json({"tables": dict(sizes)})
+        return 0
+    table = Table("table", "rows", "from")
+    for name, rows in sizes.items():
+        table.add_row(cell(name), f"{rows:,}", cell(str(origins.get(name, "its sources"))))
+    print_text(table)
+    return 0
+
+
+def _origins(given: Namespace) -> dict[str, str | Path]:
+    """The origins of views: those of folders first, single ones go before them."""
+    found: dict[str, str | Path] = {}
+    names = _names(given.warehouse)
+    single: dict[str, str | Path] = {}
+    for text in getattr(given, "from"):
+        name, _, where = text.partition("=")
+        if where and not Path(text).exists():
+            if name in single:
+                raise UsageError(f"--from: {name!r} is given twice")
+            single[name] = where
+        elif Path(text).is_dir():
+            found.update(origins_in(Path(text), names))
+        else:
+            raise input_error(Code.MISSING_CONTENTS, f"`--from {text}`: there is no such folder")
+    return {**found, **single}
+
+
+def _names(warehouse: Path) -> list[str]:
+    file = read_warehouse_file(warehouse)
+    copies = [f"{name}@{part}" for name in file.copies for part in ("present", "absent")]
+    return [*(view.name for view in file.catalog.views), *copies]
+
+
+def history(given: Namespace) -> int:
+    """Lists the states of the lake: which update made each, and what changed.
+
+    Exit status: 0; 2 bad usage or input.
+    """
+    with reporting(given.format):
+        found = snapshots(lake_of(given.warehouse))
+    if given.format is Format.JSON:
+        print_json({"snapshots": [_snapshot_json(one) for one in found]})
+        return 0
+    table = Table("snapshot", "at", "what", "update", "rows lost and gained", "files", "bytes")
+    for one in found:
+        said = one.said
+        changed = "" if said is None else _changes(said.changes or {})
+        what, update = ("upkeep", "") if said is None else (said.kind, (said.update or "")[:16])
+        at = one.at.isoformat(sep=" ", timespec="seconds")
+        table.add_row(
+            str(one.version), at, what, cell(update), cell(changed), str(one.files), f"{one.size:,}"
+        )
+    print_text(table)
+    return 0
+
+
+def _changes(changes: dict[str, tuple[int, int]]) -> str:
+    return ", ".join(f"{name} -{lost} +{gained}" for name, (lost, gained) in changes.items())
+
+
+def _snapshot_json(one: Snapshot) -> Json:
+    said = one.said
+    return {
+        "snapshot": one.version,
+        "at": one.at.isoformat(),
+        "what": None if said is None else said.kind,
+        "update": None if said is None else said.update,
+        "positions": None if said is None or said.positions is None else dict(said.positions),
+        "changes": {}
+        if said is None
+        else {n: {"lost": a, "gained": b} for n, (a, b) in (said.changes or {}).items()},
+        "files": one.files,
+        "bytes": one.size,
+    }
+
+
+def undo(given: Namespace) -> int:
+    """Puts the contents of all views back to what they were before the last update.
+
+    They are committed as a new state, so that nothing is lost: `undo --to` leads to any other. The sources are not
+    changed. Exit status: 0 done; 2 bad usage or input.
+    """
+    with reporting(given.format), progressing() as progress:
+        progress("undoing")
+        old, new = undo_last(lake_of(given.warehouse), given.to)
+    if given.format is Format.JSON:
+        print_json({"returned_to": old.version, "snapshot": new})
+    else:
+        at = old.at.isoformat(sep=" ", timespec="seconds")
+        print_text(f"snapshot {new} has the contents of snapshot {old.version}, of {at}")
+    return 0
+
+
+def compact(given: Namespace) -> int:
+    """Writes the lake's files anew where that saves reading, and lets go of old states.
+
+    Exit status: 0 done; 2 bad usage or input.
+    """
+    with reporting(given.format), progressing() as progress:
+        progress("compacting")
+        keep = None if given.keep_all else given.keep_days
+        before, after = compact_lake(lake_of(given.warehouse), keep_days=keep, dry_run=given.dry_run)
+    if given.format is Format.JSON:
+        print_json(
+            {"before": _occupied_json(before), "after": _occupied_json(after), "dry_run": given.dry_run}
+        )
+        return 0
+    table = Table("", "files", "bytes", "deleted rows in them", "files of all states", "bytes of all states")
+    for name, one in [("now", after)] if given.dry_run else [("before", before), ("after", after)]:
+        sizes = (one.files, one.size, one.deleted, one.all_files, one.all_size)
+        table.add_row(name, *(f"{size:,}" for size in sizes))
+    print_text(table)
+    return 0
+
+
+def _occupied_json(one: Occupied) -> Json:
+    return {
+        "files": one.files,
+        "bytes": one.size,
+        "deleted_rows": one.deleted,
+        "all_files": one.all_files,
+        "all_bytes": one.all_size,
+    }

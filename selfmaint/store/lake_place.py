@@ -1,0 +1,124 @@
+"""Where a lake is on this machine: its catalog, its files, and the lock of who writes to it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from selfmaint.errors import Code, first_line, input_error
+
+_LONGEST_HOLDER = 500
+
+
+@dataclass(frozen=True, slots=True)
+class LakePlace:
+    """The folder of a lake.
+
+    Attributes:
+        folder: the folder.
+        version: the snapshot that is read; by default the newest.
+    """
+
+    folder: Path
+    version: int | None = None
+
+    @property
+    def catalog(self) -> Path:
+        """The catalog: a database of SQLite, which several processes of one machine may read while one writes."""
+        return self.folder / "catalog.sqlite"
+
+    @property
+    def files(self) -> Path:
+        """The folder of Parquet files."""
+        return self.folder / "data"
+
+    @property
+    def new(self) -> LakePlace:
+        """Where a new lake is made, before it is put in its place as a whole."""
+        return LakePlace(self.folder.with_name(f"{self.folder.name}.new"))
+
+    @contextlib.contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Holds the right to write; it ends with the process.
+
+        Args:
+            what: what is done, for who finds it held.
+
+        Raises:
+            InputError: SM405 another process holds it, or the folder cannot be written to.
+        """
+        file = self.folder / "writer.lock"
+        try:
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as failure:
+            message = f"the lake `{self.folder}` cannot be written to: {first_line(failure)}"
+            raise input_error(Code.WRITE_FAILED, message, note="nothing was written") from failure
+        with contextlib.closing(os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace")) as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                held = lock.read(_LONGEST_HOLDER).strip() or "another process"
+                message = f"the lake `{self.folder}` is being written to by {held}"
+                raise input_error(
+                    Code.WRITE_FAILED, message, "wait until it has ended", "nothing was written"
+                ) from None
+            self._sign(lock.fileno(), what)
+            yield
+
+    def _sign(self, descriptor: int, what: str) -> None:
+        """Says in the lock's file who holds it."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        program = Path(sys.argv[0]).name or "python"
+        said = f"process {os.getpid()} on {socket.gethostname()} ({program}: {what}, since {now})\n"
+        with contextlib.suppress(
+            OSError
+        ):  # on a full disk nobody is told, and what is written then fails by itself
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, said.encode(), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What is said of a snapshot.
+
+    Attributes:
+        kind: `init`, `import`, `maintain` or `undo`.
+        update: the id of the update that was maintained, or undone.
+        positions: where the change feeds of relations ended; that under "" is for all others.
+        changes: for each table the number of rows that it lost and gained.
+    """
+
+    kind: str
+    update: str | None = None
+    positions: dict[str, str] | None = None
+    changes: dict[str, tuple[int, int]] | None = None
+
+    def text(self) -> str:
+        """As JSON."""
+        return json.dumps(
+            {"kind": self.kind, "update": self.update, "positions": self.positions, "changes": self.changes}
+        )
+
+    @classmethod
+    def read(cls, text: str) -> Commit:
+        """From JSON.
+
+        Raises:
+            ValueError: it is none that was written here.
+        """
+        found = json.loads(text)
+        changes = found["changes"]
+        return cls(
+            found["kind"],
+            found["update"],
+            found["positions"],
+            None if changes is None else {name: (lost, gained) for name, (lost, gained) in changes.items()},
+        )
