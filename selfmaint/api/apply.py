@@ -108,7 +108,7 @@ def _read_again(warehouse: Warehouse[D], changed: Collection[str]) -> None:
 
     def stored(names: Iterable[str], suffix: str = "") -> dict[str, D]:
         return {
-            name: platform.read_lake(open_.table(name + suffix), columns[name])
+            name: platform.read_lake(open_.lake, open_.table(name + suffix), columns[name])
             for name in names
             if name + suffix in changed
         }

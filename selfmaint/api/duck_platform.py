@@ -13,7 +13,7 @@ from selfmaint.api.places import Location
 from selfmaint.api.platform import expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import RelationEntry, SourceEntry, SourceKind
 from selfmaint.duckdb import DuckEngine, Relation
-from selfmaint.duckdb.database import refused
+from selfmaint.duckdb.database import Database, refused
 from selfmaint.duckdb.file_source import DuckSource, StoredFiles
 from selfmaint.duckdb.files import conform, read_as_stored, read_contents, retyped
 from selfmaint.duckdb.writing import writing
@@ -24,9 +24,9 @@ from selfmaint.store.write import Write
 
 if TYPE_CHECKING:
     from selfmaint.duckdb.exchange import DuckExchange
-    from selfmaint.duckdb.lake import Lake, LakeTable
+    from selfmaint.duckdb.lake import Lake
     from selfmaint.store.frames import ArrowStream
-    from selfmaint.store.lake_place import LakePlace
+    from selfmaint.store.lake_catalog import TableFiles
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,14 @@ class DuckPlatform:
         expected = replace(expected_columns(columns), types=types)
         return read_contents(self.engine.database, location.text, expected, declared=columns.declared)
 
-    def lake(self, place: LakePlace, *, is_new: bool = False) -> Lake:
+    @property
+    def lake_database(self) -> Database:
         """See `Platform`."""
-        from selfmaint.duckdb.lake import Lake  # noqa: PLC0415 - only where there is one
+        return self.engine.database
 
-        return Lake(self.engine.database, place, is_new=is_new)
-
-    def read_lake(self, table: LakeTable, columns: Columns) -> Relation:
+    def read_lake(self, lake: Lake, table: TableFiles, columns: Columns) -> Relation:
         """See `Platform`."""
-        found = table.lake.rows(table)
+        found = lake.rows(table)
         if columns.open:
             return found
         return conform(self.engine.database, found, expected_columns(columns), declared=True)

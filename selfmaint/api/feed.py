@@ -23,8 +23,8 @@ from selfmaint.feeds.condense import condensed
 from selfmaint.feeds.formats import FeedFormat
 from selfmaint.feeds.lines import Tally
 from selfmaint.feeds.memory import net_effect
-from selfmaint.feeds.positions import shown
-from selfmaint.feeds.ranges import Ends, Ranges, ranges
+from selfmaint.feeds.positions import bounds, shown
+from selfmaint.feeds.ranges import Ends, Ranges, by_relation, ranges
 from selfmaint.feeds.reading import FeedReading, Wanted
 from selfmaint.feeds.report import FeedReport, RelationReport
 from selfmaint.feeds.table import FeedTable, feed_table
@@ -64,7 +64,8 @@ def update_from_feed(
 ) -> Update[D]:
     """The net effect of a batch of change events; see `Update.from_feed`."""
     feeds: dict[str | None, Feed] = dict(feed.items()) if isinstance(feed, Mapping) else {None: feed}
-    request = _Request(_format(format), ranges(after, upto, feeds), initial_load)
+    within = ranges(_continued(warehouse, feeds, after), upto, feeds)
+    request = _Request(_format(format), within, initial_load)
     require_known([name for name in feeds if name], warehouse.catalog.relations, "base relation")
     _require_mapped(warehouse)
     paths = [str(one) for one in feeds.values() if isinstance(one, str | Path)]
@@ -75,7 +76,41 @@ def update_from_feed(
         inserted, deleted, report = _on_engine(warehouse, feeds, request)
     if effective is None:
         effective = report.has_keys or warehouse.effective
-    return Update(cast(dict[str, D], inserted), cast(dict[str, D], deleted), effective, report)
+    return Update(
+        cast(dict[str, D], inserted),
+        cast(dict[str, D], deleted),
+        effective,
+        report,
+        positions=_ends(report, feeds, within),
+    )
+
+
+def _continued(warehouse: Warehouse[D], feeds: Iterable[str | None], after: Ends) -> Ends:
+    """Where the feeds begin: as is said, else where the last update that the lake has ended."""
+    if warehouse.lake is None:
+        return after
+    known = warehouse.lake.positions()
+    said = by_relation(after)
+    for name in feeds:
+        if name not in said and None not in said and (name or "") in known:
+            said[name] = known[name or ""]
+    return said
+
+
+def _ends(report: FeedReport, feeds: Iterable[str | None], within: Ranges) -> dict[str, str]:
+    """Where each feed ended; under "" that of several relations. One without events is where it began."""
+    found = {name or "": str(end) for name, end in within.after.items()}
+    own = set(feeds)
+    for one in report.relations:
+        key = one.relation if one.relation in own else ""
+        if one.upto is not None and (key not in found or _is_later(one.upto, found[key])):
+            found[key] = one.upto
+    return found
+
+
+def _is_later(one: str, other: str) -> bool:
+    ends = [bounds(end, None).after for end in (one, other)]
+    return ends[0] is not None and ends[1] is not None and ends[0] > ends[1]
 
 
 _Parts = tuple[dict[str, Any], dict[str, Any], FeedReport]

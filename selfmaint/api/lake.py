@@ -18,6 +18,7 @@ from selfmaint.api.platform import Platform, platform_of, with_counts
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.fallback.recompute import Recomputing, obstacles
+from selfmaint.store.lake_catalog import TableFiles
 from selfmaint.store.lake_place import Commit, LakePlace
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from selfmaint.api.warehouse import Warehouse
     from selfmaint.api.warehouse_file import WarehouseFile
     from selfmaint.duckdb import Relation
-    from selfmaint.duckdb.lake import Change, Lake, LakeTable
+    from selfmaint.duckdb.lake import Change, Lake
     from selfmaint.fallback.settle import Readable
 
 Told = Callable[[str], None]
@@ -52,23 +53,30 @@ class OpenLake:
         Raises:
             InputError: SM408 there is none, or it has no such snapshot.
         """
-        lake = platform.lake(place)
-        return cls(lake, lake.version())
+        from selfmaint.duckdb.lake import Lake  # noqa: PLC0415 - DuckDB only where there is a lake
 
-    def table(self, name: str) -> LakeTable:
+        lake = Lake(platform.lake_database, place)
+        return cls(lake, lake.catalog.version())
+
+    def table(self, name: str) -> TableFiles:
         """A table of the lake, at the snapshot."""
-        return self.lake.table(name, self.version)
+        return self.lake.catalog.table(name, self.version)
 
     def commits(self) -> list[tuple[int, Commit]]:
-        """What was committed and not undone, oldest first, with the snapshots."""
-        found: list[tuple[int, Commit]] = []
+        """What made up the contents: what was committed and not undone, oldest first, with the snapshots."""
+        upto: dict[int, list[tuple[int, Commit]]] = {-1: []}
         for version, said in self.lake.commits():
             if version > self.version:
                 break
             if said.kind == "undo":  # its id is the snapshot that was returned to
-                found = [one for one in found if one[0] <= int(said.update or 0)]
-            found.append((version, said))
-        return found
+                upto[version] = upto[max(v for v in upto if v <= int(said.update or 0))]
+            else:
+                upto[version] = [*upto[max(upto)], (version, said)]
+        return upto[max(upto)]
+
+    def positions(self) -> dict[str, str]:
+        """Where the change feeds ended that the contents follow: by relation, under "" that of several."""
+        return next((said.positions for _, said in reversed(self.commits()) if said.positions), None) or {}
 
     def committed(self, update: Update[Any]) -> int | None:
         """The snapshot in which an update was committed; None if it was not, or nobody can tell.
@@ -91,10 +99,10 @@ def changing(open_: OpenLake, what: str) -> Iterator[Path]:
     """
     place = open_.lake.place
     with place.writing(what):
-        if open_.lake.newest() != open_.version:
+        if open_.lake.catalog.newest() != open_.version:
             raise input_error(
                 Code.WRITE_FAILED,
-                f"the lake `{place.folder}` is at snapshot {open_.lake.newest()}, and {open_.version} was read",
+                f"the lake `{place.folder}` is at snapshot {open_.lake.catalog.newest()}, and {open_.version} was read",
                 note="what was computed is of an older state; nothing was written",
                 hint="another process has written to it: run the command again"
                 if place.version is None
@@ -143,16 +151,8 @@ def commit_changes(
             made[name] = Change(*rows)
             gained, lost = (0 if one is None else one.stored.known_rows or 0 for one in rows)
             sizes[name] = (lost, gained)
-        said = Commit("maintain", update.id, _positions(open_, update), sizes)
+        said = Commit("maintain", update.id, {**open_.positions(), **update.positions}, sizes)
         open_.version = lake.commit(made, said)
-
-
-def _positions(open_: OpenLake, update: Update[Any]) -> dict[str, str]:
-    """Where the feeds of all relations have been read to, after the update."""
-    known = next((said.positions for _, said in reversed(open_.commits()) if said.positions), None) or {}
-    if update.feed is None:
-        return known
-    return known | {one.relation: one.upto for one in update.feed.relations if one.upto is not None}
 
 
 # ------------------------------------------------------------------------------------------------- filling
@@ -286,6 +286,8 @@ def _computed(
 
 def _made(platform: Platform[D], place: LakePlace, rows: Mapping[str, D]) -> dict[str, int]:
     """A new lake, put in its place as a whole."""
+    from selfmaint.duckdb.lake import Lake  # noqa: PLC0415 - see `OpenLake.at`
+
     new = place.new
     try:
         if place.folder.exists() and (not place.folder.is_dir() or any(place.folder.iterdir())):
@@ -298,11 +300,10 @@ def _made(platform: Platform[D], place: LakePlace, rows: Mapping[str, D]) -> dic
                 if left.name != "writer.lock":
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
             new.files.mkdir()
-            lake = platform.lake(new, is_new=True)
+            lake = Lake.new(platform.lake_database, new, place.files)
             tables = _in_lake(platform, lake, rows, Path(folder))
             lake.commit({}, Commit("init"), new=tables)
             sizes = _sizes(tables)
-            lake.detach()
             if place.folder.exists():
                 place.folder.rmdir()
             new.folder.rename(place.folder)

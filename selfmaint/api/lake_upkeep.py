@@ -15,9 +15,10 @@ from selfmaint.api.platform import opened_engine, platform_of
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.lake import Lake
-from selfmaint.duckdb.lake_upkeep import Occupied, Snapshot, compacted, history, occupied, undone
+from selfmaint.duckdb.lake_upkeep import compacted, undone
 from selfmaint.errors import Code, input_error
 from selfmaint.store.formats import data_files
+from selfmaint.store.lake_catalog import Occupied, Snapshot
 from selfmaint.store.lake_place import Commit
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def lake_of(path: str | Path) -> OpenLake:
     _require_lake(file)
     assert file.lake is not None
     lake = Lake(Database(file.engine.options), file.lake)
-    return OpenLake(lake, lake.newest())
+    return OpenLake(lake, lake.catalog.newest())
 
 
 def _require_lake(file: WarehouseFile) -> None:
@@ -112,7 +113,7 @@ def _require_lake(file: WarehouseFile) -> None:
 
 def snapshots(open_: OpenLake) -> list[Snapshot]:
     """The lake's states, oldest first."""
-    return history(open_.lake)
+    return open_.lake.catalog.history(open_.lake.commits())
 
 
 def undo(open_: OpenLake, to: int | None = None) -> tuple[Snapshot, int]:
@@ -128,7 +129,7 @@ def undo(open_: OpenLake, to: int | None = None) -> tuple[Snapshot, int]:
     Raises:
         InputError: SM405 somebody writes; SM408 there is nothing to undo, or the snapshot is gone.
     """
-    known = {one.version: one for one in history(open_.lake)}
+    known = {one.version: one for one in snapshots(open_)}
     done = [(version, said) for version, said in open_.commits() if said.kind == "maintain"]
     wanted = to if to is not None else (done[-1][0] - 1 if done else -1)
     if wanted not in known:
@@ -159,10 +160,10 @@ def compact(
     Raises:
         InputError: SM405 somebody writes; SM408.
     """
-    before = occupied(open_.lake)
+    before = open_.lake.catalog.occupied()
     if dry_run:
         return before, before
     with changing(open_, "compact"):
         compacted(open_.lake, keep_days)
-        open_.version = open_.lake.newest()
-    return before, occupied(open_.lake)
+        open_.version = open_.lake.catalog.newest()
+    return before, open_.lake.catalog.occupied()

@@ -152,7 +152,7 @@ def _contents(
                     found[name] = (
                         platform.read_rows(location, columns[name])
                         if lake is None
-                        else platform.read_lake(lake.table(location.text), columns[name])
+                        else platform.read_lake(lake.lake, lake.table(location.text), columns[name])
                     )
                 except InputError as error:
                     problems.extend(error.diagnostics)

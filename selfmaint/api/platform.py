@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from selfmaint.api.places import Location
     from selfmaint.api.warehouse_file import RelationEntry, SourceEntry
     from selfmaint.duckdb import Relation
-    from selfmaint.duckdb.lake import Lake, LakeTable
+    from selfmaint.duckdb.database import Database
+    from selfmaint.duckdb.lake import Lake
     from selfmaint.engine.protocol import Engine
     from selfmaint.sources.protocol import Source
     from selfmaint.spark import SparkSession
     from selfmaint.store.exchange import Exchange
     from selfmaint.store.frames import ArrowStream
-    from selfmaint.store.lake_place import LakePlace
+    from selfmaint.store.lake_catalog import TableFiles
     from selfmaint.store.write import Write
 
 D = TypeVar("D")
@@ -49,15 +50,12 @@ class Platform(Protocol[D]):
         """
         ...
 
-    def lake(self, place: LakePlace, *, is_new: bool = False) -> Lake:
-        """A lake, attached; made if it is to be new.
-
-        Raises:
-            InputError: SM408 there is none, or it cannot be read.
-        """
+    @property
+    def lake_database(self) -> Database:
+        """What a lake is read and written with."""
         ...
 
-    def read_lake(self, table: LakeTable, columns: Columns) -> D:
+    def read_lake(self, lake: Lake, table: TableFiles, columns: Columns) -> D:
         """The rows of a table of a lake, columns matched by name.
 
         Raises:

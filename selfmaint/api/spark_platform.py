@@ -12,7 +12,7 @@ from selfmaint.api.places import Location
 from selfmaint.api.platform import expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import RelationEntry, SourceEntry
 from selfmaint.duckdb.database import Database, Relation
-from selfmaint.duckdb.lake import Lake, LakeTable
+from selfmaint.duckdb.lake import Lake
 from selfmaint.duckdb.parquet_files import parquet
 from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkEngine
@@ -27,7 +27,7 @@ from selfmaint.spark.tables import conform, read_as_stored, read_contents
 from selfmaint.spark.undeclared import conform_undeclared, read_undeclared
 from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.frames import ArrowStream, arrow_frame
-from selfmaint.store.lake_place import LakePlace
+from selfmaint.store.lake_catalog import TableFiles
 from selfmaint.store.write import Write
 
 
@@ -47,11 +47,12 @@ class SparkPlatform:
         expected = replace(expected_columns(columns), types=types)
         return read(spark, location.text, expected, format_)
 
-    def lake(self, place: LakePlace, *, is_new: bool = False) -> Lake:
+    @property
+    def lake_database(self) -> Database:
         """See `Platform`."""
-        return Lake(Database(), place, is_new=is_new)
+        return Database()
 
-    def read_lake(self, table: LakeTable, columns: Columns) -> DataFrame:
+    def read_lake(self, lake: Lake, table: TableFiles, columns: Columns) -> DataFrame:
         """See `Platform`."""
         found = lake_rows(self.engine.spark, table)
         return found if columns.open else conform(found, expected_columns(columns))

@@ -34,6 +34,7 @@ class Update(Generic[D]):
         files: for each part that was read from files (a relation in the version `INSERTED` or `DELETED`), the path.
         id: what tells it from other updates, for a lake to know it again: given, or a digest of its files.
         is_named: whether the id was given.
+        positions: where the change feeds that it is from ended: by relation, under "" that of several relations.
     """
 
     inserted: Mapping[str, D] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class Update(Generic[D]):
     files: Mapping[Predicate, str] = field(default_factory=dict)
     id: str | None = None
     is_named: bool = False
+    positions: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Which relations it changes; their rows may not be computed yet."""
@@ -142,7 +144,8 @@ class Update(Generic[D]):
                 None).
             format: `debezium`, `delta`, `iceberg` or `plain`; by default told from the columns.
             after: the position or version where the batch before ended; what is there and before is left out. By
-                relation where feeds have positions of their own; that under None is for all others.
+                relation where feeds have positions of their own; that under None is for all others. By default, of
+                views in a lake, where the last update ended that the lake has.
             upto: the position or version where this batch ends; likewise.
             initial_load: whether the relations were empty before: then snapshot reads (`r`) are insertions.
             effective: whether inserted rows were absent before and deleted ones present. By default yes if all

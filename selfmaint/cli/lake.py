@@ -17,9 +17,9 @@ from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.app import UsageError
 from selfmaint.cli.options import FORMAT, WAREHOUSE, choice, days, option, repeatable, switch
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
-from selfmaint.duckdb.lake_upkeep import Occupied, Snapshot
 from selfmaint.errors import Code, input_error
 from selfmaint.report.values import Json, cell
+from selfmaint.store.lake_catalog import Occupied, Snapshot
 
 _ORIGINS = repeatable(
     "--from",

@@ -264,7 +264,7 @@ class Database:
 
     def parquet(self, files: Sequence[str]) -> tuple[Stored, list[str]]:
         """The rows of Parquet files, read when they are used, and the names of their columns' types in DuckDB."""
-        read = self._connection.read_parquet([_escaped(file) for file in files], hive_partitioning=False)
+        read = self._connection.read_parquet([escaped(file) for file in files], hive_partitioning=False)
         self._files.update((file, _mark(file)) for file in files)
         return self._named(read), [str(kind) for kind in read.types]
 
@@ -272,12 +272,17 @@ class Database:
         """What a statement of the lake gives, here; it may not be made of what users write but for quoted names.
 
         Raises:
-            InputError: SM103 a file of the lake is gone; SM104 one is damaged, or a value that there is not.
+            InputError: SM103 a file of the lake is gone; SM104 one is damaged.
             duckdb.Error: anything else.
         """
-        with self._computing():
-            self._execute("SELECT 1")  # drops what nobody refers to
+        self._drop()
+        try:
             return self._connection.execute(statement, values).fetchall()
+        except duckdb.Error as failure:
+            if any(file in str(failure) for file in self._files):
+                with self._computing():
+                    raise
+            raise
 
     def held(self, statement: str, types: Sequence[SqlType]) -> Stored:
         """A table of the rows of a statement over relations of this database, computed now."""
@@ -289,14 +294,18 @@ class Database:
 
     def stored(self, statement: str, files: Collection[str], layout: Layout) -> Stored:
         """The rows of a statement over a table of the lake, and of its files, read when they are used."""
-        self._files.update((file, _mark(file)) for file in files)
+        marks = {file: _mark(file) for file in files}
+        for file, mark in marks.items():
+            if mark is None:
+                raise _changed(file)
+        self._files.update(marks)
         with self._computing():
             return self._named(self._connection.sql(statement), layout)
 
     def csv(self, files: Sequence[str], width: int) -> Stored:
         """The texts of CSV files with a header line each; null is a field that is empty and not in quotes."""
         return self.view(
-            sql.csv([_escaped(file) for file in files], width), [ColumnType(TypeName.STRING)] * width, []
+            sql.csv([escaped(file) for file in files], width), [ColumnType(TypeName.STRING)] * width, []
         )
 
     def _named(self, read: duckdb.DuckDBPyRelation, layout: Layout | None = None) -> Stored:
@@ -309,10 +318,14 @@ class Database:
         )
         return self._watched(stored, held=False)
 
-    def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
+    def _drop(self) -> None:
+        """Drops what nobody refers to."""
         while self._unused:
             name, held = self._unused.pop()
             self._connection.execute(text(sql.drop(name, held=held), dialect="duckdb"))
+
+    def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
+        self._drop()
         return self._connection.execute(statement)
 
     @contextlib.contextmanager
@@ -380,7 +393,7 @@ def _changed(file: str) -> InputError:
     return input_error(Code.COLUMNS_DIFFER, message, "run the command again, when nothing writes to it")
 
 
-def _escaped(path: str) -> str:
+def escaped(path: str) -> str:
     """A path as DuckDB takes it for that path alone, and no pattern."""
     return re.sub(r"[*?\[]", r"[\g<0>]", path)
 

@@ -1,8 +1,8 @@
 """The lake: views and partial copies as tables of one DuckLake, all changed in one transaction.
 
 A table is Parquet files, with files beside them that say which of their rows are deleted; which of these files belong
-to a snapshot says the catalog, a database of SQLite. Everything is read at one snapshot, and before a transaction
-begins: within one that has deleted rows, DuckLake gives older snapshots without them, too.
+to a snapshot says the catalog, a database of SQLite. Tables are read from their files, at one snapshot; only what
+writes goes through DuckLake.
 """
 
 from __future__ import annotations
@@ -10,27 +10,24 @@ from __future__ import annotations
 # ruff: noqa: S608 - names are quoted, values are bound
 import contextlib
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database, Relation, escaped
 from selfmaint.engine.protocol import Layout
-from selfmaint.errors import Code, first_line, input_error
+from selfmaint.errors import Code, InputError, first_line, input_error
+from selfmaint.store.lake_catalog import SNAPSHOT_COLUMN, LakeCatalog, TableFiles
 from selfmaint.store.lake_place import Commit, LakePlace
 
 _EXTENSIONS = {"ducklake": "duckdb_extension_ducklake", "sqlite_scanner": "duckdb_extension_sqlite_scanner"}
 """DuckDB's extensions and the packages that have them."""
 
 _LAKE = "lake"
-
-META = f"__ducklake_metadata_{_LAKE}"
-"""The schema of the catalog's own tables."""
-
+_META = f"__ducklake_metadata_{_LAKE}"
 _COMMITS = f"{_LAKE}.selfmaint.commits"
 _INLINED_ROWS = 1_000
 """Commits are few rows each, and only added: so many wait in the catalog before they become a file."""
@@ -49,174 +46,83 @@ class Change:
     lost: Relation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LakeTable:
-    """A table at a snapshot.
-
-    Attributes:
-        lake: its lake.
-        name: its name.
-        version: the snapshot.
-    """
-
-    lake: Lake
-    name: str
-    version: int
-
-
 class Lake:
-    """A DuckLake on this machine, attached to a database."""
+    """A lake on this machine, read and written with a database."""
 
-    def __init__(self, database: Database, place: LakePlace, *, is_new: bool = False) -> None:
-        """Attaches the lake; makes it if it is to be new.
+    def __init__(self, database: Database, place: LakePlace) -> None:
+        """Nothing is read yet.
 
         Raises:
-            InputError: SM408 there is none, it cannot be read, or an extension is missing.
+            InputError: SM408 there is none.
         """
         self.database, self.place = database, place
-        if not is_new and not place.catalog.is_file():
-            message = f"there is no lake at `{place.folder}`"
-            raise input_error(Code.LAKE, message, "`selfmaint init WAREHOUSE.toml` makes it")
-        for extension, package in _EXTENSIONS.items():
-            database.run(f"LOAD {_text(_extension(extension, package))}")
-        options = {
-            "DATA_PATH": _text(f"{place.files}/"),
-            "OVERRIDE_DATA_PATH": "true",  # the folder may have been moved
-            "META_JOURNAL_MODE": "'WAL'",  # readers do not wait for who writes
-            "META_BUSY_TIMEOUT": "10000",
-            "CREATE_IF_NOT_EXISTS": str(is_new).lower(),
-        }
-        said = ", ".join(f"{name} {value}" for name, value in options.items())
-        with self._failures("cannot be opened"):
-            database.run(f"ATTACH {_text(f'ducklake:sqlite:{place.catalog}')} AS {_LAKE} ({said})")
-            if is_new:
-                self._begin()
+        self.catalog = LakeCatalog(place)
 
-    def detach(self) -> None:
-        """Lets go of the lake: nothing of it is open then."""
-        self.database.run(f"DETACH {_LAKE}")
+    @classmethod
+    def new(cls, database: Database, place: LakePlace, files: Path) -> Lake:
+        """Makes a lake without tables.
 
-    def _begin(self) -> None:
-        run = self.database.run
-        run(f"CALL {_LAKE}.set_option('data_inlining_row_limit', 0)")
-        run(f"CREATE SCHEMA {_LAKE}.selfmaint")
-        run(f"CREATE TABLE {_COMMITS} (version BIGINT, said VARCHAR)")
-        run(
-            f"CALL {_LAKE}.set_option('data_inlining_row_limit', {_INLINED_ROWS}, schema => 'selfmaint', "
-            "table_name => 'commits')"
-        )
+        Args:
+            database: what it is written with.
+            place: where it is made; its folder is there.
+            files: the folder in which its files will lie when all is done.
+
+        Raises:
+            InputError: SM408 an extension is missing; SM405 it cannot be made.
+        """
+        _attach(database, place, is_new=True)
+        try:
+            database.run(f"CALL {_LAKE}.set_option('data_inlining_row_limit', 0)")
+            database.run(f"CREATE SCHEMA {_LAKE}.selfmaint")
+            database.run(f"CREATE TABLE {_COMMITS} (version BIGINT, said VARCHAR)")
+            database.run(
+                f"CALL {_LAKE}.set_option('data_inlining_row_limit', {_INLINED_ROWS}, schema => 'selfmaint', "
+                "table_name => 'commits')"
+            )
+            query = f"UPDATE {_META}.ducklake_metadata SET value = ? WHERE key = 'data_path'"
+            database.run(query, [f"{files.resolve()}/"])
+        except duckdb.Error as failure:
+            raise _failed(place, "cannot be made", failure) from failure
+        finally:
+            database.run(f"DETACH {_LAKE}")
+        return cls(database, place)
 
     # ------------------------------------------------------------------------------------------- reading
 
-    def newest(self) -> int:
-        """The newest snapshot."""
-        ((found,),) = self.query(f"SELECT max(snapshot_id) FROM {META}.ducklake_snapshot")
-        return int(found)
-
-    def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """What a statement over the lake gives.
+    def rows(self, table: TableFiles) -> Relation:
+        """The rows of a table, read when they are used.
 
         Raises:
-            InputError: SM408 it cannot be read.
+            InputError: SM103 a file is gone; SM104 one cannot be read.
         """
-        with self._failures("cannot be read"):
-            return self.database.run(statement, values)
-
-    def version(self) -> int:
-        """The snapshot that is to be read: that of its place, or the newest.
-
-        Raises:
-            InputError: SM408 there is no such snapshot, or no more.
-        """
-        wanted = self.place.version
-        if wanted is None:
-            return self.newest()
-        query = f"SELECT 1 FROM {META}.ducklake_snapshot WHERE snapshot_id = ?"
-        if not self.query(query, [wanted]):
-            message = f"the lake `{self.place.folder}` has no snapshot {wanted}"
-            raise input_error(Code.LAKE, message, "`selfmaint history` lists those that there are")
-        return wanted
-
-    @cached_property
-    def _layouts(self) -> dict[str, Layout]:
-        """How the tables are stored at the newest snapshot."""
-        deleted = f"""(SELECT data_file_id, sum(delete_count) AS gone FROM {META}.ducklake_delete_file
-            WHERE end_snapshot IS NULL GROUP BY data_file_id)"""
-        rows = self.query(
-            f"""SELECT t.table_name, sum(f.record_count - coalesce(d.gone, 0)) FROM {META}.ducklake_table t
-            JOIN {META}.ducklake_data_file f USING (table_id) LEFT JOIN {deleted} d USING (data_file_id)
-            WHERE t.end_snapshot IS NULL AND f.end_snapshot IS NULL GROUP BY t.table_name"""
-        )
-        return {name: Layout(int(number), self._spreads.get(name, {})) for name, number in rows}
-
-    @cached_property
-    def _spreads(self) -> dict[str, dict[int, int]]:
-        """For columns of whole numbers of each table, how many there are from the smallest to the largest."""
-        found: dict[str, dict[int, int]] = {}
-        rows = self.query(
-            f"""SELECT t.table_name, c.column_order, s.min_value, s.max_value FROM {META}.ducklake_table t
-            JOIN {META}.ducklake_column c USING (table_id)
-            JOIN {META}.ducklake_table_column_stats s USING (table_id, column_id)
-            WHERE t.end_snapshot IS NULL AND c.end_snapshot IS NULL AND c.column_type LIKE 'int%'
-            AND s.min_value IS NOT NULL AND s.max_value IS NOT NULL"""
-        )
-        for name, place, least, most in rows:
-            found.setdefault(name, {})[int(place) - 1] = int(most) - int(least) + 1
-        return found
-
-    def tables(self, version: int) -> frozenset[str]:
-        """The names of the tables at a snapshot."""
-        rows = self.query(
-            f"""SELECT t.table_name FROM {META}.ducklake_table t JOIN {META}.ducklake_schema s USING (schema_id)
-            WHERE s.schema_name = 'main' AND t.begin_snapshot <= ?
-            AND (t.end_snapshot IS NULL OR t.end_snapshot > ?)""",
-            [version, version],
-        )
-        return frozenset(name for (name,) in rows)
-
-    def table(self, name: str, version: int) -> LakeTable:
-        """A table at a snapshot.
-
-        Raises:
-            InputError: SM103 there is none.
-        """
-        if name not in self.tables(version):
-            message = f"`{name}`: the lake `{self.place.folder}` has no such table"
-            raise input_error(
-                Code.MISSING_CONTENTS, message, f"`selfmaint import WAREHOUSE.toml --view {name}`"
-            )
-        return LakeTable(self, name, version)
-
-    def rows(self, table: LakeTable) -> Relation:
-        """The rows of a table, read when they are used."""
-        files = [file for pair in self.data_files(table) for file in pair if file is not None]
-        layout = self._layouts.get(table.name) if table.version == self.newest() else None
-        with self._failures("cannot be read"):
-            stored = self.database.stored(f"FROM {_at(table)}", files, layout or Layout())
-        return Relation(stored, self.columns(table))
-
-    def columns(self, table: LakeTable) -> tuple[str, ...]:
-        """The names of a table's columns."""
-        return tuple(row[0] for row in self.query(f"DESCRIBE FROM {_at(table)}"))
-
-    def copied(self, table: LakeTable, folder: Path) -> str:
-        """The path of a Parquet file of a table's rows, written into a folder now."""
-        file = str(folder / "rows.parquet")
-        self.query(f"COPY (FROM {_at(table)}) TO {_text(file)} (FORMAT parquet)")
-        return file
-
-    def data_files(self, table: LakeTable) -> list[tuple[str, str | None]]:
-        """The Parquet files of a table, each with that of its deleted rows if there is one."""
-        query = "SELECT data_file, delete_file FROM ducklake_list_files(?, ?, snapshot_version => ?)"
-        found = self.query(query, [_LAKE, table.name, table.version])
-        return [(file, deleted) for file, deleted in found]
+        files = [path for file in table.files for path in (file.path, file.deleted) if path is not None]
+        layout = Layout(table.rows, table.spreads)
+        return Relation(self.database.stored(_query(table), files, layout), table.columns)
 
     def commits(self) -> list[tuple[int, Commit]]:
         """What was committed, oldest first, with the snapshots."""
-        rows = self.query(f"SELECT version, said FROM {_COMMITS} ORDER BY version")
-        return [(int(version), Commit.read(said)) for version, said in rows]
+        found = self.catalog.inlined_commits()
+        in_files = self.catalog.table("commits", self.catalog.newest(), "selfmaint")
+        if in_files.files:
+            for version, said in self.database.run(_query(in_files)):
+                found.append((int(version), Commit.read(said)))
+        return sorted(found, key=lambda one: one[0])
 
     # ------------------------------------------------------------------------------------------- writing
+
+    @contextlib.contextmanager
+    def attached(self) -> Iterator[Callable[..., list[tuple[Any, ...]]]]:
+        """The lake as DuckLake writes it; gives what runs its statements. Who enters holds the place's lock.
+
+        Raises:
+            InputError: SM405 what fails; SM408 an extension is missing.
+        """
+        _attach(self.database, self.place)
+        try:
+            with self._failures():
+                yield self.database.run
+        finally:
+            self.database.run(f"DETACH {_LAKE}")
 
     def commit(
         self, changes: Mapping[str, Change], said: Commit, *, new: Mapping[str, Relation] | None = None
@@ -235,8 +141,8 @@ class Lake:
             InputError: SM104 a value that its column cannot hold; SM405 rows that a table is to lose are not in it.
             SelfmaintError: SM405 what is to be written cannot be. Nothing has changed then.
         """
-        run, before = self.database.run, self.newest()
-        with self._failures("cannot be written", Code.WRITE_FAILED):
+        before = self.catalog.newest()
+        with self.attached() as run:
             run("BEGIN")
             try:
                 for name, rows in (new or {}).items():
@@ -253,8 +159,6 @@ class Lake:
                 with contextlib.suppress(duckdb.Error):
                     run("ROLLBACK")
                 raise
-        self.__dict__.pop("_layouts", None)
-        self.__dict__.pop("_spreads", None)
         return before + 1
 
     def _delete(self, name: str, lost: Relation) -> None:
@@ -293,18 +197,71 @@ class Lake:
             )
 
     @contextlib.contextmanager
-    def _failures(self, what: str, code: Code = Code.LAKE) -> Iterator[None]:
+    def _failures(self) -> Iterator[None]:
         """What DuckLake refuses, as an error of this package.
 
         Raises:
-            InputError: SM408, or another code.
+            InputError: SM405.
         """
         try:
             yield
         except duckdb.Error as failure:
-            message = f"the lake `{self.place.folder}` {what}: {first_line(failure)}"
-            note = "nothing was written" if code is Code.WRITE_FAILED else None
-            raise input_error(code, message, note=note) from failure
+            raise _failed(self.place, "cannot be written to", failure) from failure
+
+
+def _failed(place: LakePlace, what: str, failure: Exception) -> InputError:
+    message = f"the lake `{place.folder}` {what}: {first_line(failure)}"
+    return input_error(Code.WRITE_FAILED, message, note="nothing was written")
+
+
+def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> None:
+    """Attaches a lake for DuckLake to write it.
+
+    Raises:
+        InputError: SM405 it refuses; SM408 an extension is missing.
+    """
+    options = {
+        "DATA_PATH": _text(f"{place.files}/"),
+        "OVERRIDE_DATA_PATH": "true",  # the folder may have been moved
+        "META_JOURNAL_MODE": "'WAL'",  # readers do not wait for who writes
+        "META_BUSY_TIMEOUT": "30000",
+        "CREATE_IF_NOT_EXISTS": str(is_new).lower(),
+    }
+    said = ", ".join(f"{name} {value}" for name, value in options.items())
+    try:
+        for extension, package in _EXTENSIONS.items():
+            database.run(f"LOAD {_text(_extension(extension, package))}")
+        database.run(
+            "SET sqlite_disable_multithreaded_scans = true"
+        )  # it reads a table in several transactions
+        database.run(f"ATTACH {_text(f'ducklake:sqlite:{place.catalog}')} AS {_LAKE} ({said})")
+    except duckdb.Error as failure:
+        raise _failed(place, "cannot be opened", failure) from failure
+
+
+def _query(table: TableFiles) -> str:
+    """The rows of a table, from its files."""
+    names = ", ".join(_quoted(column) for column in table.columns)
+    plain = [file.path for file in table.files if file.deleted is None and not file.is_newer]
+    parts = []
+    if plain:
+        listed = ", ".join(_text(escaped(path)) for path in plain)
+        parts.append(f"SELECT {names} FROM read_parquet([{listed}], hive_partitioning = false)")
+    before = f"{SNAPSHOT_COLUMN} <= {table.version}"
+    for file in table.files:
+        tests = [f"file.{before}"] if file.is_newer else []
+        if file.deleted is not None:
+            upto = f" AND gone.{before}" if file.is_deleted_newer else ""
+            gone = f"read_parquet({_text(escaped(file.deleted))}) AS gone WHERE gone.pos = file.file_row_number{upto}"
+            tests.append(f"NOT EXISTS (SELECT 1 FROM {gone})")
+        if tests:
+            rows = f"read_parquet({_text(escaped(file.path))}, file_row_number = true, hive_partitioning = false)"
+            parts.append(f"SELECT {names} FROM {rows} AS file WHERE {' AND '.join(tests)}")
+    if parts:
+        return " UNION ALL ".join(parts)
+    typed = zip(table.types, table.columns, strict=True)
+    items = ", ".join(f"CAST(NULL AS {kind}) AS {_quoted(column)}" for kind, column in typed)
+    return f"SELECT {items} WHERE false"
 
 
 def _extension(name: str, package: str) -> str:
@@ -331,10 +288,6 @@ def _named(rows: Relation) -> str:
 
 def _name(table: str) -> str:
     return f"{_LAKE}.main.{_quoted(table)}"
-
-
-def _at(table: LakeTable) -> str:
-    return f"{_name(table.name)} AT (VERSION => {table.version})"
 
 
 def _quoted(name: str) -> str:

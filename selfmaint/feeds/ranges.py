@@ -54,7 +54,7 @@ def ranges(after: Ends, upto: Ends, feeds: Iterable[str | None]) -> Ranges:
             range.
     """
     known = list(feeds)
-    found = Ranges(_by_relation(after), _by_relation(upto))
+    found = Ranges(by_relation(after), by_relation(upto))
     for name in (*found.after, *found.upto):
         if name is not None and name not in known:
             raise input_error(
@@ -67,7 +67,8 @@ def ranges(after: Ends, upto: Ends, feeds: Iterable[str | None]) -> Ranges:
     return found
 
 
-def _by_relation(ends: Ends) -> dict[str | None, str | int]:
+def by_relation(ends: Ends) -> dict[str | None, str | int]:
+    """Ends by relation; under None that of all others."""
     if isinstance(ends, Mapping):
         return dict(ends.items())
     return {} if ends is None else {None: ends}

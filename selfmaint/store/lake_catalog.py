@@ -1,0 +1,346 @@
+"""A lake's catalog, read: which snapshots there are, and which files make up a table at one.
+
+The tables are those of DuckLake's specification 1.0. They are read here, and not through DuckDB, because it reads each
+of them in a transaction of its own, and a large one in several: a commit in between can hide that rows are deleted.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: S608 - names are this module's own, values are bound
+import contextlib
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from selfmaint.errors import Code, first_line, input_error
+from selfmaint.store.lake_place import Commit, LakePlace
+
+SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
+"""In files of rows of several snapshots, the one in which a row was added, or deleted."""
+
+_BUSY_S = 30.0
+_TYPES = {
+    "boolean": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "varchar": "VARCHAR",
+    "blob": "BLOB",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
+}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_NOW = "begin_snapshot <= :at AND (end_snapshot IS NULL OR end_snapshot > :at)"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file of a table's rows.
+
+    Attributes:
+        path: the file.
+        rows: how many rows of it belong to the table.
+        is_newer: whether some of its rows were added after the snapshot.
+        deleted: the Parquet file with the numbers (`pos`) of its deleted rows, if there is one.
+        is_deleted_newer: whether some of these were deleted after the snapshot.
+    """
+
+    path: str
+    rows: int
+    is_newer: bool = False
+    deleted: str | None = None
+    is_deleted_newer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """What makes up a table at a snapshot.
+
+    Attributes:
+        name: the table.
+        version: the snapshot.
+        columns: the names of its columns.
+        types: their types, as DuckDB names them.
+        files: its files.
+        spreads: for columns of whole numbers, how many there are from the smallest to the largest ever stored.
+    """
+
+    name: str
+    version: int
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    files: tuple[DataFile, ...]
+    spreads: dict[int, int]
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has; None where files hold others besides."""
+        if any(file.is_newer or file.is_deleted_newer for file in self.files):
+            return None
+        return sum(file.rows for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state of the lake.
+
+    Attributes:
+        version: its number.
+        at: when it was committed.
+        said: what was committed; None for the lake's own upkeep.
+        files: how many files it added that are still there.
+        size: how many bytes these have.
+    """
+
+    version: int
+    at: datetime
+    said: Commit | None
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Occupied:
+    """What the files of a lake take up.
+
+    Attributes:
+        files: how many belong to the newest snapshot.
+        size: how many bytes these have.
+        deleted: how many of their rows are deleted.
+        all_files: how many there are for any snapshot.
+        all_size: how many bytes these have.
+    """
+
+    files: int
+    size: int
+    deleted: int
+    all_files: int
+    all_size: int
+
+
+class LakeCatalog:
+    """The catalog of a lake, read in one transaction for each question."""
+
+    def __init__(self, place: LakePlace) -> None:
+        """Nothing is read yet.
+
+        Raises:
+            InputError: SM408 there is none.
+        """
+        self.place = place
+        if not place.catalog.is_file():
+            message = f"there is no lake at `{place.folder}`"
+            raise input_error(Code.LAKE, message, "`selfmaint init WAREHOUSE.toml` makes it")
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """A connection within a transaction that sees one state of the catalog.
+
+        Raises:
+            InputError: SM408 it cannot be read.
+        """
+        try:
+            with contextlib.closing(
+                sqlite3.connect(self.place.catalog, timeout=_BUSY_S, isolation_level=None)
+            ) as connection:
+                connection.execute("PRAGMA query_only = true")
+                connection.execute("BEGIN")
+                yield connection
+        except (sqlite3.Error, ValueError, KeyError) as failure:
+            message = f"the catalog of the lake `{self.place.folder}` cannot be read: {first_line(failure)}"
+            raise input_error(
+                Code.LAKE, message, "put it back from a backup, or make the lake anew"
+            ) from failure
+
+    def newest(self) -> int:
+        """The newest snapshot."""
+        with self._open() as connection:
+            return _newest(connection)
+
+    def version(self) -> int:
+        """The snapshot that is to be read: that of its place, or the newest.
+
+        Raises:
+            InputError: SM408 there is no such snapshot, or no more.
+        """
+        with self._open() as connection:
+            wanted = self.place.version
+            if wanted is None:
+                return _newest(connection)
+            query = "SELECT 1 FROM ducklake_snapshot WHERE snapshot_id = ?"
+            found = connection.execute(query, [wanted]).fetchone()
+        if not found:
+            message = f"the lake `{self.place.folder}` has no snapshot {wanted}"
+            raise input_error(Code.LAKE, message, "`selfmaint history` lists those that there are")
+        return wanted
+
+    def tables(self, version: int) -> frozenset[str]:
+        """The names of the tables at a snapshot."""
+        query = f"""SELECT table_name FROM ducklake_table WHERE {_NOW} AND schema_id IN
+            (SELECT schema_id FROM ducklake_schema WHERE schema_name = 'main')"""
+        with self._open() as connection:
+            return frozenset(name for (name,) in connection.execute(query, {"at": version}))
+
+    def table(self, name: str, version: int, schema: str = "main") -> TableFiles:
+        """A table at a snapshot.
+
+        Raises:
+            InputError: SM103 there is none; SM408 a column of a type that is not written here.
+        """
+        with self._open() as connection:
+            found = connection.execute(
+                f"""SELECT t.table_id, t.path, t.path_is_relative, s.path, s.path_is_relative FROM ducklake_table t
+                JOIN ducklake_schema s USING (schema_id) WHERE t.table_name = :name AND s.schema_name = :schema
+                AND table_id IN (SELECT table_id FROM ducklake_table WHERE {_NOW})""",
+                {"name": name, "schema": schema, "at": version},
+            ).fetchone()
+            if found is None:
+                message = f"`{name}`: the lake `{self.place.folder}` has no such table"
+                hint = f"`selfmaint import WAREHOUSE.toml --view {name}`"
+                raise input_error(Code.MISSING_CONTENTS, message, hint)
+            number, *parts = found
+            folder = self._folder(parts)
+            columns = self._columns(connection, number, version)
+            return TableFiles(
+                name,
+                version,
+                tuple(column for column, _ in columns),
+                tuple(self._type(name, column, kind) for column, kind in columns),
+                _files(connection, number, version, folder),
+                _spreads(connection, number),
+            )
+
+    def _folder(self, parts: Sequence[Any]) -> Path:
+        """The folder of a table, from its path and its schema's, each with whether it is relative."""
+        table, is_in_schema, schema, is_in_lake = parts
+        above = self.place.files / schema if is_in_lake else Path(schema)
+        return above / table if is_in_schema else Path(table)
+
+    def _columns(self, connection: sqlite3.Connection, number: int, version: int) -> list[tuple[str, str]]:
+        query = f"""SELECT column_name, column_type FROM ducklake_column
+            WHERE table_id = :number AND parent_column IS NULL AND {_NOW} ORDER BY column_order"""
+        return connection.execute(query, {"number": number, "at": version}).fetchall()
+
+    def _type(self, table: str, column: str, kind: str) -> str:
+        decimal = _DECIMAL.fullmatch(kind)
+        found = _TYPES.get(kind) if decimal is None else f"DECIMAL({decimal[1]},{decimal[2]})"
+        if found is None:
+            message = (
+                f"column `{column}` of `{table}` in the lake `{self.place.folder}` has the type `{kind}`"
+            )
+            raise input_error(Code.LAKE, message, f"`selfmaint import` brings `{table}` in anew")
+        return found
+
+    def inlined_commits(self) -> list[tuple[int, Commit]]:
+        """What was committed, as far as it lies in the catalog and not in files, with the snapshots."""
+        query = """SELECT i.table_name FROM ducklake_inlined_data_tables i JOIN ducklake_table t USING (table_id)
+            JOIN ducklake_schema s USING (schema_id) WHERE t.table_name = 'commits' AND s.schema_name = 'selfmaint'"""
+        found = []
+        with self._open() as connection:
+            for (name,) in connection.execute(query).fetchall():
+                rows = connection.execute(f'SELECT version, said FROM "{name}" WHERE end_snapshot IS NULL')
+                found += [(int(version), Commit.read(_as_text(said))) for version, said in rows]
+        return found
+
+    def history(self, commits: Sequence[tuple[int, Commit]]) -> list[Snapshot]:
+        """The snapshots that there are, oldest first."""
+        said = dict(commits)
+        first = min(said, default=0)  # those before are of a lake that is being made
+        added = " UNION ALL ".join(
+            f"SELECT begin_snapshot, file_size_bytes FROM ducklake_{kind}_file" for kind in ("data", "delete")
+        )
+        with self._open() as connection:
+            rows = connection.execute(
+                f"""SELECT s.snapshot_id, s.snapshot_time, count(f.begin_snapshot), coalesce(sum(file_size_bytes), 0)
+                FROM ducklake_snapshot s LEFT JOIN ({added}) f ON f.begin_snapshot = s.snapshot_id
+                WHERE s.snapshot_id >= ? GROUP BY 1, 2 ORDER BY 1""",
+                [first],
+            ).fetchall()
+        return [Snapshot(v, _time(at), said.get(v), number, size) for v, at, number, size in rows]
+
+    def occupied(self) -> Occupied:
+        """What the lake's files take up."""
+        parts = " UNION ALL ".join(
+            f"SELECT end_snapshot IS NULL AS now, file_size_bytes AS size, {gone} AS gone FROM ducklake_{kind}_file"
+            for kind, gone in (("data", "0"), ("delete", "delete_count"))
+        )
+        with self._open() as connection:
+            found = connection.execute(
+                f"SELECT total(now), total(now * size), total(now * gone), count(*), total(size) FROM ({parts})"
+            ).fetchone()
+        return Occupied(*(int(number) for number in found))
+
+    def worst(self) -> tuple[int, float]:
+        """The largest number of files of a table, and the largest share of deleted rows."""
+        with self._open() as connection:
+            rows = connection.execute(
+                """SELECT count(*), total(f.record_count), total(d.gone) FROM ducklake_data_file f LEFT JOIN
+                (SELECT data_file_id, sum(delete_count) AS gone FROM ducklake_delete_file
+                WHERE end_snapshot IS NULL GROUP BY 1) d USING (data_file_id)
+                WHERE f.end_snapshot IS NULL GROUP BY f.table_id"""
+            ).fetchall()
+        shares = [gone / number for _, number, gone in rows if number]
+        return max((files for files, _, _ in rows), default=0), max(shares, default=0.0)
+
+
+def _newest(connection: sqlite3.Connection) -> int:
+    ((found,),) = connection.execute("SELECT max(snapshot_id) FROM ducklake_snapshot")
+    if found is None:
+        raise ValueError("it has no snapshot")
+    return int(found)
+
+
+def _files(connection: sqlite3.Connection, number: int, version: int, folder: Path) -> tuple[DataFile, ...]:
+    given = {"number": number, "at": version}
+    deleted = {
+        of: (path if not is_relative else str(folder / path), count, latest)
+        for of, path, is_relative, count, latest in connection.execute(
+            f"""SELECT data_file_id, path, path_is_relative, delete_count, partial_max FROM ducklake_delete_file
+            WHERE table_id = :number AND {_NOW}""",
+            given,
+        )
+    }
+    found = []
+    for file, path, is_relative, count, latest in connection.execute(
+        f"""SELECT data_file_id, path, path_is_relative, record_count, partial_max FROM ducklake_data_file
+        WHERE table_id = :number AND {_NOW} ORDER BY data_file_id""",
+        given,
+    ):
+        gone, gone_count, gone_latest = deleted.get(file, (None, 0, None))
+        found.append(
+            DataFile(
+                str(folder / path) if is_relative else path,
+                count - gone_count,
+                latest is not None and latest > version,
+                gone,
+                gone_latest is not None and gone_latest > version,
+            )
+        )
+    return tuple(found)
+
+
+def _spreads(connection: sqlite3.Connection, number: int) -> dict[int, int]:
+    rows = connection.execute(
+        """SELECT c.column_order, s.min_value, s.max_value FROM ducklake_column c
+        JOIN ducklake_table_column_stats s USING (table_id, column_id)
+        WHERE c.table_id = ? AND c.end_snapshot IS NULL AND c.column_type LIKE 'int%'
+        AND s.min_value IS NOT NULL AND s.max_value IS NOT NULL""",
+        [number],
+    )
+    return {place - 1: int(most) - int(least) + 1 for place, least, most in rows}
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone()
+
+
+def _as_text(said: str | bytes) -> str:
+    return said.decode() if isinstance(said, bytes) else said

@@ -1,0 +1,578 @@
+"""A warehouse in a lake: what is committed, refused, undone, killed in the middle. Oracle: the views by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import selfmaint
+from selfmaint.api.lake_upkeep import lake_of
+from selfmaint.duckdb.lake import _extension
+from selfmaint.errors import Code, InputError
+from selfmaint.store.lake_place import LakePlace
+from tests.command_line import Ran, run
+
+PROGRAM = """
+create table customer (id int not null primary key, region string not null);
+create table sale (id int not null primary key, customer int not null references customer (id), amount int);
+create view lines as select s.id, s.amount, c.id as customer, c.region from sale s join customer c on c.id = s.customer;
+create view totals as select c.region, count(*) as n, count(s.amount) as m, sum(s.amount) as total
+    from sale s join customer c on c.id = s.customer group by c.region;
+create view regions as select c.region from sale s join customer c on c.id = s.customer;
+create view customers as select id, region from customer;
+"""
+WAREHOUSE = """
+program = "views.sql"
+[store]
+kind = "lake"
+path = "lake"
+[sources.files]
+kind = "files"
+[relations.customer]
+source = "files"
+path = "base/customer.parquet"
+[relations.sale]
+source = "files"
+path = "base/sale.parquet"
+[update]
+effective = true
+"""
+COLUMNS = {"customer": ("id", "region"), "sale": ("id", "customer", "amount")}
+TYPES = {"customer": (pa.int32(), pa.string()), "sale": (pa.int32(), pa.int32(), pa.int32())}
+Row = tuple[Any, ...]
+Base = dict[str, set[Row]]
+
+
+def write(file: Path, relation: str, rows: Iterable[Row]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fields = list(zip(COLUMNS[relation], TYPES[relation], strict=True))
+    arrays = [
+        pa.array([row[i] for row in sorted(rows, key=repr)], type_) for i, (_, type_) in enumerate(fields)
+    ]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), file)
+
+
+class Shop:
+    """A warehouse's folder, and its base relations."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.toml = folder / "warehouse.toml"
+        self.base: Base = {
+            "customer": {(1, "north"), (2, "south"), (3, "north")},
+            "sale": {(1, 1, 10), (2, 1, None), (3, 2, 5), (4, 3, 10)},
+        }
+        (folder / "views.sql").write_text(PROGRAM, encoding="utf-8")
+        self.toml.write_text(WAREHOUSE, encoding="utf-8")
+        self.store_base()
+
+    def store_base(self) -> None:
+        for name, rows in self.base.items():
+            write(self.folder / "base" / f"{name}.parquet", name, rows)
+
+    def update(self, name: str, inserted: Base, deleted: Base) -> Path:
+        """The files of an update; the base relations follow it."""
+        folder = self.folder / name
+        folder.mkdir()
+        for part, changes in (("insert", inserted), ("delete", deleted)):
+            for relation, rows in changes.items():
+                if rows:
+                    write(folder / f"{relation}.{part}.parquet", relation, rows)
+        for relation in COLUMNS:
+            self.base[relation] = (self.base[relation] - deleted.get(relation, set())) | inserted.get(
+                relation, set()
+            )
+        self.store_base()
+        return folder
+
+    def expected(self) -> dict[str, Counter[Row]]:
+        """The views' rows by hand."""
+        region = dict(self.base["customer"])
+        groups: dict[str, list[int | None]] = {}
+        for _, customer, amount in self.base["sale"]:
+            groups.setdefault(region[customer], []).append(amount)
+        totals = []
+        for name, amounts in groups.items():
+            known = [amount for amount in amounts if amount is not None]
+            totals.append((name, len(amounts), len(known), sum(known) if known else None))
+        return {
+            "lines": Counter((i, amount, c, region[c]) for i, c, amount in self.base["sale"]),
+            "totals": Counter(totals),
+            "regions": Counter((region[c],) for _, c, _ in self.base["sale"]),
+            "customers": Counter(self.base["customer"]),
+        }
+
+    def stored(self) -> dict[str, Counter[Row]]:
+        """What a reader sees who has nothing but DuckDB."""
+        return read_lake(self.folder / "lake", self.expected())
+
+    def command(self, *arguments: object) -> Ran:
+        name, *rest = map(str, arguments)
+        return run(name, str(self.toml), *rest)
+
+
+def reader(folder: Path) -> duckdb.DuckDBPyConnection:
+    """A connection of somebody who has nothing but DuckDB; while nobody writes."""
+    connection = duckdb.connect(":memory:")
+    for name in ("ducklake", "sqlite_scanner"):
+        connection.execute(f"LOAD '{_extension(name, f'duckdb_extension_{name}')}'")
+    connection.execute(f"ATTACH 'ducklake:sqlite:{folder}/catalog.sqlite' AS l (META_BUSY_TIMEOUT 10000)")
+    return connection
+
+
+def read_lake(folder: Path, names: Iterable[str]) -> dict[str, Counter[Row]]:
+    with reader(folder) as connection:
+        connection.execute("BEGIN")
+        return {name: Counter(connection.execute(f'FROM l."{name}"').fetchall()) for name in names}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    made = Shop(tmp_path)
+    done = made.command("init")
+    assert done.status == 0, done
+    return made
+
+
+def a_change(shop: Shop, name: str = "up") -> Path:
+    return shop.update(
+        name,
+        {"sale": {(5, 2, 7), (1, 1, 11)}, "customer": {(4, "west"), (2, "east")}},
+        {"sale": {(1, 1, 10), (4, 3, 10)}, "customer": {(2, "south")}},
+    )
+
+
+def a_random_change(shop: Shop, name: str, draw: random.Random) -> Path:
+    region, inserted, deleted = dict(shop.base["customer"]), Counter[str](), shop.base
+    del inserted
+    old_sales = set(draw.sample(sorted(deleted["sale"], key=repr), min(3, len(deleted["sale"]))))
+    top = 1000 + draw.randrange(10**6)
+    sales = {
+        (top + i, draw.choice(sorted(region)), draw.choice([None, 1, 2, 3])) for i in range(draw.randrange(4))
+    }
+    sales |= {(i, c, draw.choice([4, None, 5])) for i, c, _ in list(old_sales)[:1]} - old_sales
+    moved = draw.choice(sorted(region))
+    new = (moved, draw.choice(["north", "south", "east"]))
+    customers: tuple[set[Row], set[Row]] = (
+        ({new}, {(moved, region[moved])}) if new[1] != region[moved] else (set(), set())
+    )
+    return shop.update(
+        name, {"sale": sales, "customer": customers[0]}, {"sale": old_sales, "customer": customers[1]}
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the way
+
+
+def test_a_lake_is_made_from_sources_and_follows_an_update(shop: Shop) -> None:
+    assert shop.stored() == shop.expected()
+    update = a_change(shop)
+    done = shop.command("maintain", "--update", update, "--verify")
+    assert done.status == 0, done
+    assert shop.stored() == shop.expected()
+
+
+def test_many_random_batches_and_compactions(shop: Shop) -> None:
+    draw = random.Random(3)
+    for i in range(12):
+        update = a_random_change(shop, f"u{i}", draw)
+        with selfmaint.load(shop.toml) as warehouse:
+            warehouse.apply(
+                warehouse.maintain(selfmaint.Update.from_files(warehouse, update), recompute=True)
+            )
+        assert shop.stored() == shop.expected(), i
+        if i % 5 == 4:
+            done = shop.command("compact", "--keep-days", draw.choice([0, 1]))
+            assert done.status == 0, done
+            assert shop.stored() == shop.expected(), i
+
+
+def test_one_warehouse_goes_on_after_each_commit(shop: Shop) -> None:
+    draw = random.Random(4)
+    with selfmaint.load(shop.toml, engine="duckdb") as warehouse:
+        for i in range(4):
+            update = selfmaint.Update.from_files(warehouse, a_random_change(shop, f"u{i}", draw))
+            warehouse.apply(warehouse.maintain(update))
+            assert shop.stored() == shop.expected(), i
+
+
+def test_the_same_update_again_does_nothing_and_says_so(shop: Shop) -> None:
+    update = a_change(shop)
+    assert shop.command("maintain", "--update", update).status == 0
+    before = shop.command("history", "--format", "json").stdout
+    again = shop.command("maintain", "--update", update)
+    assert again.status == 0
+    assert "committed before, in snapshot" in again.stdout
+    assert shop.command("history", "--format", "json").stdout == before
+    assert shop.stored() == shop.expected()
+    checked = shop.command("check", "--update", update)
+    assert checked.status == 2
+    assert "SM409" in checked.stderr
+    with selfmaint.load(shop.toml) as warehouse:
+        given = selfmaint.Update.from_files(warehouse, update)
+        assert warehouse.lake is not None
+        assert warehouse.lake.committed(given) is not None
+
+
+def test_an_id_is_remembered_behind_other_updates_and_files_are_not(shop: Shop) -> None:
+    there: Base = {"sale": {(9, 1, 1)}}
+    first, back = shop.update("a", there, {}), shop.update("b", {}, there)
+    for folder, name in ((first, "monday"), (back, "tuesday")):
+        assert shop.command("maintain", "--update", folder, "--id", name).status == 0
+    assert "committed before" in shop.command("maintain", "--update", first, "--id", "monday").stdout
+    shop.base["sale"] |= there["sale"]
+    shop.store_base()
+    done = shop.command("maintain", "--update", first)  # the same files, and another update
+    assert done.status == 0, done
+    assert "committed before" not in done.stdout
+    assert shop.stored() == shop.expected()
+
+
+def test_undo_returns_to_any_state_and_forgets_the_update(shop: Shop) -> None:
+    states = [shop.stored()]
+    folders = [a_random_change(shop, f"u{i}", random.Random(i)) for i in range(3)]
+    bases = [shop.base]
+    for folder in folders:
+        assert shop.command("maintain", "--update", folder, "--recompute").status == 0
+        states.append(shop.stored())
+    del bases
+    assert shop.command("undo").status == 0
+    assert shop.stored() == states[2]
+    assert "committed before" not in shop.command("maintain", "--update", folders[2]).stdout
+    assert shop.stored() == states[3]
+    versions = [
+        one["snapshot"] for one in json.loads(shop.command("history", "--format", "json").stdout)["snapshots"]
+    ]
+    assert shop.command("undo", "--to", versions[1]).status == 0
+    assert shop.stored() == states[1]
+    assert "committed before" in shop.command("maintain", "--update", folders[0]).stdout
+    assert shop.command("undo").status == 0
+    assert shop.stored() == states[0]
+    assert shop.command("undo").status == 2
+
+
+def test_the_past_is_read_and_not_written_to(shop: Shop) -> None:
+    (first,) = json.loads(shop.command("history", "--format", "json").stdout)["snapshots"]
+    update = a_change(shop)
+    assert shop.command("maintain", "--update", update).status == 0
+    done = shop.command("check", "--update", update, "--as-of", first["snapshot"])
+    assert done.status == 0, done
+    with selfmaint.load(shop.toml, as_of=first["snapshot"]) as warehouse:
+        found = warehouse.maintain(selfmaint.Update.from_files(warehouse, update))
+        with pytest.raises(InputError) as refused:
+            warehouse.apply(found)
+    assert refused.value.diagnostics[0].code is Code.WRITE_FAILED
+    assert shop.command("check", "--update", update, "--as-of", 99).status == 2
+
+
+def test_views_are_brought_in_from_files(shop: Shop) -> None:
+    before = shop.stored()
+    pq.write_table(pa.table({"region": ["a", "a", "b"]}), shop.folder / "regions.parquet")
+    done = shop.command("import", "--view", "regions", "--from", f"regions={shop.folder / 'regions.parquet'}")
+    assert done.status == 0, done
+    assert shop.stored() == {**before, "regions": Counter({("a",): 2, ("b",): 1})}
+    assert shop.command("import").status == 0
+    assert shop.stored() == before
+
+
+def test_partial_copies_follow(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.toml.write_text(WAREHOUSE + "[copies.sale]\npresent = true\nabsent = true\n", encoding="utf-8")
+    write(tmp_path / "there.parquet", "sale", {(1, 1, 10), (2, 1, None)})
+    write(tmp_path / "not.parquet", "sale", {(5, 2, 7), (8, 1, 1)})
+    refused = shop.command("init")
+    assert refused.status == 2
+    assert "sale@present" in refused.stderr
+    assert not (tmp_path / "lake").exists()
+    origins = [
+        f"--from=sale@{n}={tmp_path / f}"
+        for n, f in (("present", "there.parquet"), ("absent", "not.parquet"))
+    ]
+    done = shop.command("init", *origins)
+    assert done.status == 0, done
+    assert shop.command("maintain", "--update", a_change(shop)).status == 0
+    copies = read_lake(tmp_path / "lake", ["sale@present", "sale@absent"])
+    assert copies["sale@present"] == Counter([(2, 1, None), (5, 2, 7), (1, 1, 11)])
+    assert copies["sale@absent"] == Counter([(8, 1, 1), (1, 1, 10), (4, 3, 10)])
+
+
+def test_a_feed_goes_on_where_the_lake_is(shop: Shop) -> None:
+    def event(lsn: int, row: Mapping[str, object]) -> str:
+        source = {"lsn": lsn, "table": "sale"}
+        return json.dumps({"op": "c", "before": None, "after": row, "source": source, "ts_ms": lsn}) + "\n"
+
+    feed = shop.folder / "feed.jsonl"
+    feed.write_text(event(1, {"id": 21, "customer": 1, "amount": 1}), encoding="utf-8")
+    shop.base["sale"] |= {(21, 1, 1)}
+    shop.store_base()
+    for _ in range(2):
+        done = shop.command("maintain", "--feed", feed)
+        assert done.status == 0, done
+        assert shop.stored() == shop.expected()
+    with feed.open("a", encoding="utf-8") as more:
+        more.write(event(5, {"id": 22, "customer": 3, "amount": 2}))
+    shop.base["sale"] |= {(22, 3, 2)}
+    shop.store_base()
+    assert shop.command("maintain", "--feed", feed).status == 0
+    assert shop.stored() == shop.expected()
+    last = json.loads(shop.command("history", "--format", "json").stdout)["snapshots"][-1]
+    assert last["positions"] == {"": "5"}
+
+
+# ----------------------------------------------------------------------------------------------- refusals
+
+
+def test_a_row_that_is_not_there_cannot_be_lost(shop: Shop) -> None:
+    with selfmaint.load(shop.toml, engine="duckdb") as warehouse:
+        found = warehouse.maintain(selfmaint.Update.from_files(warehouse, a_change(shop)))
+        with reader(shop.folder / "lake") as other:
+            other.execute("DELETE FROM l.regions")
+        with pytest.raises(InputError) as refused:
+            warehouse.apply(found)
+    assert refused.value.diagnostics[0].code is Code.WRITE_FAILED
+    assert shop.stored()["lines"] != shop.expected()["lines"]
+
+
+def test_one_writes_at_a_time_and_is_named(shop: Shop) -> None:
+    update = a_change(shop)
+    with LakePlace(shop.folder / "lake").writing("a long import"):
+        done = shop.command("maintain", "--update", update)
+        assert done.status == 2
+        assert f"process {os.getpid()}" in done.stderr
+        assert "a long import" in done.stderr
+        assert shop.command("compact").status == 2
+        assert shop.command("undo").status == 2
+    assert shop.command("maintain", "--update", update).status == 0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"),
+    [
+        (shutil.rmtree, "SM408"),
+        (lambda lake: (lake / "catalog.sqlite").write_bytes(b"no catalog" * 1000), "SM408"),
+        (lambda lake: (lake / "catalog.sqlite").write_bytes(b""), "SM408"),
+        (lambda lake: [file.unlink() for file in lake.rglob("*.parquet")], "SM103"),
+        (lambda lake: [file.write_bytes(b"PAR1") for file in lake.rglob("*.parquet")], "SM104"),
+    ],
+)
+def test_a_damaged_lake_is_told(shop: Shop, spoil: Any, code: str) -> None:
+    update = a_change(shop)
+    spoil(shop.folder / "lake")
+    done = shop.command("maintain", "--update", update)
+    assert done.status == 2, done
+    assert f"[{code}]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_the_file_says_of_a_lake_is_checked(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    for text, said in [
+        ('[store]\nkind = "lake"\npath = "lake"', None),
+        ('[store]\nkind = "lakes"\npath = "lake"', "`lakes` is no kind of store"),
+        ('[store]\npath = "lake"', "is no kind of store"),
+        ('[store]\nkind = "lake"', "has no `path`"),
+        ('[store]\nkind = "lake"\npath = "base"', "lies inside"),
+        ('[store]\nkind = "files"', "has no entry"),
+        ('[store]\nkind = "lake"\npath = "lake"\n[views.lines]\npath = "x"', "kept in the lake"),
+    ]:
+        shop.toml.write_text(
+            WAREHOUSE.replace('[store]\nkind = "lake"\npath = "lake"', text), encoding="utf-8"
+        )
+        done = shop.command("audit", "--no-advice")
+        assert (done.status == 0) is (said is None), (text, done)
+        assert said is None or said in done.stderr, (text, done.stderr)
+
+
+def test_a_lake_is_not_made_over_something(shop: Shop) -> None:
+    before = shop.stored()
+    done = shop.command("init")
+    assert done.status == 2
+    assert "already" in done.stderr
+    assert shop.stored() == before
+
+
+# ------------------------------------------------------------------------------------- killed on the way
+
+KILLED = """
+import os, signal, sys
+from selfmaint.cli.app import app
+from selfmaint.duckdb.database import Database
+from selfmaint.store import lake_place
+
+left = int(sys.argv[1])
+plain = Database.run
+
+def run(self, statement, values=()):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    found = plain(self, statement, values)
+    if left == 1 and statement.strip() == "COMMIT":
+        left = 0
+        os.kill(os.getpid(), signal.SIGKILL)
+    return found
+
+Database.run = run
+sys.exit(app(sys.argv[2:]))
+"""
+
+
+def killed(at: int, *arguments: object) -> int:
+    """The exit status of a command that is killed before its `at`-th statement of the lake."""
+    command = [sys.executable, "-c", KILLED, str(at), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, check=False, timeout=120).returncode
+
+
+def killings(make: Any, look: Any, *arguments: object, step: int = 1) -> int:
+    """Runs a command again and again, killed ever later, until it ends; how many times it was killed."""
+    at = 1
+    while True:
+        make()
+        status = killed(at, *arguments)
+        look(done=status == 0)
+        if status == 0:
+            return at - 1
+        assert status == -signal.SIGKILL, status
+        at += step
+
+
+def test_whenever_a_commit_is_killed_all_views_are_old_or_all_new(shop: Shop, tmp_path_factory: Any) -> None:
+    old = shop.stored()
+    kept = tmp_path_factory.mktemp("kept") / "lake"
+    shutil.copytree(shop.folder / "lake", kept)
+    update = a_change(shop)
+    new = shop.expected()
+    seen: Counter[str] = Counter()
+
+    def make() -> None:
+        shutil.rmtree(shop.folder / "lake")
+        shutil.copytree(kept, shop.folder / "lake")
+
+    def look(*, done: bool) -> None:
+        found = shop.stored()
+        assert found in (old, new)
+        assert not done or found == new
+        seen["new" if found == new else "old"] += 1
+
+    # Every second point: the statements of looking at the tables are many, and all alike.
+    number = killings(make, look, "maintain", shop.toml, "--update", update, "--engine", "duckdb", step=2)
+    print(f"killed at {number} points: {dict(seen)}")
+    assert seen["old"] > 10
+    # It is neither lost nor applied twice by the next one.
+    make()
+    assert killed(10**6, "maintain", shop.toml, "--update", update) == 0
+    assert "committed before" in shop.command("maintain", "--update", update).stdout
+    assert shop.stored() == new
+
+
+def test_whenever_making_a_lake_is_killed_there_is_none_or_all_of_it(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+
+    def make() -> None:
+        shutil.rmtree(tmp_path / "lake", ignore_errors=True)
+
+    def look(*, done: bool) -> None:
+        if done or (tmp_path / "lake").exists():
+            assert shop.stored() == shop.expected()
+
+    assert killings(make, look, "init", shop.toml, "--engine", "duckdb", step=4) > 3
+    assert not (tmp_path / "lake.new").exists()
+
+
+def test_whenever_compaction_or_undoing_is_killed_nothing_is_lost(shop: Shop) -> None:
+    draw = random.Random(7)
+    before = shop.stored()
+    for i in range(3):
+        before = shop.stored()
+        assert (
+            shop.command("maintain", "--update", a_random_change(shop, f"u{i}", draw), "--recompute").status
+            == 0
+        )
+    now = shop.stored()
+
+    def look(*, done: bool) -> None:
+        del done
+        assert shop.stored() == now
+
+    assert killings(lambda: None, look, "compact", shop.toml, "--keep-all", step=5) > 2
+
+    def undone(*, done: bool) -> None:
+        found = shop.stored()
+        assert found in (now, before)
+        assert not done or found == before
+
+    assert killings(lambda: None, undone, "undo", shop.toml, step=9) > 2
+
+
+def test_readers_see_all_views_old_or_all_new_while_others_write(shop: Shop) -> None:
+    """Two processes maintain one update after another, each as often as it can; a third reads in a loop."""
+    states = [shop.stored()]
+    draw = random.Random(11)
+    folders = []
+    for i in range(6):
+        folders.append(a_random_change(shop, f"u{i}", draw))
+        states.append(shop.expected())
+    (shop.folder / "warehouse.toml").write_text(
+        WAREHOUSE.split("[sources", maxsplit=1)[0] + "[update]\neffective = true\n"
+    )
+    script = (
+        "import sys\nfrom selfmaint.cli.app import app\n"
+        "for number, folder in enumerate(sys.argv[2:]):\n"
+        "    while app(['maintain', sys.argv[1], '--update', folder, '--id', str(number)]): pass\n"
+    )
+    command = [sys.executable, "-c", script, str(shop.toml), *map(str, folders)]
+    seen: set[int] = set()
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            found = shop_reader()
+            alike = [[name for name in found if state[name] == found[name]] for state in states]
+            assert found in states, alike
+            seen.add(states.index(found))
+
+    def shop_reader() -> dict[str, Counter[Row]]:
+        open_ = lake_of(shop.toml)
+        rows = {name: open_.lake.rows(open_.table(name)).arrow().to_pylist() for name in states[0]}
+        return {name: Counter(tuple(row.values()) for row in found) for name, found in rows.items()}
+
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    problems: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            look()
+        except BaseException as error:  # noqa: BLE001 - told below
+            problems.append(error)
+
+    watching = threading.Thread(target=guarded)
+    watching.start()
+    try:
+        for writer in writers:
+            writer.communicate(timeout=120)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.kill()
+        watching.join()
+    assert not problems, problems
+    assert shop.stored() == states[-1]
+    assert len(seen) > 1
+    commits = [said for _, said in lake_of(shop.toml).commits() if said.kind == "maintain"]
+    assert [said.update for said in commits] == [str(i) for i in range(len(folders))]
