@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,14 +16,16 @@ from selfmaint.api.platform import opened_engine, platform_of
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.lake import Lake
-from selfmaint.duckdb.lake_upkeep import compacted, undone
-from selfmaint.errors import Code, input_error
+from selfmaint.duckdb.lake_upkeep import compacted, needs_compaction, undone
+from selfmaint.errors import Code, SelfmaintError, input_error
 from selfmaint.store.formats import data_files
 from selfmaint.store.lake_catalog import Occupied, Snapshot
 from selfmaint.store.lake_place import Commit
 
 if TYPE_CHECKING:
     from selfmaint.spark import SparkSession
+
+_LOG = logging.getLogger(__name__)
 
 Origins = Mapping[str, str | Path]
 
@@ -142,6 +145,22 @@ def undo(open_: OpenLake, to: int | None = None) -> tuple[Snapshot, int]:
         said = Commit("undo", str(wanted), positions)
         open_.version = undone(open_.lake, wanted, said)
     return known[wanted], open_.version
+
+
+def compact_if_due(open_: OpenLake, progress: Callable[[str], None]) -> bool:
+    """Compacts the lake where a table has many files or deleted rows; whether it did.
+
+    Who writes meanwhile goes first: then it is left to the next time.
+    """
+    if not needs_compaction(open_.lake):
+        return False
+    progress("compacting the lake")
+    try:
+        compact(open_)
+    except SelfmaintError as error:
+        _LOG.warning("the lake is not compacted: %s", error)
+        return False
+    return True
 
 
 def compact(

@@ -101,6 +101,10 @@ def maintain(given: Namespace) -> int:
         if not given.dry_run and not found.differences:
             progress("writing")
             written = apply(opened, found)
+            if opened.lake is not None:
+                from selfmaint.api.lake_upkeep import compact_if_due  # noqa: PLC0415 - only where there is one
+
+                compact_if_due(opened.lake, progress)
         is_inexact = any(v.grouped is not None and v.grouped.inexact for v in opened.catalog.views)
         return _Result(found, sizes, written, given.dry_run, is_inexact)
 

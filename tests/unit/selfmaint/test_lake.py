@@ -290,6 +290,15 @@ def test_views_are_brought_in_from_files(shop: Shop) -> None:
     assert shop.stored() == before
 
 
+def test_a_lake_with_many_deleted_rows_is_compacted_after_a_commit(shop: Shop) -> None:
+    gone = {row for row in shop.base["sale"] if row[0] < 4}
+    done = shop.command("maintain", "--update", shop.update("gone", {}, {"sale": gone}))
+    assert done.status == 0, done
+    found = json.loads(shop.command("compact", "--dry-run", "--format", "json").stdout)
+    assert found["after"]["deleted_rows"] == 0
+    assert shop.stored() == shop.expected()
+
+
 def test_partial_copies_follow(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.toml.write_text(WAREHOUSE + "[copies.sale]\npresent = true\nabsent = true\n", encoding="utf-8")
