@@ -67,11 +67,10 @@ class Warehouse(Generic[D]):
         tables: the names of the tables of a catalog that hold views.
         copy_locations: the same for partial copies, by relation and `PRESENT` or `ABSENT`.
         effective: whether updates are effective unless they say otherwise.
-        fingerprints: what the stored files looked like when they were loaded or last applied to, so that nothing is
-            written over what another process has written since.
+        fingerprints: what the stored files looked like when they were loaded or last applied to.
         feeds: how change feeds of the base relations are to be read.
-        budget_s: how many seconds the search for what a view depends on may take, and again its test on the data,
-            unless a call says otherwise.
+        budget_s: how many seconds a search may take for one view, unless a call says otherwise.
+        lake: where the contents are kept, if in a lake, and which of its states they are.
     """
 
     catalog: Catalog
@@ -285,8 +284,8 @@ class Warehouse(Generic[D]):
             absent=frozenset(self.absent),
             effective=self.effective if effective is None else effective,
         )
-        situation = any_change(self.catalog, inserted or (), deleted or (), known)
-        return printed(self.decision_within(budget_s), view, situation, self.tables)
+        change = any_change(self.catalog, inserted or (), deleted or (), known)
+        return printed(self.decision_within(budget_s), view, change, self.tables)
 
     def __repr__(self) -> str:
         return f"Warehouse({', '.join(view.name for view in self.catalog.views)}; {self.engine.name})"

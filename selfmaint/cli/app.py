@@ -10,7 +10,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+if TYPE_CHECKING:
+    from selfmaint.cli.options import Option
 
 COMMANDS = {
     "check": "Says for each view whether its new state is determined without reading a base relation.",
@@ -61,11 +64,16 @@ class UsageError(Exception):
     """Arguments that make no sense together; the text says why."""
 
 
-def command(name: str) -> tuple[Command, ArgumentParser]:
-    """A command, imported, and what reads its arguments."""
+def imported(name: str) -> tuple[Command, Sequence[Option]]:
+    """A command, and what it takes."""
     module = import_module(f"selfmaint.cli.{'lake' if name in _OF_LAKE else name}")
     function: Command = getattr(module, "import_" if name == "import" else name)
-    options = module.OPTIONS[name] if name in _OF_LAKE else module.OPTIONS
+    return function, module.OPTIONS[name] if name in _OF_LAKE else module.OPTIONS
+
+
+def command(name: str) -> tuple[Command, ArgumentParser]:
+    """A command, imported, and what reads its arguments."""
+    function, options = imported(name)
     summary, _, more = (inspect.getdoc(function) or "").partition("\n\n")
     takes = [option for option in options if not option.flags[0].startswith("-")]
     parser = _parser(f"selfmaint {name}", [option.settings["metavar"] for option in takes], summary, more)

@@ -275,22 +275,13 @@ class Database:
             InputError: SM103 a file of the lake is gone; SM104 one is damaged.
             duckdb.Error: anything else.
         """
-        self._drop()
         try:
-            return self._connection.execute(statement, values).fetchall()
+            return self._execute(statement, values).fetchall()
         except duckdb.Error as failure:
             if any(file in str(failure) for file in self._files):
                 with self._computing():
                     raise
             raise
-
-    def held(self, statement: str, types: Sequence[SqlType]) -> Stored:
-        """A table of the rows of a statement over relations of this database, computed now."""
-        number = next(self._numbers)
-        with self._computing():
-            made = self._execute(f"CREATE TEMP TABLE selfmaint_{number} AS {statement}").fetchone()
-        assert made is not None
-        return self._watched(Stored(self, number, tuple(types), int(made[0])), held=True)
 
     def stored(self, statement: str, files: Collection[str], layout: Layout) -> Stored:
         """The rows of a statement over a table of the lake, and of its files, read when they are used."""
@@ -318,15 +309,11 @@ class Database:
         )
         return self._watched(stored, held=False)
 
-    def _drop(self) -> None:
-        """Drops what nobody refers to."""
+    def _execute(self, statement: str, values: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
         while self._unused:
             name, held = self._unused.pop()
             self._connection.execute(text(sql.drop(name, held=held), dialect="duckdb"))
-
-    def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
-        self._drop()
-        return self._connection.execute(statement)
+        return self._connection.execute(statement, values)
 
     @contextlib.contextmanager
     def _computing(self) -> Iterator[None]:

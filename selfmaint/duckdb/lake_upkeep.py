@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datalog.sql import duckdb as sql
 from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.lake import Change, Lake
 from selfmaint.errors import Code, input_error
@@ -36,8 +37,9 @@ def undone(lake: Lake, version: int, said: Commit) -> int:
 
 def _beyond(lake: Lake, one: Relation, other: Relation) -> Relation:
     """The rows of a relation beyond those of another, as bags, held."""
-    query = f"FROM {one.stored.name} EXCEPT ALL FROM {other.stored.name}"
-    return Relation(lake.database.held(query, one.stored.types), one.columns)
+    query, types = sql.minus_all(*((rows.stored.name, rows.types) for rows in (one, other)))
+    stored = lake.database.table(query, types, [one.stored.name, other.stored.name])
+    return Relation(stored, one.columns)
 
 
 def needs_compaction(lake: Lake) -> bool:

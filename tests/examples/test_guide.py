@@ -20,14 +20,13 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from selfmaint.api import engine_settings, feed_settings, warehouse_file
-from selfmaint.cli.app import COMMANDS
+from selfmaint.cli.app import COMMANDS, imported
 from tests.command_line import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -163,7 +162,7 @@ def test_every_option_is_in_the_reference(name: str) -> None:
     page = (GUIDE / "commands.md").read_text(encoding="utf-8")
     part = page.split(f"\n## `selfmaint {name}", 1)[1].split("\n## ", 1)[0]
     shared = page.split("\n## Options that several commands have", 1)[1].split("\n## ", 1)[0]
-    options = [flag for option in import_module(f"selfmaint.cli.{name}").OPTIONS for flag in option.flags]
+    options = [flag for option in imported(name)[1] for flag in option.flags]
     missing = [o for o in options if o.startswith("-") and f"`{o}" not in part and f"`{o}" not in shared]
     assert missing == []
 

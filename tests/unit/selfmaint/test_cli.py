@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
@@ -16,7 +15,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from selfmaint.cli.app import COMMANDS
+from selfmaint.cli.app import COMMANDS, imported
 from tests.command_line import run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -354,7 +353,7 @@ def test_importing_the_package_needs_no_spark() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_what_each_says_first(name: str) -> None:
-    function = getattr(importlib.import_module(f"selfmaint.cli.{name}"), name)
+    function, _ = imported(name)
     said = (function.__doc__ or "").split("\n\n")[0]
     assert COMMANDS[name] == " ".join(said.split())
     ran = run(name, "--help")
