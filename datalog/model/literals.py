@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from datalog.model.hashing import HashedOnce
-from datalog.model.predicates import Predicate
+from datalog.model.predicates import HashedOnce, Predicate
 from datalog.model.spans import Span
 from datalog.model.terms import Term
 

@@ -21,8 +21,7 @@ from datalog.model import (
 )
 from datalog.order.domains import Domain, Floats, Grid, domain_of
 from datalog.order.families import Types
-from datalog.order.floats import is_float
-from datalog.order.points import LAST_DAY, LAST_MICROSECOND, value_of
+from datalog.order.points import LAST_DAY, LAST_MICROSECOND, is_float, value_of
 from datalog.order.solve import Solution, solve
 
 _BITS = {TypeName.FLOAT: 32, TypeName.DOUBLE: 64}

@@ -25,8 +25,7 @@ from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from datalog.model import ColumnType, TypeName
-from datalog.order.floats import least_float
-from datalog.order.points import Number, Point, precedes
+from datalog.order.points import Number, Point, least_float, precedes
 
 _UNIX_DAY = 719_163
 _UNIX_MICROSECOND = (_UNIX_DAY - 1) * 86_400_000_000

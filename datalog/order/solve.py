@@ -13,30 +13,76 @@ ranges, such as five different variables in 1..4: that is graph colouring.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import chain
 from typing import TypeAlias
 
 from datalog.budget import check
-from datalog.model import ANY, ColumnType, Comparison, Constant, Term
-from datalog.order.domains import Domain, Edge, Single, domain_of
+from datalog.model import ANY, ColumnType, Comparison, Constant, Term, TypeName
+from datalog.order.domains import Domain, Edge, Grid, Limit, Lower, Single, domain_of
 from datalog.order.families import Pair, Types, families
 from datalog.order.graph import Arc, LeastSolution, least_solution
-from datalog.order.pigeonhole import runs_out
-from datalog.order.points import Point, point_of
-from datalog.order.room import place
+from datalog.order.points import Number, Point, point_of, value_of
+
+_SMALLEST = 3  # of two terms that differ the search itself is as quick
+_NUMBER = ColumnType(TypeName.ANY)
+
+
+def _runs_out(
+    domains: Mapping[Term, Domain],
+    arcs: Sequence[Arc],
+    unequal: Sequence[tuple[Term, Term]],
+    least: LeastSolution,
+) -> bool:
+    """Whether some terms that all differ are proved to have too few values.
+
+    Args:
+        domains: the terms and what they range over.
+        arcs: the order comparisons.
+        unequal: pairs of terms that differ.
+        least: the least solution of the arcs.
+    """
+    members = _all_different(domains, unequal)
+    if len(members) < _SMALLEST:
+        return False
+    steps = [domain.step for term in members if isinstance(domain := domains[term], Grid)]
+    limits = [least.limits[least.class_of[term]] for term in members]
+    points = [
+        limit.point for limit in limits if isinstance(limit, Lower) and not isinstance(limit.point, str)
+    ]
+    height = min(points) + (len(members) - 1) * min(steps)
+    mark = Constant(value_of(height, "number", _NUMBER))
+    marked = {**domains, mark: Single(height)}
+    return all(least_solution(marked, [*arcs, Arc(mark, term, strict=False)]) is None for term in members)
+
+
+def _all_different(domains: Mapping[Term, Domain], unequal: Sequence[tuple[Term, Term]]) -> list[Term]:
+    """Terms of grids that are pairwise different, found greedily."""
+    others: dict[Term, set[Term]] = {}
+    for left, right in unequal:
+        if left != right and isinstance(domains[left], Grid) and isinstance(domains[right], Grid):
+            others.setdefault(left, set()).add(right)
+            others.setdefault(right, set()).add(left)
+    members: list[Term] = []
+    for term in sorted(others, key=lambda one: -len(others[one])):
+        if others[term].issuperset(members):
+            members.append(term)
+    return members
+
 
 Solution: TypeAlias = dict[Term, tuple[str, Point]]
 """The family and the point of each term."""
 
-DomainOf: TypeAlias = Callable[[ColumnType, str], Domain]
+_DomainOf: TypeAlias = Callable[[ColumnType, str], Domain]
 
 
 def solve(
     comparisons: Sequence[Comparison],
     types: Types,
     apart: Sequence[Pair] = (),
-    domain: DomainOf = domain_of,
+    domain: _DomainOf = domain_of,
 ) -> Solution | None:
     """Values that satisfy comparisons, or None if no values do.
 
@@ -66,7 +112,7 @@ def _solve_families(
     comparisons: Sequence[Comparison],
     family: Mapping[Term, str],
     types: Types,
-    domain: DomainOf,
+    domain: _DomainOf,
 ) -> Solution | None:
     """The families have nothing to do with each other: one after the other."""
     solution: Solution = {}
@@ -81,7 +127,7 @@ def _solve_families(
     return solution
 
 
-def _domain(term: Term, family: str, types: Types, domain: DomainOf) -> Domain:
+def _domain(term: Term, family: str, types: Types, domain: _DomainOf) -> Domain:
     if isinstance(term, Constant):
         return Single(point_of(term.value))
     return domain(types.get(term, ANY), family)
@@ -110,7 +156,7 @@ def _search(domains: Mapping[Term, Domain], arcs: list[Arc], unequal: Sequence[P
     broken = [pair for pair in unequal if _is_broken(pair, least)]
     if not broken:
         return least
-    if runs_out(domains, arcs, unequal, least):
+    if _runs_out(domains, arcs, unequal, least):
         return None
     choices: list[list[Arc]] = []
     for left, right in broken:
@@ -136,3 +182,41 @@ def _is_broken(pair: Pair, solution: LeastSolution) -> bool:
     if isinstance(first, Edge) or isinstance(second, Edge):
         return False
     return not (first.above or second.above) and first.point == second.point
+
+
+def place(solution: LeastSolution) -> dict[Term, Point]:
+    """A point for each term."""
+    standing = [
+        limit.point
+        for limit in solution.limits
+        if isinstance(limit, Lower) and not limit.above and not isinstance(limit.point, str)
+    ]
+    groups: dict[Limit, list[int]] = {}
+    points: dict[int, Point] = {}
+    for number, limit in enumerate(solution.limits):
+        if isinstance(limit, Lower) and not limit.above:
+            points[number] = limit.point
+        else:
+            groups.setdefault(limit, []).append(number)
+    for limit, members in groups.items():
+        low = None if isinstance(limit, Edge) else limit.point
+        assert not isinstance(low, str)
+        high = min((point for point in standing if low is None or point > low), default=None)
+        points.update(zip(members, _between(low, high, len(members)), strict=True))
+    return {term: points[number] for term, number in solution.class_of.items()}
+
+
+def _between(low: Number | None, high: Number | None, count: int) -> list[Fraction]:
+    """So many numbers strictly between two, in order; None or an infinity is no bound."""
+    low = None if isinstance(low, float) else low
+    high = None if isinstance(high, float) else high
+    if low is None and high is not None:
+        top = math.ceil(high) - 1
+        return [Fraction(top - count + 1 + at) for at in range(count)]
+    first = 0 if low is None else low
+    step = Fraction(1)
+    while True:
+        start = math.floor(first / step) + 1
+        if high is None or (start + count - 1) * step < high:
+            return [(start + at) * step for at in range(count)]
+        step /= 2

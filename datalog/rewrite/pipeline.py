@@ -8,11 +8,9 @@ from typing import TypeAlias
 
 from datalog.containment import minimise
 from datalog.model import Predicate, Program
-from datalog.rewrite.comparisons import simplify_comparisons
-from datalog.rewrite.equalities import propagate_equalities
+from datalog.rewrite.comparisons import propagate_equalities, simplify_comparisons
 from datalog.rewrite.negations import drop_implied_negations
-from datalog.rewrite.reachable import drop_unreachable
-from datalog.rewrite.subsumption import drop_subsumed
+from datalog.rewrite.reachable import drop_subsumed, drop_unreachable
 from datalog.rewrite.unfold import unfold_single_rules
 
 Rewrite: TypeAlias = Callable[[Program, tuple[Predicate, ...]], Program]

@@ -16,7 +16,7 @@ from datalog.sql.errors import EmissionError
 from datalog.sql.inline import inline
 from datalog.sql.names import casefolded, identifier, unique
 from datalog.sql.tables import Table
-from datalog.sql.union import Union
+from datalog.sql.unions import Union
 
 _DECLARED = (
     Version.STORED,

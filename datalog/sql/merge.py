@@ -23,8 +23,7 @@ from sqlglot import exp
 from datalog.model import Predicate, ViewDefinition
 from datalog.sql.definitions import select_view
 from datalog.sql.names import casefolded, unique
-from datalog.sql.reads import read_set
-from datalog.sql.tables import Table
+from datalog.sql.tables import Table, read_set
 from datalog.sql.unions import in_front
 
 _COUNTS = 2

@@ -9,8 +9,8 @@ from lark import Token
 
 from datalog.diagnostics import Code
 from datalog.model.schema import ANY, Column, ColumnType, Declaration, ForeignKey, TypeName
-from datalog.syntax.names import read_name
 from datalog.syntax.places import Node, Places
+from datalog.syntax.quoting import read_name
 
 _TYPES = {
     **{type_name.value: type_name for type_name in TypeName},
