@@ -28,12 +28,11 @@ from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Progra
 from selfmaint.audit.candidates import Candidate, Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of, updatable
 from selfmaint.audit.choices import Choices
-from selfmaint.audit.evidence import without_aggregates
 from selfmaint.audit.example import Example, Replay
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_search import GroupSearch
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
-from selfmaint.audit.parts import parts
+from selfmaint.audit.parts import parts, without_aggregates
 from selfmaint.audit.ruled_out import views_of
 from selfmaint.audit.second import second_databases
 from selfmaint.audit.turns import by_turns

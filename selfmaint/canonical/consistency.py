@@ -29,8 +29,7 @@ from datalog.model import (
     apply_comparison,
 )
 from datalog.rewrite import drop_empty, drop_unreachable, simplify
-from selfmaint.canonical.consistency_check import Check
-from selfmaint.canonical.constraint_checks import constraint_checks
+from selfmaint.canonical.constraint_checks import Check, constraint_checks
 from selfmaint.canonical.references import row_atom
 from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
 from selfmaint.errors import Code

@@ -21,7 +21,6 @@ from datalog.model import (
     Variable,
     Version,
 )
-from selfmaint.canonical.consistency_check import Check
 from selfmaint.canonical.references import row_atom
 from selfmaint.errors import Code
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, Reference
@@ -224,3 +223,29 @@ def _check(
     if bodies:
         rules = tuple(Rule(goal, body) for body in bodies)
         yield Check(code, relation.name, message, _HINT, relation.columns, rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule whose rows contradict something.
+
+    Attributes:
+        code: the diagnostic's code.
+        subject: the view or base relation that the rows belong to.
+        message: what is wrong, without the rows.
+        hint: what to do.
+        columns: the names of the rows' columns.
+        rules: the rules, all with one head.
+    """
+
+    code: Code
+    subject: str
+    message: str
+    hint: str
+    columns: tuple[str, ...]
+    rules: tuple[Rule, ...]
+
+    @property
+    def goal(self) -> Predicate:
+        """The predicate of the culprits."""
+        return self.rules[0].head.predicate

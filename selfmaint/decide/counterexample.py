@@ -26,7 +26,6 @@ from datalog.model import (
 from datalog.rewrite import drop_empty
 from selfmaint.canonical import after_rules, row_atom
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.fresh import fresh_values
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import (
     AT_HAND_ROWS,
@@ -40,7 +39,7 @@ from selfmaint.decide.pairs import (
     two_databases,
     value_of,
 )
-from selfmaint.decide.placing import placed_values
+from selfmaint.decide.placing import fresh_values, placed_values
 from selfmaint.decide.positions import substitution
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.protocol import D, Engine, Facts

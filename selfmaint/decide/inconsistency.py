@@ -36,8 +36,7 @@ from datalog.model import (
     variables_of,
 )
 from datalog.order import constants_compare
-from selfmaint.decide.partial_mappings import Partial, partial_mappings
-from selfmaint.decide.residue import residue
+from selfmaint.decide.partial_mappings import Partial, partial_mappings, residue
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 
 COMPARED_LIMIT = 4_000

@@ -26,8 +26,7 @@ from selfmaint.countermodel.completion import explaining
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.fresh import fresh_values
-from selfmaint.decide.placing import placed_values
+from selfmaint.decide.placing import fresh_values, placed_values
 from selfmaint.decide.positions import substitution
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.protocol import D, Engine, Facts

@@ -17,9 +17,10 @@ from datalog.model import (
     variables_of,
 )
 from datalog.order import assign, constants_compare
-from selfmaint.decide.fresh import fresh_types
+from selfmaint.countermodel.values import NUMBER, fresh_value
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.positions import Above, At, Below, Position
+from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog
 
 
@@ -39,7 +40,7 @@ def placed_values(
     if not free:
         yield {}
         return
-    types = fresh_types(catalog, new_facts)
+    types = _fresh_types(catalog, new_facts)
     compared = _compared(catalog, values, new_facts)
     at_hand = list(dict.fromkeys([*compared, *_at_hand(catalog, rows)]))
     order = [
@@ -102,3 +103,34 @@ def _side(
             yield from (Comparison("<", variable, c) for c in at_hand)
         case At():
             return
+
+
+def fresh_values(catalog: Catalog, new_facts: NewFacts, attempt: int) -> dict[Variable, Value]:
+    """A value for each fresh variable of new facts, pairwise different; any order is as good as another.
+
+    Args:
+        catalog: for the columns' types.
+        new_facts: the new facts.
+        attempt: 0, 1, ...; each gives other values.
+    """
+    types = _fresh_types(catalog, new_facts)
+    return {
+        v: fresh_value(t, number + attempt * len(types))
+        for number, (v, t) in enumerate(_ordered(types).items(), 1)
+    }
+
+
+def _fresh_types(catalog: Catalog, new_facts: NewFacts) -> dict[Variable, ColumnType]:
+    """The type of each fresh variable."""
+    types = variable_types(new_facts.atoms, catalog.relations)
+    found = {v: its for v, its in types.items() if v in new_facts.fresh}
+    for atom in new_facts.atoms:
+        for i, term in enumerate(atom.terms):
+            if term in found and (atom.predicate.name, i) in catalog.number_columns:
+                assert isinstance(term, Variable)
+                found[term] = NUMBER
+    return found
+
+
+def _ordered(types: Mapping[Variable, ColumnType]) -> dict[Variable, ColumnType]:
+    return dict(sorted(types.items(), key=lambda item: item[0].name))

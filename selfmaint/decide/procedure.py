@@ -15,25 +15,26 @@ from typing import TypeAlias
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import Predicate, Program
+from selfmaint.canonical.support import Knowledge
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.group_verdict import group_verdict
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.warehouse.catalog import View
+from selfmaint.maintain.groups import group_change
+from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
-__all__ = ["SAMPLE", "Decision", "check", "failing_rules"]
+__all__ = ["Decision", "check", "failing_rules"]
 
-SAMPLE = 20
+_SAMPLE = 20
 """How many witnesses of one J are looked at."""
 
 
-TRIED = 2
+_TRIED = 2
 """How many witnesses of one J are tried for two databases, where none were asked for."""
 
 NO_TWO_DATABASES = (
@@ -46,6 +47,14 @@ TOO_LARGE = (
     "and there is too much data to show two databases"
 )
 """Why it is not on large data."""
+_SHOWN_GROUPS = 5
+"""How many groups that are not determined a reason names."""
+
+UNCOUNTABLE = "whether the rows of the update were there before is not known: say that it is effective"
+"""Why a view that groups is not decided where the update may not be effective."""
+
+_INEXACT = "its sums of doubles can differ from recomputing in their last digits"
+"""What is to be known of a view that adds up doubles."""
 
 
 def check(
@@ -54,7 +63,7 @@ def check(
     facts: Facts[D],
     situation: Situation,
     views: Iterable[View],
-    sample: int = SAMPLE,
+    sample: int = _SAMPLE,
 ) -> dict[str, Verdict]:
     """The verdict on each view.
 
@@ -143,7 +152,7 @@ def _of_test(
     try:
         if exact and sets and (isinstance(verdict, Undecided) or decision.half_known.forced):
             with limit(decision.budget_s, f"looking for two databases in which `{view.name}` differs"):
-                witnesses = found or _witnesses(engine, doubtful_last, TRIED)
+                witnesses = found or _witnesses(engine, doubtful_last, _TRIED)
                 shown = confirmed(decision, engine, facts, situation, witnesses)
                 if shown:
                     verdict = NotSelfMaintainable(view.name, found)
@@ -152,7 +161,7 @@ def _of_test(
                     verdict = verdict if reason is None else Undecided(view.name, (reason,), found)
         if view.core is not None and not sets:
             with limit(decision.budget_s, f"finding the groups of `{view.name}` that stay open"):
-                verdict = group_verdict(decision.knowledge(engine, facts, situation), decision.catalog, view)
+                verdict = _group_verdict(decision.knowledge(engine, facts, situation), decision.catalog, view)
     except BudgetSpentError as spent:
         doubts = verdict.reasons if isinstance(verdict, Undecided) else ()
         verdict = Undecided(view.name, (*doubts, str(spent)), found)
@@ -255,3 +264,36 @@ def _nonempty(
 
 def _names(rule: DependsRules) -> list[str]:
     return [f"x{i}" for i in range(rule.head.arity)]
+
+
+def _group_verdict(known: Knowledge[D], catalog: Catalog, view: View) -> Verdict:
+    """Whether the old values and the core rows gained and lost determine the new values.
+
+    Args:
+        known: everything known.
+        catalog: the warehouse's schema.
+        view: a view that groups, with a core whose test passes.
+    """
+    situation = known.situation
+    assert view.core is not None
+    touched = {a.predicate.name for a in view.core.body} & (situation.inserted | situation.deleted)
+    if not touched:
+        return SelfMaintainable(view.name)
+    if not situation.effective:
+        return Undecided(view.name, (str(view.limitation), UNCOUNTABLE))
+    change = group_change(known, catalog, view)
+    if change is None:
+        return SelfMaintainable(view.name)
+    if change.open is None:
+        remarks = (_INEXACT,) if view.grouped is not None and view.grouped.inexact else ()
+        return SelfMaintainable(view.name, remarks)
+    groups = known.engine.sample(change.open, _SHOWN_GROUPS)
+    shown = "; ".join(", ".join(str(v) for v in row[:-1]) or "the only one" for row in groups)
+    return Undecided(view.name, (f"{_why(view)} (groups: {shown})",))
+
+
+def _why(view: View) -> str:
+    assert view.grouped is not None
+    if not view.grouped.is_total and view.grouped.count_column is None:
+        return f"`{view.name}` does not tell whether a group that loses rows is empty: add `count(*)` to it"
+    return f"a value that an aggregate of `{view.name}` rests on is lost, and other rows of the group are not known"

@@ -43,7 +43,7 @@ from datalog.model import (
     ViewDefinition,
     variables_of,
 )
-from selfmaint.canonical.knowledge import Bindings, Knowledge
+from selfmaint.canonical.support import Bindings, Knowledge
 from selfmaint.engine.protocol import D
 from selfmaint.maintain import RollUp, roll_ups
 from selfmaint.maintain.group_plan import ROWS, GroupPlan

@@ -28,6 +28,8 @@ from itertools import product
 from datalog.budget import check
 from datalog.model import (
     Atom,
+    Comparison,
+    Constant,
     Literal,
     Negation,
     NullTest,
@@ -45,10 +47,9 @@ from datalog.rewrite import without_given
 from selfmaint.canonical.support import Support
 from selfmaint.decide.dominance import Dominance
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.newness import newness
 from selfmaint.decide.surviving import has_better_links
 from selfmaint.maintain import for_changes
-from selfmaint.warehouse.catalog import Catalog, View, certain_variables
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, View, certain_variables
 from selfmaint.warehouse.situation import Situation
 
 
@@ -259,7 +260,7 @@ def _guards(catalog: Catalog, new_facts: NewFacts) -> tuple[NullTest, ...]:
 
 
 def _negative(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Literal]:
-    yield from newness(catalog, new_facts, situation)
+    yield from _newness(catalog, new_facts, situation)
     yield from new_facts.contradictions
     for taken in new_facts.excluded:
         yield Negation(taken)
@@ -286,3 +287,105 @@ def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
                     whole = without_given(whole)
                 made += [] if whole is None else [whole]
     return support.program(made, [rule.goal for rule in rules])
+
+
+def _newness(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Negation]:
+    """What must not hold for the facts of J and their companions to be new, over the bound variables.
+
+    Args:
+        catalog: the warehouse's schema.
+        new_facts: J.
+        situation: which relations change, and what is known besides the views.
+    """
+    atoms = new_facts.atoms
+    for at, fact in enumerate(atoms):
+        relation = catalog.relations[fact.predicate.name]
+        open_to_others = may_be_other(new_facts, at)
+        yield from _unknown(relation, fact, new_facts.fresh, situation, open_to_others=open_to_others)
+        for other in atoms[at + 1 :]:
+            if other.predicate == fact.predicate:
+                yield from _different(relation, fact, other, new_facts.fresh)
+
+
+def may_be_other(new_facts: NewFacts, at: int) -> bool:
+    """Condition 5: whether a new fact is a companion for which null was chosen where another value would do as well."""
+    fact = new_facts.atoms[at]
+    return at >= len(new_facts.subgoals) and Constant(None) in fact.terms
+
+
+def _unknown(
+    relation: BaseRelation,
+    fact: Atom,
+    fresh: frozenset[Variable],
+    situation: Situation,
+    *,
+    open_to_others: bool,
+) -> Iterator[Negation]:
+    """Conditions 1, 2 and 5 for one fact."""
+    name = relation.name
+    for key in relation.unique:
+        if not fresh.intersection(fact.terms[i] for i in key):
+            yield from _key_unknown(relation, fact, key, situation)
+    if not fresh.intersection(fact.terms):
+        if not relation.keys:
+            yield Negation((_held_in(fact, Version.KNOWN),))
+            if name in situation.inserted:
+                yield Negation((_held_in(fact, Version.INSERTED),))
+        if name in situation.deleted and not situation.effective and not open_to_others:
+            yield Negation((_held_in(fact, Version.DELETED),))
+        if name in situation.absent and not open_to_others:
+            yield Negation((_held_in(fact, Version.ABSENT),))
+    for region in sorted((r for r in situation.regions if r.name == name), key=lambda r: r.columns):
+        terms = tuple(fact.terms[i] for i in region.columns)
+        if not fresh.intersection(terms) and not (open_to_others and Constant(None) in terms):
+            yield Negation((Atom(region, terms),))
+
+
+def _key_unknown(
+    relation: BaseRelation, fact: Atom, key: Sequence[int], situation: Situation
+) -> Iterator[Negation]:
+    """Conditions 2 and 4: no known and no inserted row has the fact's values in these columns."""
+    values = [fact.terms[i] for i in key]
+    if any(isinstance(t, Constant) and t.value is None for t in values):
+        return
+    present = tuple(
+        NullTest(t)
+        for i, t in zip(key, values, strict=True)
+        if i in relation.nullable and isinstance(t, Variable)
+    )
+    row = tuple(
+        t if i in key else Variable(f"{relation.columns[i]}_any{i}") for i, t in enumerate(fact.terms)
+    )
+    yield Negation((Atom(fact.predicate.of(Version.KNOWN), row), *present))
+    if relation.name in situation.inserted:
+        yield Negation((Atom(fact.predicate.of(Version.INSERTED), row), *present))
+
+
+def _different(
+    relation: BaseRelation, fact: Atom, other: Atom, fresh: frozenset[Variable]
+) -> Iterator[Negation]:
+    """Condition 3 for two new facts of one relation."""
+    for key in relation.unique:
+        equal = _equal([fact.terms[i] for i in key], [other.terms[i] for i in key], fresh)
+        if equal:
+            yield Negation(equal)
+
+
+def _equal(one: Sequence[Term], other: Sequence[Term], fresh: frozenset[Variable]) -> tuple[Literal, ...]:
+    """What makes two keys equal; nothing if they differ anyway, as those with null do (condition 4)."""
+    found: list[Literal] = []
+    if Constant(None) in (*one, *other):
+        return ()
+    for left, right in zip(one, other, strict=True):
+        if left == right:
+            continue
+        if left in fresh or right in fresh or (isinstance(left, Constant) and isinstance(right, Constant)):
+            return ()
+        found.append(
+            Comparison("=", right, left) if isinstance(left, Constant) else Comparison("=", left, right)
+        )
+    return tuple(found)
+
+
+def _held_in(atom: Atom, version: Version) -> Atom:
+    return Atom(atom.predicate.of(version), atom.terms)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Variable, Version, variables_of
-from selfmaint.canonical.knowledge import Bindings
+from selfmaint.canonical.support import Bindings
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.settle import Reader

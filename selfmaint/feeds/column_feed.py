@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from selfmaint.errors import Code
-from selfmaint.feeds.events import Event, RecordError, RowEvent
+from selfmaint.feeds.changes import Event, RecordError, RowEvent
 from selfmaint.feeds.positions import Scale
 from selfmaint.feeds.record import RowReader
 from selfmaint.feeds.values import Encoding

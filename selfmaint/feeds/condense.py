@@ -1,6 +1,6 @@
 """The net effect of a relation's changes by statements over windows, on any engine, and what is wrong with them.
 
-Per key, in the order of the changes, the first and the last are all that matters: see `selfmaint.feeds.net_effect`,
+Per key, in the order of the changes, the first and the last are all that matters: see `selfmaint.feeds.memory`,
 whose rules the reference implementation evaluates, and which shares no code with this.
 """
 

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from enum import Enum, unique
+from pathlib import Path
 
 from selfmaint.errors import Code, input_error
+from selfmaint.feeds.changes import Kind
 from selfmaint.feeds.column_feed import CHANGE_TYPE, ColumnFormat
-from selfmaint.feeds.delta import DELTA
-from selfmaint.feeds.iceberg import ICEBERG
+from selfmaint.feeds.positions import Scale
+
+DELTA = ColumnFormat(
+    name="a Delta change data feed",
+    removed=frozenset({"delete", "update_preimage"}),
+    added=frozenset({"insert", "update_postimage"}),
+    order="_commit_version",
+    scale=Scale.VERSION,
+    others=frozenset({"_commit_timestamp"}),
+)
+ICEBERG = ColumnFormat(
+    name="an Iceberg changelog",
+    removed=frozenset({"DELETE", "UPDATE_BEFORE"}),
+    added=frozenset({"INSERT", "UPDATE_AFTER"}),
+    order="_change_ordinal",
+    scale=Scale.ORDINAL,
+    others=frozenset({"_commit_snapshot_id"}),
+)
+_KINDS = {"insert": Kind.INSERT, "delete": Kind.DELETE}
 
 
 @unique
@@ -61,3 +80,14 @@ def recognised(columns: Collection[str], what: str) -> FeedFormat:
                 note=f"its columns are {', '.join(f'`{c}`' for c in columns)}",
                 hint="name the format, or leave the other's columns out",
             )
+
+
+def plain_files(folder: Path) -> Iterator[tuple[str | None, Kind, Path]]:
+    """The files of a directory that are named so: the relation (None: not in the name), the kind, and the file."""
+    for path in sorted(folder.iterdir()):
+        pieces = path.name.rsplit(".", 2)
+        if path.name.startswith(("_", ".")) or len(pieces) == 1:
+            continue
+        if pieces[-2] in _KINDS:
+            relation = pieces[0] if len(pieces) > len(("part", "suffix")) else None
+            yield relation, _KINDS[pieces[-2]], path

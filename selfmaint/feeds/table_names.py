@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from selfmaint.errors import Code
-from selfmaint.feeds.events import RecordError
+from selfmaint.feeds.changes import RecordError
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.feeds.table import FeedTable
 from selfmaint.warehouse.near import near_miss

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version, variables_of
-from selfmaint.canonical.knowledge import Knowledge
-from selfmaint.canonical.support import Support
+from selfmaint.canonical.support import Knowledge, Support
 from selfmaint.engine.protocol import D
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.situation import Situation

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic
 
-from datalog.model import Predicate, Program
-from selfmaint.canonical.knowledge import Knowledge
+from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Version, variables_of
+from selfmaint.canonical.support import Knowledge, Support
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.maintain.groups import group_change
-from selfmaint.maintain.rules import gained, lost, maintenance_program
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -73,3 +73,43 @@ def _of_groups(known: Knowledge[D], catalog: Catalog, view: View, *, whole: bool
     if view.is_counted:
         return recounted(engine, new, change.old)
     return Delta(engine.keep(engine.minus(new, change.old)), engine.keep(engine.minus(change.old, new)))
+
+
+def gained(view: View) -> Predicate:
+    """The predicate of the rows that the view gains."""
+    return view.predicate.of(Version.GAINED)
+
+
+def lost(view: View) -> Predicate:
+    """The predicate of the rows that the view loses."""
+    return view.predicate.of(Version.LOST)
+
+
+def maintenance_program(support: Support, situation: Situation, view: View) -> Program:
+    """The rules of `view@gained` and `view@lost`; a predicate without rules is empty in this situation.
+
+    Sound only for a view that is self-maintainable; for another it computes the certain part.
+    """
+    rules: list[Rule | None] = []
+    for index, atom in enumerate(view.body):
+        name = atom.predicate.name
+        if name in situation.inserted:
+            head = Atom(gained(view), view.head.terms)
+            stored = [] if situation.effective else [Negation((view.head,))]
+            rules.append(support.rule(head, _gaining(view, index), stored))
+        if name in situation.deleted:
+            removed = Atom(atom.predicate.of(Version.DELETED), atom.terms)
+            rules.append(Rule(Atom(lost(view), view.head.terms), (removed, view.head)))
+    return support.program([rule for rule in rules if rule is not None], [gained(view), lost(view)])
+
+
+def _gaining(view: View, anchor: int) -> tuple[Literal, ...]:
+    """The body with one subgoal inserted, then the others, joined ones first."""
+    atoms = [Atom(view.body[anchor].predicate.of(Version.INSERTED), view.body[anchor].terms)]
+    waiting = [j for j in range(len(view.body)) if j != anchor]
+    while waiting:
+        bound = set(variables_of(atoms))
+        chosen = max(waiting, key=lambda j: (len(bound.intersection(view.body[j].terms)) > 0, -j))
+        waiting.remove(chosen)
+        atoms.append(Atom(view.body[chosen].predicate.of(Version.AFTER), view.body[chosen].terms))
+    return (*atoms, *view.filters)

@@ -25,7 +25,7 @@ from datalog.model import (
     Version,
     ViewDefinition,
 )
-from selfmaint.canonical.knowledge import Knowledge
+from selfmaint.canonical.support import Knowledge
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain.core_rows import gained_rows, lost_rows, rows_of
 from selfmaint.maintain.group_plan import BESIDE, PARTS, ROWS, GroupPlan

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from datalog.model import Atom, Negation, Predicate, Version, variables_of
-from selfmaint.canonical.knowledge import Knowledge
+from selfmaint.canonical.support import Knowledge
 from selfmaint.engine.protocol import D
 from selfmaint.maintain.core_rows import anchored, rows_of
 from selfmaint.maintain.roll_up import RollUp, roll_ups

@@ -20,7 +20,7 @@ from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, bas
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
-from selfmaint.warehouse.empty_views import with_empty_views
+from selfmaint.warehouse.emptiness import with_empty_views
 from selfmaint.warehouse.views import Limitation, Outside, View
 
 __all__ = [

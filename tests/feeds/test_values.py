@@ -10,7 +10,7 @@ import pytest
 
 from datalog.model import ColumnType, TypeName
 from selfmaint.errors import InputError
-from selfmaint.feeds.debezium_source import position_in
+from selfmaint.feeds.debezium import position_in
 from selfmaint.feeds.formats import recognised
 from selfmaint.feeds.positions import Scale, bounds, position_of, shown
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
