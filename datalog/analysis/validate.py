@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from datalog.analysis.constraints import check_declarations
 from datalog.analysis.dependency import check_recursion
-from datalog.analysis.relations import check_relations
+from datalog.analysis.relations import check_declarations, check_relations
 from datalog.analysis.safety import check_safety
 from datalog.analysis.type_checks import check_types
 from datalog.analysis.types import column_types, variable_types

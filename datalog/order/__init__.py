@@ -1,6 +1,5 @@
 """The theory of `=`, `!=`, `<`, `<=`, `>`, `>=` between variables and constants, over typed domains."""
 
-from datalog.order.assignment import assign
 from datalog.order.families import Types, family_of
 from datalog.order.implication import (
     NormalForm,
@@ -12,7 +11,7 @@ from datalog.order.implication import (
     strongest,
 )
 from datalog.order.points import Point, point_of, precedes, value_of
-from datalog.order.solve import Solution, solve
+from datalog.order.solve import Solution, assign, solve
 
 __all__ = [
     "NormalForm",

@@ -42,6 +42,9 @@ class NormalForm:
 def normalise(comparisons: Sequence[Comparison], types: Types) -> NormalForm | None:
     """The normal form, or None if the comparisons contradict each other.
 
+    Exact: a contradiction is found iff there is one; every variable that must equal a constant or another variable is
+    replaced; no comparison that is left follows from the others. What a dropped comparison said about null stays.
+
     Args:
         comparisons: any; of redundant ones the first stays.
         types: the variables' types; one that is not mentioned is `any`.

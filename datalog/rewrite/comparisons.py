@@ -145,7 +145,14 @@ def _trusted(program: Program) -> _ColumnTypes:
 
 
 def propagate_equalities(rule: Rule) -> Rule:
-    """The rule without equalities that a substitution expresses. Idempotent."""
+    """The rule without equalities that a substitution expresses. Idempotent.
+
+    Before: `v(X, Y) :- r(X, Y), X = 'a'.`
+    After:  `v('a', Y) :- r('a', Y).`
+
+    A comparison is false on null, so the variable that stays is guarded: `X = Y` leaves `Y is not null`.
+    Sound for positive literals only; equalities inside a negation stay.
+    """
     while (found := _first_equality(rule)) is not None:
         comparison, variable, term = found
         body = tuple(literal for literal in rule.body if literal is not comparison)

@@ -38,7 +38,11 @@ def predicates_of(body: Iterable[Literal]) -> Iterator[Predicate]:
 
 
 def drop_empty(program: Program, empty: Iterable[Predicate]) -> Program:
-    """The program on databases in which the predicates of `empty` have no rows."""
+    """The program on databases in which the predicates of `empty` have no rows.
+
+    Before: `a(X) :- r@known(X), not r@deleted(X).  a(X) :- r@inserted(X).`  (with `r@inserted` and `r@deleted` empty)
+    After:  `a(X) :- r@known(X).`
+    """
     gone = set(empty)
     rules = list(program.rules)
     while True:
@@ -74,7 +78,11 @@ def _body(body: Iterable[Literal], empty: set[Predicate]) -> tuple[Literal, ...]
 
 
 def drop_subsumed(program: Program) -> Program:
-    """The program without rules that are contained in a sibling (of two equivalent ones the first stays)."""
+    """The program without rules that are contained in a sibling (of two equivalent ones the first stays).
+
+    Before: `p(X) :- r(X, Y), s(Y).  p(X) :- r(X, Y).`
+    After:  `p(X) :- r(X, Y).`
+    """
     kept: list[Rule] = []
     for rule in program.rules:
         siblings = [r for r in kept if r.head.predicate == rule.head.predicate]
@@ -86,7 +94,13 @@ def drop_subsumed(program: Program) -> Program:
 
 
 def drop_null_tests(program: Program, never_null: Mapping[Predicate, Collection[int]]) -> Program:
-    """The rules but for those that no row satisfies, given each predicate's columns without null (0-based)."""
+    """The rules but for those that no row satisfies, given each predicate's columns without null (0-based).
+
+    Before: `bad(X, Y) :- r(X, Y), not (X is not null, Y is not null).`  (no column of `r` holds null)
+    After:  nothing.
+
+    Condition of soundness: a variable that an atom of the body binds in a column without null is not null.
+    """
     kept = tuple(rule for rule in program.rules if not _asks_for_null(rule, never_null))
     return replace(program, rules=kept)
 

@@ -9,9 +9,8 @@ from sqlglot import exp
 
 from datalog.model import Constant, Rule, Term
 from datalog.sql.conditions import Block, Writer
-from datalog.sql.constants import constant
 from datalog.sql.errors import EmissionError
-from datalog.sql.names import casefolded, unique, unique_columns
+from datalog.sql.names import casefolded, constant, unique, unique_columns
 from datalog.sql.nesting import spark_shaped
 from datalog.sql.tables import Table, read_set
 

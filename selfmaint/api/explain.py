@@ -315,8 +315,8 @@ def _supply(warehouse: Warehouse[D], facts: Facts[D], situation: Situation, fact
     name = fact.predicate.name
     given = ((Version.INSERTED, situation.inserted), (Version.PRESENT, situation.present))
     for version, names in given:
-        if name in names and _holds(warehouse, facts, Atom(fact.predicate.of(version), fact.terms)):
-            found.append(Atom(fact.predicate.of(version), fact.terms))
+        if name in names and _holds(warehouse, facts, fact.of(version)):
+            found.append(fact.of(version))
     for contribution in warehouse.decision.contributions:
         if contribution.rule.head.predicate.name == name and not found:
             found.extend(_view_rows(warehouse, facts, contribution.rule, fact))

@@ -316,6 +316,17 @@ def _statement(
 def _without_implied(tests: Sequence[DependsRules], exact: Sequence[bool]) -> tuple[DependsRules, ...]:
     """The tests without those that others imply, in order.
 
+    Where views group, a J has a test for each choice of what known facts say of its groups, and of what its foreign
+    keys reference. Many of them only ask for more than others.
+
+    Conditions of soundness:
+
+    1. Each rule of a test maps from a rule of the other one: the whole body, negations as written. Where it has a
+       row, the other has one.
+    2. A test whose rows prove a "no" is left out only for another such test.
+
+    The decision itself asks them all: groups may have no room for the rows of the one, and for those of the other.
+
     Args:
         tests: the tests of one view.
         exact: for each, whether its rows prove that the view is not self-maintainable.

@@ -317,6 +317,10 @@ def _all_changes(catalog: Catalog, view: View) -> list[Change]:
 class Refuting:
     """Whether examples are ones with proposals carried out, too; each is asked for once.
 
+    Held against the definition: the constraints that are proposed hold in both databases, before and after the
+    update, and the views that are proposed have the same rows in both. What a set of proposals does is what each of
+    them does.
+
     Attributes:
         catalog: the warehouse as it is.
     """

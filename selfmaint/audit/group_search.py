@@ -3,8 +3,8 @@
 "Always" is sound, not exact:
 
 1. The core rows that the view gains and loses are determined if the test for its core never has a row: shown as in
-   `search.py`, with what `evidence.py` leaves of the views; knowing more only leaves fewer databases.
-2. Given them, no value may stay open: `lost_values.py`. That no core row can be lost, or that all are known, is shown
+   `search.py`, with what `parts.py` leaves of the views; knowing more only leaves fewer databases.
+2. Given them, no value may stay open: `LostValues`. That no core row can be lost, or that all are known, is shown
    by the most general databases with a core row: what the views tell of them they tell wherever these map to.
 
 "Depends" rests on an example that is held against the definition, with every view of the warehouse.
@@ -180,14 +180,14 @@ class GroupSearch:
         evaluation = self._silent_evaluation
         candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
         known = self.decision.known(situation)
-        body: list[Literal] = [Atom(a.predicate.of(Version.BEFORE), a.terms) for a in self._core.body]
+        body: list[Literal] = [a.of(Version.BEFORE) for a in self._core.body]
         goal = Predicate("core", Version.STEP)
         head = Atom(goal, self._core.head.terms)
         every = Rule(head, (*self._core.body, *self._core.filters))
         proved = Rule(
             head,
             (
-                *(Atom(a.predicate.of(Version.KNOWN), a.terms) for a in self._core.body),
+                *(a.of(Version.KNOWN) for a in self._core.body),
                 *self._core.filters,
             ),
         )
@@ -240,6 +240,17 @@ def _hidden(example: Example) -> tuple[Atom, ...]:
 @dataclass(frozen=True)
 class LostValues:
     """What may be open in one view after one kind of change by which it loses core rows.
+
+    The conditions under which a value is determined are those of `maintain/group_values.py`, for every group at
+    once. Core rows that are gained leave nothing open: a group with a new row is there, counts and sums add, an
+    extremum moves. Of core rows that are lost:
+
+    1. A group may be gone, unless its rows are counted, or it has one at most.
+    2. A sum may be over nothing, unless its operands are counted, or are never null in a group that is there.
+    3. An extremum may be the lost one, unless all core rows of the group are known, so that the others can be looked
+       at.
+    4. An update of columns that nothing joins, compares, filters or groups puts a row in the place of each lost one:
+       the group stays, and so do values that do not rest on these columns.
 
     Attributes:
         catalog: the warehouse.

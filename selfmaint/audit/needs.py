@@ -148,6 +148,9 @@ class Loss:
 def loss(search: Search, lost: Iterable[str]) -> Loss:
     """What breaks without some base relations.
 
+    Without a relation means: it can never be read again. All others can be, and the changes of all, its own too, still
+    arrive as long as there are any.
+
     Args:
         search: the warehouse's search.
         lost: names of base relations.

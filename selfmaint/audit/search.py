@@ -6,7 +6,7 @@
 2. If a rule has a row in some warehouse, it has one in a candidate of `candidates.py`: the rule's body, unfolded to
    rows of views and of the update, frozen, and chased with the constraints. That instance maps into any
    warehouse in which the rule has a row, so it proves no fact that the warehouse does not prove; what a rule negates
-   are conjunctions of such facts (`evidence.py` leaves out what is not like that).
+   are conjunctions of such facts (`parts.py` leaves out what is not like that).
 3. So if all candidates were made and none gives a rule a row, no warehouse does. Where not all could be made the
    verdict is `Unclear`.
 

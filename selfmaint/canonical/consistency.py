@@ -106,7 +106,7 @@ def _numbered(rules: tuple[Rule, ...], number: int) -> tuple[Rule, ...]:
 
 def _contributed(head: Atom) -> Atom:
     """What views and partial copies tell of a relation, apart from a readable relation's own rows."""
-    return Atom(head.predicate.of(Version.POSSIBLE), head.terms)
+    return head.of(Version.POSSIBLE)
 
 
 def _view_checks(view: View, catalog: Catalog) -> Iterator[Check]:
@@ -262,11 +262,9 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
         name = atom.predicate.name
         if name not in situation.deleted:
             continue
-        others = (
-            Atom(a.predicate.of(Version.KNOWN), a.terms) for i, a in enumerate(view.body) if i != number
-        )
-        gone = Atom(atom.predicate.of(Version.DELETED), atom.terms)
-        goal = Atom(atom.predicate.of(Version.PROBLEM), atom.terms)
+        others = (a.of(Version.KNOWN) for i, a in enumerate(view.body) if i != number)
+        gone = atom.of(Version.DELETED)
+        goal = atom.of(Version.PROBLEM)
         yield Check(
             Code.CONTRADICTS,
             name,
@@ -285,7 +283,7 @@ def _of_subgoals_alone(view: View) -> bool:
 
 
 def _explained(view: View) -> Check:
-    body = tuple(Atom(a.predicate.of(Version.KNOWN), a.terms) for a in view.body)
+    body = tuple(a.of(Version.KNOWN) for a in view.body)
     head = Atom(view.predicate.of(Version.PROBLEM), view.head.terms)
     return Check(
         Code.NOT_EXPLAINED,

@@ -33,13 +33,14 @@ from selfmaint.decide.pairs import (
     COMPLETE_ROWS,
     Counterexample,
     chosen_values,
+    fresh_values,
     given,
     ground_facts,
+    placed_values,
     row_of,
     two_databases,
     value_of,
 )
-from selfmaint.decide.placing import fresh_values, placed_values
 from selfmaint.decide.positions import substitution
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.protocol import D, Engine, Facts
@@ -176,9 +177,9 @@ def _contradictions(catalog: Catalog, situation: Situation, added: set[str]) -> 
 
 def _using(view: View, index: int) -> tuple[Literal, ...]:
     """The view's body with one subgoal a new fact, for a row that is not stored."""
-    atoms = [Atom(view.body[index].predicate.of(Version.NEW), view.body[index].terms)]
+    atoms = [view.body[index].of(Version.NEW)]
     others = (a for i, a in enumerate(view.body) if i != index)
-    atoms += [Atom(a.predicate.of(Version.POSSIBLE), a.terms) for a in others]
+    atoms += [a.of(Version.POSSIBLE) for a in others]
     return (*atoms, *view.filters, Negation((view.head,)))
 
 
@@ -195,7 +196,7 @@ def _difference(new_facts: NewFacts, values: Mapping[Variable, Value]) -> list[R
     chosen = substitution(dict(new_facts.positions))
     atoms = [apply_atom(ground, apply_atom(chosen, atom)) for atom in new_facts.instance.body]
     return [
-        Rule(Atom(goal, ()), tuple(Atom(a.predicate.of(version), a.terms) for a in atoms))
+        Rule(Atom(goal, ()), tuple(a.of(version) for a in atoms))
         for goal, version in ((_ON_SECOND, Version.POSSIBLE_AFTER), (_ON_FIRST, Version.AFTER))
     ]
 

@@ -122,7 +122,7 @@ def _candidates(instance: Instance, new: int, g: int) -> int:
 def _premises(instance: Instance, new: Contradiction, g: int) -> tuple[Literal, ...]:
     """What holds where a contradiction with g happens and the fact of g is known."""
     known = instance.body[g]
-    return (*new.demanded, Atom(known.predicate.of(Version.KNOWN), known.terms))
+    return (*new.demanded, known.of(Version.KNOWN))
 
 
 def _follows(old: Contradiction, premises: Sequence[Literal], own: Mapping[Variable, int]) -> bool:

@@ -242,6 +242,13 @@ class Demand:
 def _full_groups(demand: Demand) -> tuple[tuple[Literal, ...], ...]:
     """Conjunctions over known facts and stored groups, none of which holds where the demand's core row is there.
 
+    Conditions of soundness:
+
+    1. The group is told wholly, so that the stored row is the one of the new core row.
+    2. A new core row uses a fact that is not known, so it differs from every known core row.
+    3. A group of one row that is known has no other; and the only row of a group has the group's aggregates.
+    4. No row of a group has less than its minimum, nor more than its maximum.
+
     Args:
         demand: with the operands that are told.
     """
@@ -249,7 +256,7 @@ def _full_groups(demand: Demand) -> tuple[tuple[Literal, ...], ...]:
 
 
 def _is_told(demand: Demand) -> bool:
-    """Condition 1."""
+    """Condition 1 of `_full_groups`."""
     grouped = demand.view.grouped
     assert grouped is not None
     bound = variables_of([li for li in demand.body if isinstance(li, Atom)])
@@ -266,14 +273,14 @@ def _ruled_out(demand: Demand) -> Iterator[tuple[Literal, ...]]:
     bound = variables_of([li for li in demand.body if isinstance(li, Atom)])
     operands = [(c, t) for c, t in demand.operands if t not in demand.own or t in bound]
     for column, operand in operands:
-        if functions[column] is AggregateFunction.MIN:  # condition 4
+        if functions[column] is AggregateFunction.MIN:  # condition 4 of `_full_groups`
             yield (*demand.body, demand.group, Comparison("<", operand, values[column]))
         if functions[column] is AggregateFunction.MAX:
             yield (*demand.body, demand.group, Comparison(">", operand, values[column]))
     if grouped.count_column is None:
         return
     single = _with(demand.group, grouped.count_column, Constant(1))
-    for column, operand in operands:  # condition 3
+    for column, operand in operands:  # condition 3 of `_full_groups`
         if functions[column] in _OWN_VALUE and column not in grouped.inexact:
             yield (*demand.body, single, Comparison("!=", operand, values[column]))
     yield (*demand.body, single, *_known_row(demand))
@@ -284,7 +291,7 @@ def _with(atom: Atom, column: int, term: Term) -> Atom:
 
 
 def _known_row(demand: Demand) -> Iterator[Literal]:
-    """Condition 2: a known core row of the demand's group."""
+    """Condition 2 of `_full_groups`: a known core row of the demand's group."""
     core, grouped = demand.view.core, demand.view.grouped
     assert core is not None
     assert grouped is not None
@@ -298,5 +305,5 @@ def _known_row(demand: Demand) -> Iterator[Literal]:
             images[term] = demand.group.terms[column]
     for atom in core.body:
         moved = apply_atom(images, atom)
-        yield Atom(moved.predicate.of(Version.KNOWN), moved.terms)
+        yield moved.of(Version.KNOWN)
     yield from (apply_literal(images, li) for li in core.filters)

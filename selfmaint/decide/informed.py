@@ -1,7 +1,7 @@
 """What is known, with what stored groups tell about the facts that failing tests assume.
 
-Repeated until nothing more is learnt: the new rows of finer views (`followed.py`), witnesses that no group has room for
-(`room.py`), and facts that are certain since one of a few must be there (`certain.py`).
+Repeated until nothing more is learnt: the new rows of finer views (`_followed`), witnesses that no group has room for
+(`room.py`), and facts that are certain since one of a few must be there (`_certain_facts`).
 
 Condition of soundness: knowing less only leaves more databases. So what a spent budget leaves out makes no "yes"; and
 where views group, a "no" has two databases to show for it.
@@ -151,6 +151,12 @@ def _followed(
 ) -> tuple[Facts[D], Situation]:
     """What is known, with the new rows of the finer views that a coarser view needs.
 
+    Conditions of soundness:
+
+    1. A view's new rows are determined if its test has no row and none of its groups stays open; they are the old ones
+       with its delta.
+    2. What is determined stays so when more is known.
+
     Args:
         decision: the symbolic side.
         engine: evaluates tests and deltas.
@@ -191,7 +197,7 @@ def _touched(decision: Decision, situation: Situation) -> list[View]:
 def _determined(
     decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: Sequence[View]
 ) -> frozenset[str]:
-    """The names of those of some views for which condition 1 holds."""
+    """The names of those of some views for which condition 1 of `_followed` holds."""
     asked = [view for view in views if decision.has_rules(view, situation)]
     failing = failing_views(decision, engine, facts, situation, asked)
     known = decision.knowledge(engine, facts, situation)
@@ -252,6 +258,19 @@ def _certain_facts(
 ) -> Iterator[tuple[str, Row]]:
     """The facts that the witnesses of one view's failing tests make certain.
 
+    A row of a relation whose foreign keys reach all other subgoals of a core is part of exactly one core row. If the
+    update inserts or deletes it and that core row is not known, then one of the witnesses of the failing test is
+    true, and what all of them assume is a fact.
+
+        sale(s8, k2, 8) inserted, sale references cust; the witnesses assume { cust(k2, eu) } and nothing else
+
+    Conditions of soundness:
+
+    1. Every other subgoal has a key that is referenced by a foreign key of a subgoal reached before; its other terms
+       are variables that nothing before it has.
+    2. What the core tests besides is told by the row itself, and columns that reference are not null in it.
+    3. All witnesses are at hand: those that no longer count are impossible, and none was left out for a finer view.
+
     Args:
         decision: the symbolic side.
         engine: holds the update's rows.
@@ -282,7 +301,7 @@ def _certain_facts(
 
 
 def _reaches_all(catalog: Catalog, view: View, start: int) -> bool:
-    """Conditions 1 and 2, but for nulls."""
+    """Conditions 1 and 2 of `_certain_facts`, but for nulls."""
     row = view.body[start]
     if not set(variables_of(view.filters)) <= set(row.terms):
         return False
@@ -321,5 +340,5 @@ def _is_referenced(
 
 
 def _is_whole(view: View, atom: Atom, row: Row) -> bool:
-    """Condition 2 for nulls: no variable that must not be null is null in the row."""
+    """Condition 2 of `_certain_facts` for nulls: no variable that must not be null is null in the row."""
     return all(value is not None or t not in view.not_null for t, value in zip(atom.terms, row, strict=True))

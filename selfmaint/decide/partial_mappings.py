@@ -164,6 +164,18 @@ def residue(
 ) -> tuple[Atom, ...]:
     """The atoms over known facts that must hold besides the subgoals that meet new facts.
 
+    Foreign keys make residues smaller. Where `S` is in no other place,
+
+        sale(T, S), store(S, C)     with C in no other place either, needs only     sale(T, S)
+        store(S, C)                 needs only a row of `store` with that key, known or proved by a reference
+
+    Conditions of soundness and completeness:
+
+    1. A subgoal may be left out if a remaining one references its row, and nothing else is asked of that row.
+    2. A subgoal of whose row only some columns matter is met by any row that certainly exists with these columns; its
+       other columns hold values that nothing known tells, so that nothing but such a subgoal meets them.
+    3. A column that may be null and must not be matters.
+
     Args:
         catalog: the warehouse's schema.
         atoms: the subgoals of a view.
@@ -188,7 +200,7 @@ def _implied(
     not_null: frozenset[Variable],
     compared: frozenset[Variable],
 ) -> int | None:
-    """Condition 1: the index of a subgoal that a remaining one implies."""
+    """Condition 1 of `residue`: the index of a subgoal that a remaining one implies."""
     counts = _counts(remaining, compared)
     for i, atom in remaining.items():
         if met[i]:
@@ -216,7 +228,7 @@ def _counts(remaining: Mapping[int, Atom], compared: frozenset[Variable]) -> Cou
 def _does_not_matter(
     catalog: Catalog, atom: Atom, column: int, counts: Mapping[Term, int], not_null: frozenset[Variable]
 ) -> bool:
-    """Whether any value will do in a column (condition 3)."""
+    """Whether any value will do in a column (condition 3 of `residue`)."""
     term = atom.terms[column]
     if isinstance(term, Constant) or counts[term] > 1:
         return False
@@ -224,10 +236,10 @@ def _does_not_matter(
 
 
 def _weakest(catalog: Catalog, atom: Atom, counts: Mapping[Term, int], not_null: frozenset[Variable]) -> Atom:
-    """Condition 2."""
+    """Condition 2 of `residue`."""
     relation = catalog.relations[atom.predicate.name]
     columns = tuple(k for k in range(atom.arity) if not _does_not_matter(catalog, atom, k, counts, not_null))
     if len(columns) < atom.arity and columns in referenced_columns(catalog, relation):
         terms = tuple(atom.terms[k] for k in columns)
         return Atom(Predicate(relation.name, Version.EXISTS, columns), terms)
-    return Atom(atom.predicate.of(Version.KNOWN), atom.terms)
+    return atom.of(Version.KNOWN)

@@ -13,7 +13,7 @@ Conditions of soundness:
    itself contradicts the new facts.
 2. A fact with a fresh value is in no relation at hand, so only ground facts are looked up.
 3. A new fact is not in the canonical database, not inserted (it would be known after), not deleted (it would be
-   gone after), not known absent, and not in a region where its relation is fully known (`newness.py`).
+   gone after), not known absent, and not in a region where its relation is fully known (see `_newness`).
 4. A variable that joins is not null, nor is one in a column of a new fact that is never null.
 5. A row that a new fact references is there before the update and after it. Before it may also be an inserted row
    if the update is not effective.
@@ -172,7 +172,7 @@ def known_parts(
 
 
 def told_subgoals(catalog: Catalog, situation: Situation, view: View) -> frozenset[int]:
-    """The subgoals of a view's core for which a finer view stands where other ones change (`maintain/rolled_rows.py`).
+    """The subgoals of a view's core for which a finer view stands where other ones change (`maintain/core_rows.py`).
 
     Condition 7: what is not known of them alone does not matter where another subgoal changes.
     """
@@ -192,9 +192,9 @@ def _positions(new_facts: NewFacts, subgoals: Iterable[int]) -> Iterator[int]:
 def _positive(new_facts: NewFacts, anchor: int, links: Sequence[Atom], version: Version) -> tuple[Atom, ...]:
     """Condition 1: the anchor first, then what joins with what stands before it, links last."""
     body = new_facts.instance.body
-    atoms = [_version(body[anchor], version)]
+    atoms = [body[anchor].of(version)]
     others = Version.KNOWN if version is Version.DELETED else Version.AFTER
-    waiting = [_version(body[j], others) for j in new_facts.outside if j != anchor]
+    waiting = [body[j].of(others) for j in new_facts.outside if j != anchor]
     waiting.extend((*links, *new_facts.patterns))
     bound = set(variables_of(atoms))
     while waiting:
@@ -214,9 +214,9 @@ def _links(
     for link in new_facts.links:
         name = link.predicate.name
         survives = (_after(link, new_facts),) if name in situation.deleted else ()
-        options = [(_version(link, Version.KNOWN), *survives)]
+        options = [(link.of(Version.KNOWN), *survives)]
         if name in situation.inserted and not situation.effective:
-            options.append((_version(link, Version.INSERTED),))
+            options.append((link.of(Version.INSERTED),))
         elif name in situation.inserted and name not in situation.deleted and anchor is not None:
             key = tuple(i for i, t in enumerate(link.terms) if not _is_private(t, new_facts))
             if _agrees(catalog, body[anchor], link, key):
@@ -266,10 +266,6 @@ def _negative(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> It
         yield Negation(taken)
 
 
-def _version(atom: Atom, version: Version) -> Atom:
-    return Atom(atom.predicate.of(version), atom.terms)
-
-
 def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
     """TEST as one program: what is printed, and what runs."""
     made: list[Rule] = []
@@ -292,6 +288,16 @@ def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
 def _newness(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Negation]:
     """What must not hold for the facts of J and their companions to be new, over the bound variables.
 
+    Conditions of soundness and completeness:
+
+    1. A fact with a fresh value is in no relation at hand, so only ground facts are looked up; likewise a key.
+    2. A fact of a relation with a key is new only if no known row has its key, and no inserted one: that row would be
+       there beside it after the update. What is deleted is known, if the update is effective.
+    3. Two new facts of one relation differ in every key; that they are one fact is another instance of the body.
+    4. A unique constraint asks this of values that are not null.
+    5. The null of a companion stands for any value that nothing known tells: that the row with null is known absent, or
+       would be deleted, rules out no other.
+
     Args:
         catalog: the warehouse's schema.
         new_facts: J.
@@ -308,7 +314,7 @@ def _newness(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Ite
 
 
 def may_be_other(new_facts: NewFacts, at: int) -> bool:
-    """Condition 5: whether a new fact is a companion for which null was chosen where another value would do as well."""
+    """Whether a new fact is a companion whose null stands for any other value, too: condition 5 of `_newness`."""
     fact = new_facts.atoms[at]
     return at >= len(new_facts.subgoals) and Constant(None) in fact.terms
 
@@ -321,20 +327,20 @@ def _unknown(
     *,
     open_to_others: bool,
 ) -> Iterator[Negation]:
-    """Conditions 1, 2 and 5 for one fact."""
+    """Conditions 1, 2 and 5 of `_newness` for one fact."""
     name = relation.name
     for key in relation.unique:
         if not fresh.intersection(fact.terms[i] for i in key):
             yield from _key_unknown(relation, fact, key, situation)
     if not fresh.intersection(fact.terms):
         if not relation.keys:
-            yield Negation((_held_in(fact, Version.KNOWN),))
+            yield Negation((fact.of(Version.KNOWN),))
             if name in situation.inserted:
-                yield Negation((_held_in(fact, Version.INSERTED),))
+                yield Negation((fact.of(Version.INSERTED),))
         if name in situation.deleted and not situation.effective and not open_to_others:
-            yield Negation((_held_in(fact, Version.DELETED),))
+            yield Negation((fact.of(Version.DELETED),))
         if name in situation.absent and not open_to_others:
-            yield Negation((_held_in(fact, Version.ABSENT),))
+            yield Negation((fact.of(Version.ABSENT),))
     for region in sorted((r for r in situation.regions if r.name == name), key=lambda r: r.columns):
         terms = tuple(fact.terms[i] for i in region.columns)
         if not fresh.intersection(terms) and not (open_to_others and Constant(None) in terms):
@@ -344,7 +350,7 @@ def _unknown(
 def _key_unknown(
     relation: BaseRelation, fact: Atom, key: Sequence[int], situation: Situation
 ) -> Iterator[Negation]:
-    """Conditions 2 and 4: no known and no inserted row has the fact's values in these columns."""
+    """Conditions 2 and 4 of `_newness`: no known and no inserted row has the fact's values in these columns."""
     values = [fact.terms[i] for i in key]
     if any(isinstance(t, Constant) and t.value is None for t in values):
         return
@@ -364,7 +370,7 @@ def _key_unknown(
 def _different(
     relation: BaseRelation, fact: Atom, other: Atom, fresh: frozenset[Variable]
 ) -> Iterator[Negation]:
-    """Condition 3 for two new facts of one relation."""
+    """Condition 3 of `_newness` for two new facts of one relation."""
     for key in relation.unique:
         equal = _equal([fact.terms[i] for i in key], [other.terms[i] for i in key], fresh)
         if equal:
@@ -372,7 +378,7 @@ def _different(
 
 
 def _equal(one: Sequence[Term], other: Sequence[Term], fresh: frozenset[Variable]) -> tuple[Literal, ...]:
-    """What makes two keys equal; nothing if they differ anyway, as those with null do (condition 4)."""
+    """What makes two keys equal; nothing if they differ anyway, as those with null do (condition 4 of `_newness`)."""
     found: list[Literal] = []
     if Constant(None) in (*one, *other):
         return ()
@@ -385,7 +391,3 @@ def _equal(one: Sequence[Term], other: Sequence[Term], fresh: frozenset[Variable
             Comparison("=", right, left) if isinstance(left, Constant) else Comparison("=", left, right)
         )
     return tuple(found)
-
-
-def _held_in(atom: Atom, version: Version) -> Atom:
-    return Atom(atom.predicate.of(version), atom.terms)

@@ -154,6 +154,19 @@ def _equalities(obligation: Obligation, atom: Atom) -> tuple[Literal, ...] | Non
 class HalfKnown:
     """Which relations may have half-known rows that are left few choices.
 
+    A foreign key proves that its row exists. Where nothing copies the referenced relation, the row's other columns
+    are unknown, and the test takes them as free. They may not be: few values, comparisons, further keys and
+    references in turn may leave one choice; the relation is *forced* then, and so are those that it references, by
+    unknown keys. So it is where a view joins it with itself on such columns: one row may be both subgoals, whatever
+    it holds there. Still, a database that explains what is known has made its choices, and new facts can be added to
+    it as far as the test tells, unless a half-known row of a forced relation is in the way.
+
+    Conditions of soundness, for "new facts are possible whatever half-known rows hold":
+
+    1. No such row is a new fact, nor has a key of one: the relation of no new fact is forced. A row that must exist and
+       is left one choice is certain, although no known row is it.
+    2. No such row and new fact together match the body of a view: no view has both among its subgoals.
+
     Attributes:
         catalog: the warehouse's schema.
         copied: relations of which a view is a copy: they have no half-known rows.

@@ -65,7 +65,7 @@ def _read(reader: Reader[D], view: View, groups: D) -> None:
         program = Program((Rule(keys, (start,)),)) if columns else Program()
         probe = Probe(atom.predicate.name, columns, program, (_GROUPS,))
         reader.read(probe, {_GROUPS: current.rows})
-        body = (start, Atom(atom.predicate.of(Version.AFTER), atom.terms))
+        body = (start, atom.of(Version.AFTER))
         current = reader.known.bindings([body], variables_of(body), {_GROUPS: current.rows})
 
 

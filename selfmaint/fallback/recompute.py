@@ -219,6 +219,15 @@ def _read_after(
 ) -> tuple[D, Read]:
     """All rows of a base relation after the update.
 
+    Conditions of soundness:
+
+    1. Deleted and inserted rows are disjoint, so deleting and inserting them makes the state before the update the
+       state after it, and leaves that one as it is.
+    2. A relation without a key may hold a row twice, which this would not keep: its source must be right after the
+       update.
+    3. An effective update is either in the source or not. One that is there in part, or whose rows clash with others by
+       key, shows that the source is in a third state; so do rows that the views prove and that are not there.
+
     Args:
         decision: the symbolic side.
         engine: where the data is.

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from datalog.diagnostics import Diagnostic
 from datalog.model import Row
 from selfmaint.errors import Code
-from selfmaint.feeds.positions import Position, Scale
+from selfmaint.feeds.ranges import Position, Scale
 
 
 class Kind(IntEnum):

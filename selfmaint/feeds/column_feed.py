@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from selfmaint.errors import Code
 from selfmaint.feeds.changes import Event, RecordError, RowEvent
-from selfmaint.feeds.positions import Scale
+from selfmaint.feeds.ranges import Scale
 from selfmaint.feeds.record import RowReader
 from selfmaint.feeds.values import Encoding
 

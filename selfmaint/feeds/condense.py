@@ -15,8 +15,8 @@ from datalog.model import ColumnType, Row, TypeName
 from datalog.sql import changes as sql
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, InputError, input_error
-from selfmaint.feeds.positions import Position, Scale
 from selfmaint.feeds.problems import SHOWN, Finding, Problem, diagnostic
+from selfmaint.feeds.ranges import Position, Scale
 from selfmaint.feeds.table import FeedTable
 from selfmaint.store.exchange import Exchange
 

@@ -24,9 +24,9 @@ from typing import Any
 from datalog.model import Row
 from selfmaint.errors import Code
 from selfmaint.feeds.changes import Event, Ignored, RecordError, RowEvent
-from selfmaint.feeds.positions import Position, Scale, position_of
+from selfmaint.feeds.ranges import Position, Scale, position_of
 from selfmaint.feeds.record import RowReader
-from selfmaint.feeds.table_names import TableNames
+from selfmaint.feeds.table import TableNames
 from selfmaint.feeds.values import Encoding, encodings
 
 _Images = tuple[Row | None, Row | None, bool]

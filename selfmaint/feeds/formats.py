@@ -9,7 +9,7 @@ from pathlib import Path
 from selfmaint.errors import Code, input_error
 from selfmaint.feeds.changes import Kind
 from selfmaint.feeds.column_feed import CHANGE_TYPE, ColumnFormat
-from selfmaint.feeds.positions import Scale
+from selfmaint.feeds.ranges import Scale
 
 DELTA = ColumnFormat(
     name="a Delta change data feed",
@@ -19,6 +19,11 @@ DELTA = ColumnFormat(
     scale=Scale.VERSION,
     others=frozenset({"_commit_timestamp"}),
 )
+"""Delta's change data feed: `_change_type`, `_commit_version` and `_commit_timestamp` beside the table's columns.
+
+An update is a pair of rows, before (`update_preimage`) and after (`update_postimage`). Rows of one commit have no
+order among them: what goes comes before what comes. Source: the Delta Lake documentation, "Change data feed".
+"""
 ICEBERG = ColumnFormat(
     name="an Iceberg changelog",
     removed=frozenset({"DELETE", "UPDATE_BEFORE"}),
@@ -27,6 +32,11 @@ ICEBERG = ColumnFormat(
     scale=Scale.ORDINAL,
     others=frozenset({"_commit_snapshot_id"}),
 )
+"""Iceberg's changelog view: `_change_type`, `_change_ordinal` and `_commit_snapshot_id` beside the table's columns.
+
+Copy-on-write gives a DELETE and an INSERT for each row that a rewritten file carries over; the net effect has none
+of them. Source: the Iceberg documentation, Spark procedure `create_changelog_view`.
+"""
 _KINDS = {"insert": Kind.INSERT, "delete": Kind.DELETE}
 
 
@@ -83,7 +93,10 @@ def recognised(columns: Collection[str], what: str) -> FeedFormat:
 
 
 def plain_files(folder: Path) -> Iterator[tuple[str | None, Kind, Path]]:
-    """The files of a directory that are named so: the relation (None: not in the name), the kind, and the file."""
+    """The files of a directory that are named so: the relation (None: not in the name), the kind, and the file.
+
+    What goes comes before what comes: a row in both files stays, and a key in both has changed.
+    """
     for path in sorted(folder.iterdir()):
         pieces = path.name.rsplit(".", 2)
         if path.name.startswith(("_", ".")) or len(pieces) == 1:

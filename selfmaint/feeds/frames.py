@@ -17,7 +17,7 @@ from selfmaint.engine.arrow_types import arrow_type, column_type
 from selfmaint.engine.column_types import settled
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, SelfmaintError, first_line, input_error
-from selfmaint.feeds.positions import Bounds
+from selfmaint.feeds.ranges import Bounds
 from selfmaint.store.delta import delta_table
 from selfmaint.store.exchange import Exchange
 from selfmaint.store.expected import Expected, require_names, require_types
@@ -145,6 +145,8 @@ def _plain(value: Any) -> Any:
 
 def delta_frame(path: Path, within: Bounds, exchange: Exchange[D], file: Path) -> ArrowFrame[D]:
     """The rows of a table's change data feed, batch by batch through bounded memory.
+
+    Where Spark has Delta's jars, its `readChangeFeed` gives a DataFrame with the same columns instead.
 
     Args:
         path: the table.

@@ -26,11 +26,10 @@ from selfmaint.feeds.debezium import DebeziumReader
 from selfmaint.feeds.formats import FeedFormat, plain_files, recognised
 from selfmaint.feeds.frames import delta_frame, parquet_frame, stream_frame
 from selfmaint.feeds.lines import PlacedEvent, Tally, first_record, frame_records, line_records, placed_events
-from selfmaint.feeds.positions import Bounds, Scale
+from selfmaint.feeds.ranges import Bounds, Scale
 from selfmaint.feeds.record import RowReader
 from selfmaint.feeds.spilled import spilled
-from selfmaint.feeds.table import FeedTable
-from selfmaint.feeds.table_names import TableNames
+from selfmaint.feeds.table import FeedTable, TableNames
 from selfmaint.store.delta import is_delta_table
 from selfmaint.store.exchange import Exchange, Frame
 from selfmaint.store.expected import Expected

@@ -88,6 +88,15 @@ def lost(view: View) -> Predicate:
 def maintenance_program(support: Support, situation: Situation, view: View) -> Program:
     """The rules of `view@gained` and `view@lost`; a predicate without rules is empty in this situation.
 
+    The new state is Qk(U(D^)); only its difference from the stored state is computed, anchored on the update:
+
+        v@gained(head) :- g@inserted, others@after, not v(head).
+        v@lost(head)   :- v(head), g@deleted.
+
+    A row of the view grounds its whole body, so it is lost iff one of its subgoals' facts is deleted.
+    All deltas are over the old state of all views. The look into the view is left out where the update is effective:
+    an inserted fact that was not there before supplied no stored row.
+
     Sound only for a view that is self-maintainable; for another it computes the certain part.
     """
     rules: list[Rule | None] = []
@@ -98,18 +107,18 @@ def maintenance_program(support: Support, situation: Situation, view: View) -> P
             stored = [] if situation.effective else [Negation((view.head,))]
             rules.append(support.rule(head, _gaining(view, index), stored))
         if name in situation.deleted:
-            removed = Atom(atom.predicate.of(Version.DELETED), atom.terms)
+            removed = atom.of(Version.DELETED)
             rules.append(Rule(Atom(lost(view), view.head.terms), (removed, view.head)))
     return support.program([rule for rule in rules if rule is not None], [gained(view), lost(view)])
 
 
 def _gaining(view: View, anchor: int) -> tuple[Literal, ...]:
     """The body with one subgoal inserted, then the others, joined ones first."""
-    atoms = [Atom(view.body[anchor].predicate.of(Version.INSERTED), view.body[anchor].terms)]
+    atoms = [view.body[anchor].of(Version.INSERTED)]
     waiting = [j for j in range(len(view.body)) if j != anchor]
     while waiting:
         bound = set(variables_of(atoms))
         chosen = max(waiting, key=lambda j: (len(bound.intersection(view.body[j].terms)) > 0, -j))
         waiting.remove(chosen)
-        atoms.append(Atom(view.body[chosen].predicate.of(Version.AFTER), view.body[chosen].terms))
+        atoms.append(view.body[chosen].of(Version.AFTER))
     return (*atoms, *view.filters)

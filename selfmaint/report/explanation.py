@@ -14,7 +14,7 @@ from datalog.syntax import show
 from selfmaint.api.explain import Explanation, Supply, Tested
 from selfmaint.decide.pairs import Counterexample
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
-from selfmaint.report.values import Json, cell, json_row, json_rows, shown_row
+from selfmaint.report.values import Json, cell, json_row, json_rows, shown_row, table
 from selfmaint.warehouse.catalog import View
 
 
@@ -69,18 +69,17 @@ _HEADLINES = {
 
 def _counterexample(explanation: Explanation, found: Counterexample) -> Iterator[RenderableType]:
     scope = "the two databases, whole" if found.complete else "the facts of the two databases that matter"
-    table = Table(title=scope, title_justify="left", show_lines=True)
-    for column in ("relation", "first database", "second database", "the update"):
-        table.add_column(column, overflow="fold")
-    for name in dict.fromkeys((*found.first, *found.added, *found.inserted, *found.deleted)):
-        first, added = found.first.get(name, frozenset()), found.added.get(name, frozenset())
-        table.add_row(
-            cell(name),
-            cell(_rows(first)),
-            _second(first - found.removed.get(name, frozenset()), added),
-            cell(_change(found, name)),
+    none: frozenset[Row] = frozenset()
+    rows = (
+        (
+            name,
+            _rows(found.first.get(name, none)),
+            _second(found.first.get(name, none) - found.removed.get(name, none), found.added.get(name, none)),
+            _change(found, name),
         )
-    yield table
+        for name in dict.fromkeys((*found.first, *found.added, *found.inserted, *found.deleted))
+    )
+    yield table(scope, ["relation", "first database", "second database", "the update"], [], rows, lines=True)
     yield cell(
         f"after the update, `{explanation.view.name}` has the row {shown_row(found.row)} on the second database, "
         "and not on the first; both were evaluated again"
@@ -133,15 +132,12 @@ def _atoms(atoms: Iterable[Atom]) -> str:
 
 
 def _supplies(explanation: Explanation) -> Table:
-    table = Table(title="gained rows, and where their facts come from", title_justify="left", show_lines=True)
-    for column in ("gained row", "fact", "known from"):
-        table.add_column(column, overflow="fold")
-    for row, supplies in explanation.supplies.items():
-        facts, sources = (
-            list(column) for column in zip(*((show(s.fact), _sources(s)) for s in supplies), strict=True)
-        )
-        table.add_row(cell(shown_row(row)), cell("\n".join(facts)), cell("\n".join(sources)))
-    return table
+    rows = (
+        (shown_row(row), "\n".join(show(s.fact) for s in found), "\n".join(_sources(s) for s in found))
+        for row, found in explanation.supplies.items()
+    )
+    title = "gained rows, and where their facts come from"
+    return table(title, ["gained row", "fact", "known from"], [], rows, lines=True)
 
 
 def _sources(supply: Supply) -> str:

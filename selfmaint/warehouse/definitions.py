@@ -298,6 +298,19 @@ def _column_names(head: Atom) -> tuple[str, ...]:
 def grouping(definition: ViewDefinition, *, counted: bool) -> ViewDefinition | None:
     """The definition of a view's distinct rows as groups of core rows; None if it has several blocks, or groups.
 
+        SELECT a, b FROM r                 keeps duplicates
+        SELECT a, b, count(*) FROM r GROUP BY a, b           the same rows, each once with its number of copies
+
+    So the stored rows of a bag *are* the groups with their counts: wherever rows of such a view are read they are
+    *counted rows*, each distinct row once, with its number of copies, at least 1, as a last column. A view whose
+    rows stand once groups likewise, without the count.
+
+    Conditions of soundness:
+
+    1. The number of copies of a row is the number of core rows that it comes from: the core is a set, since
+       relations are.
+    2. Of a view that removes duplicates, or whose columns determine their core row by keys, each group is one row.
+
     Args:
         definition: a view.
         counted: whether the number of copies of each row is to be the last column.

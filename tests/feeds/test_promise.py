@@ -23,7 +23,7 @@ from selfmaint.feeds.changes import Change, RowEvent, split
 from selfmaint.feeds.condense import Changes, Condensed, condensed, judged_changes
 from selfmaint.feeds.lines import PlacedEvent
 from selfmaint.feeds.memory import NetEffect, net_effect
-from selfmaint.feeds.positions import Scale
+from selfmaint.feeds.ranges import Scale
 from selfmaint.feeds.spilled import spilled
 from selfmaint.feeds.table import FeedTable
 

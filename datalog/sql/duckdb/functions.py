@@ -35,6 +35,10 @@ def computed(
 ) -> exp.Expr:
     """The value of `left operator right`, which has type `found` in Spark.
 
+    A sum, difference or product of decimals is exact in both, where Spark keeps all digits behind the point; one for
+    which it gives some up is refused. DuckDB divides decimals as doubles, and anything by zero to null or infinity: a
+    quotient of decimals is computed here from whole numbers of 128 bits, and a division by zero is an error.
+
     Raises:
         UnlikeSparkError: the digits behind the point are cut, or it is no arithmetic on numbers.
     """

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from datalog.analysis.common_type import constant_type
+from datalog.analysis.types import constant_type
 from datalog.model import ANY, ColumnType, TypeName, Value
 from datalog.sql.errors import EmissionError
 
@@ -175,6 +175,9 @@ def _needed(written: int, exponent: int) -> int:
 
 def as_type(tree: exp.Expr, kind: SqlType, to: SqlType) -> exp.Expr:
     """A value of one type as another's: an error where it does not fit, as in Spark.
+
+    Refused: texts as anything else (DuckDB rounds '1.5' to a whole number, and reads fewer kinds of dates),
+    floating-point numbers as texts or decimals (their digits differ), anything as `float`.
 
     Raises:
         UnlikeSparkError: DuckDB would give another value for some.

@@ -36,7 +36,11 @@ _LOOK_ALIKE = (TypeName.FLOAT, TypeName.DOUBLE)
 
 
 def _with_conditions(draft: Draft, given: Iterable[Condition], variables: Variables) -> Draft:
-    """The draft with further conditions, all of which must hold; they are over the draft's variables."""
+    """The draft with further conditions, all of which must hold; they are over the draft's variables.
+
+    Two columns become one variable only where their types are the same and equal values look the same: not for
+    doubles (0.0 and -0.0), nor for decimals of different scale. Otherwise the equality stays a comparison.
+    """
     waiting = list(conjuncts(given))
     while waiting:
         one = waiting.pop(0)
