@@ -11,8 +11,8 @@ from typing import Any, assert_never
 
 from datalog.analysis.expression_types import expression_type
 from datalog.evaluate.casts import cast_value, rounded_to
-from datalog.evaluate.comparing import COMPARISONS
 from datalog.evaluate.errors import EvaluationError
+from datalog.evaluate.order import COMPARISONS
 from datalog.model import (
     Aggregate,
     AllOf,

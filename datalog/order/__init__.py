@@ -1,6 +1,6 @@
 """The theory of `=`, `!=`, `<`, `<=`, `>`, `>=` between variables and constants, over typed domains."""
 
-from datalog.order.families import Types, family_of
+from datalog.order.domains import Types, family_of
 from datalog.order.implication import (
     NormalForm,
     closure,

@@ -19,7 +19,7 @@ from datalog.model import (
     apply_comparison,
     value_kind,
 )
-from datalog.order.families import Pair, Types
+from datalog.order.domains import Pair, Types
 from datalog.order.points import is_writable, point_of, precedes, value_of
 from datalog.order.solve import Solution, solve
 

@@ -31,8 +31,19 @@ from datalog.model import (
     Variable,
     apply_comparison,
 )
-from datalog.order.domains import Domain, Edge, Floats, Grid, Limit, Lower, Single, domain_of
-from datalog.order.families import Pair, Types, families
+from datalog.order.domains import (
+    Domain,
+    Edge,
+    Floats,
+    Grid,
+    Limit,
+    Lower,
+    Pair,
+    Single,
+    Types,
+    domain_of,
+    families,
+)
 from datalog.order.graph import Arc, LeastSolution, least_solution
 from datalog.order.points import LAST_DAY, LAST_MICROSECOND, Number, Point, is_float, point_of, value_of
 

@@ -34,16 +34,14 @@ from datalog.model import (
     variables_of,
 )
 from datalog.model.expressions import expression_variables
-from selfmaint.audit.candidates import Candidate, Candidates
+from selfmaint.audit.candidates import Candidate, Candidates, by_turns
 from selfmaint.audit.changes import Change, Kind
 from selfmaint.audit.choices import Choices
-from selfmaint.audit.example import Example, Replay
+from selfmaint.audit.example import Example, Replay, second_databases
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_examples import Tried, group_examples
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.ruled_out import views_of
-from selfmaint.audit.second import second_databases
-from selfmaint.audit.turns import by_turns
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program

@@ -13,8 +13,7 @@ from datalog.model import (
     Rule,
     TextQuery,
 )
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
-from selfmaint.warehouse.reads import reads
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, View, reads
 
 
 def parts(catalog: Catalog) -> tuple[Catalog, ...]:

@@ -25,17 +25,15 @@ from functools import cached_property
 
 from datalog.budget import BudgetSpentError, left, limit
 from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Program, Row, Variable, Version
-from selfmaint.audit.candidates import Candidate, Candidates
+from selfmaint.audit.candidates import Candidate, Candidates, by_turns
 from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of, updatable
 from selfmaint.audit.choices import Choices
-from selfmaint.audit.example import Example, Replay
+from selfmaint.audit.example import Example, Replay, second_databases
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_search import GroupSearch
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.parts import parts, without_aggregates
 from selfmaint.audit.ruled_out import views_of
-from selfmaint.audit.second import second_databases
-from selfmaint.audit.turns import by_turns
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program

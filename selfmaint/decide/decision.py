@@ -21,9 +21,8 @@ from selfmaint.decide.supports import HalfKnown
 from selfmaint.decide.surviving import surviving
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import maintenance_program, roll_ups
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, View, reads
 from selfmaint.warehouse.finer import finer_views
-from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 

@@ -15,7 +15,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Span
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.feeds.changes import Event, EventReader, Ignored, RecordError, RowEvent
-from selfmaint.feeds.column_feed import ColumnFeedReader
+from selfmaint.feeds.formats import ColumnFeedReader
 from selfmaint.feeds.ranges import Bounds
 
 MAX_PROBLEMS = 20

@@ -14,16 +14,18 @@ from datalog.sql import changes as sql
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, input_error
 from selfmaint.feeds.changes import EventReader, Kind
-from selfmaint.feeds.column_feed import (
+from selfmaint.feeds.condense import Changes
+from selfmaint.feeds.debezium import DebeziumReader
+from selfmaint.feeds.formats import (
     CHANGE_TYPE,
     ColumnFeedReader,
     ColumnFormat,
+    FeedFormat,
     known_changes,
+    plain_files,
+    recognised,
     unknown_change,
 )
-from selfmaint.feeds.condense import Changes
-from selfmaint.feeds.debezium import DebeziumReader
-from selfmaint.feeds.formats import FeedFormat, plain_files, recognised
 from selfmaint.feeds.frames import delta_frame, parquet_frame, stream_frame
 from selfmaint.feeds.lines import PlacedEvent, Tally, first_record, frame_records, line_records, placed_events
 from selfmaint.feeds.ranges import Bounds, Scale

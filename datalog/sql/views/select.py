@@ -28,9 +28,8 @@ from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import chain
-from datalog.sql.views.pieces import Draft, Query
 from datalog.sql.views.problems import Problems, UnreadableError
-from datalog.sql.views.scope import Scope, Variables
+from datalog.sql.views.scope import Draft, Query, Scope, Variables
 
 _LOOK_ALIKE = (TypeName.FLOAT, TypeName.DOUBLE)
 
