@@ -30,9 +30,8 @@ from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.grounding import ROOM, grounded
-from selfmaint.audit.instance import Instance, frozen
+from selfmaint.audit.instance import Body, Instance, Unfolding, frozen, unfolded
 from selfmaint.audit.ruled_out import RuledOut
-from selfmaint.audit.unfolding import Body, Unfolding, unfolded
 from selfmaint.countermodel.databases import Evaluation, satisfies, stored_rows, updated
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules

@@ -45,10 +45,9 @@ from datalog.model import (
 )
 from datalog.rewrite import without_given
 from selfmaint.canonical.support import Support
-from selfmaint.decide.dominance import Dominance
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.surviving import has_better_links
-from selfmaint.maintain import for_changes
+from selfmaint.decide.surviving import Dominance, has_better_links
+from selfmaint.maintain.core_rows import for_changes, joined_first
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View, certain_variables
 from selfmaint.warehouse.situation import Situation
 
@@ -192,17 +191,9 @@ def _positions(new_facts: NewFacts, subgoals: Iterable[int]) -> Iterator[int]:
 def _positive(new_facts: NewFacts, anchor: int, links: Sequence[Atom], version: Version) -> tuple[Atom, ...]:
     """Condition 1: the anchor first, then what joins with what stands before it, links last."""
     body = new_facts.instance.body
-    atoms = [body[anchor].of(version)]
     others = Version.KNOWN if version is Version.DELETED else Version.AFTER
-    waiting = [body[j].of(others) for j in new_facts.outside if j != anchor]
-    waiting.extend((*links, *new_facts.patterns))
-    bound = set(variables_of(atoms))
-    while waiting:
-        chosen = next((atom for atom in waiting if not bound.isdisjoint(atom.terms)), waiting[0])
-        waiting.remove(chosen)
-        atoms.append(chosen)
-        bound.update(variables_of([chosen]))
-    return tuple(atoms)
+    outside = (body[j].of(others) for j in new_facts.outside if j != anchor)
+    return joined_first(body[anchor].of(version), (*outside, *links, *new_facts.patterns))
 
 
 def _links(

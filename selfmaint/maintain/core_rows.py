@@ -69,14 +69,19 @@ def core_program(support: Support, situation: Situation, view: View) -> Program:
 
 def anchored(core: View, anchor: int, version: Version, others: Version) -> tuple[Literal, ...]:
     """The core's body with one subgoal in the update, then the others, joined ones first."""
-    atoms = [core.body[anchor].of(version)]
-    waiting = [j for j in range(len(core.body)) if j != anchor]
+    rest = (atom.of(others) for j, atom in enumerate(core.body) if j != anchor)
+    return (*joined_first(core.body[anchor].of(version), rest), *core.filters)
+
+
+def joined_first(start: Atom, others: Iterable[Atom]) -> tuple[Atom, ...]:
+    """An atom, then others: each time the first that joins with what stands before it, if one does."""
+    atoms, waiting, bound = [start], list(others), set(variables_of([start]))
     while waiting:
-        bound = set(variables_of(atoms))
-        chosen = max(waiting, key=lambda j: (len(bound.intersection(core.body[j].terms)) > 0, -j))
+        chosen = next((atom for atom in waiting if not bound.isdisjoint(atom.terms)), waiting[0])
         waiting.remove(chosen)
-        atoms.append(core.body[chosen].of(others))
-    return (*atoms, *core.filters)
+        atoms.append(chosen)
+        bound.update(variables_of([chosen]))
+    return tuple(atoms)
 
 
 def gained_rows(known: Knowledge[D], view: View) -> D | None:

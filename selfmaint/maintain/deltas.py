@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic
 
-from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Version, variables_of
+from datalog.model import Atom, Negation, Predicate, Program, Rule, Version
 from selfmaint.canonical.support import Knowledge, Support
 from selfmaint.engine.protocol import D, Engine
+from selfmaint.maintain.core_rows import anchored
 from selfmaint.maintain.groups import group_change
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
@@ -105,20 +106,8 @@ def maintenance_program(support: Support, situation: Situation, view: View) -> P
         if name in situation.inserted:
             head = Atom(gained(view), view.head.terms)
             stored = [] if situation.effective else [Negation((view.head,))]
-            rules.append(support.rule(head, _gaining(view, index), stored))
+            rules.append(support.rule(head, anchored(view, index, Version.INSERTED, Version.AFTER), stored))
         if name in situation.deleted:
             removed = atom.of(Version.DELETED)
             rules.append(Rule(Atom(lost(view), view.head.terms), (removed, view.head)))
     return support.program([rule for rule in rules if rule is not None], [gained(view), lost(view)])
-
-
-def _gaining(view: View, anchor: int) -> tuple[Literal, ...]:
-    """The body with one subgoal inserted, then the others, joined ones first."""
-    atoms = [view.body[anchor].of(Version.INSERTED)]
-    waiting = [j for j in range(len(view.body)) if j != anchor]
-    while waiting:
-        bound = set(variables_of(atoms))
-        chosen = max(waiting, key=lambda j: (len(bound.intersection(view.body[j].terms)) > 0, -j))
-        waiting.remove(chosen)
-        atoms.append(view.body[chosen].of(Version.AFTER))
-    return (*atoms, *view.filters)
