@@ -1,4 +1,8 @@
-"""Containment of conjunctive queries and of unions of them, and the smallest equivalent query (the core)."""
+"""Containment of conjunctive queries and of unions of them, and the smallest equivalent query (the core).
+
+Sound always; complete for bodies of atoms (Chandra and Merlin 1977; Sagiv and Yannakakis 1980), and with
+comparisons and null tests too (`datalog.containment.orders`), within that test's budget.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Conjunctions of comparisons: satisfiability, implication, and the normal form."""
+"""Conjunctions of comparisons: satisfiability, implication, and the normal form.
+
+Exact over the domains of `datalog.order.domains`, of which the dense one stands in for doubles: what is said to be
+implied, or to be unsatisfiable, is so for doubles too.
+
+A comparison that holds says that its terms are not null. So a conclusion can only be implied if each of its
+variables occurs in a premise; the premise `X = X` says no more than that `X` is not null.
+
+Source: A. Klug, On Conjunctive Queries Containing Inequalities, 1988; D. Rosenkrantz, H. Hunt, Processing
+Conjunctive Predicates and Queries, 1980 (`!=` over discrete domains).
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,11 @@ from datalog.model import Atom, Literal, Negation, NullTest, Predicate, Program,
 
 
 def drop_unreachable(program: Program, goals: Iterable[Predicate]) -> Program:
-    """The rules of the goals and of everything that they use."""
+    """The rules of the goals and of everything that they use.
+
+    Before: `v(X) :- r(X).  w(X) :- s(X).`  (goal `v`)
+    After:  `v(X) :- r(X).`
+    """
     by_head: dict[Predicate, list[Rule]] = {}
     for rule in program.rules:
         by_head.setdefault(rule.head.predicate, []).append(rule)

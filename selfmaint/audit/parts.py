@@ -1,4 +1,12 @@
-"""What of a warehouse one search looks at: the part that hangs together, without what stored aggregates say."""
+"""What of a warehouse one search looks at: the part that hangs together, without what stored aggregates say.
+
+Conditions of exactness:
+
+1. A part has every view over its relations, and every relation that these reference or that references them. So a
+   database satisfies the constraints iff each part of it does, and the contents of a part's views say nothing of
+   the others: the databases that explain everything known are all combinations of those that explain each part.
+2. Of a view of which it is not even known what it reads, nothing is known in any part: it is in all of them.
+"""
 
 from __future__ import annotations
 
