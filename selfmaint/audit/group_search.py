@@ -182,13 +182,7 @@ class GroupSearch:
         goal = Predicate("core", Version.STEP)
         head = Atom(goal, self._core.head.terms)
         every = Rule(head, (*self._core.body, *self._core.filters))
-        proved = Rule(
-            head,
-            (
-                *(a.of(Version.KNOWN) for a in self._core.body),
-                *self._core.filters,
-            ),
-        )
+        proved = Rule(head, (*(a.of(Version.KNOWN) for a in self._core.body), *self._core.filters))
         for candidate in candidates.holding((*body, *self._core.filters)):
             there = Evaluator(Program((every,)), {Predicate(n): r for n, r in candidate.database.items()})
             facts = candidate.facts(evaluation, situation)
