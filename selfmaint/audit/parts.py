@@ -14,13 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from datalog.graphs import components
-from datalog.model import (
-    Declaration,
-    OpaqueView,
-    Program,
-    Rule,
-    TextQuery,
-)
+from datalog.model import Declaration, OpaqueView, Program, Rule, TextQuery
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View, reads
 
 
