@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from selfmaint.api.verify import Difference as Difference
     from selfmaint.api.warehouse import Warehouse as Warehouse
     from selfmaint.audit.advice import Advice as Advice
-    from selfmaint.audit.losing import Broken as Broken
-    from selfmaint.audit.losing import Loss as Loss
     from selfmaint.audit.matrix import Audit as Audit
     from selfmaint.audit.matrix import ViewAudit as ViewAudit
+    from selfmaint.audit.needs import Broken as Broken
+    from selfmaint.audit.needs import Loss as Loss
     from selfmaint.audit.outcome import Always as Always
     from selfmaint.audit.outcome import Depends as Depends
     from selfmaint.audit.outcome import Unclear as Unclear
@@ -112,7 +112,7 @@ _FROM = {
     "selfmaint.api.verify": ("Difference",),
     "selfmaint.api.warehouse": ("Warehouse",),
     "selfmaint.audit.advice": ("Advice",),
-    "selfmaint.audit.losing": (
+    "selfmaint.audit.needs": (
         "Broken",
         "Loss",
     ),

@@ -1,9 +1,8 @@
 """What can be said of a program without data: evaluation order, safety, arities, types."""
 
-from datalog.analysis.common_type import common_type, constant_type
 from datalog.analysis.dependency import atoms_of, dependency_graph, evaluation_order
 from datalog.analysis.safety import bound_variables
-from datalog.analysis.types import column_types, term_type, variable_types
+from datalog.analysis.types import column_types, common_type, constant_type, term_type, variable_types
 from datalog.analysis.validate import diagnose, validate
 
 __all__ = [

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import assert_never
 
-from datalog.analysis.common_type import common_type, constant_type
+from datalog.analysis.types import common_type, constant_type
 from datalog.model import (
     ANY,
     Aggregate,

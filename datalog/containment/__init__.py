@@ -1,8 +1,7 @@
 """Containment mappings; containment and minimisation of conjunctive queries and their unions."""
 
-from datalog.containment.conjunctive import contained_in, equivalent, union_contained_in
+from datalog.containment.conjunctive import contained_in, equivalent, minimise, union_contained_in
 from datalog.containment.mapping import containment_mapping, mappings
-from datalog.containment.minimise import minimise
 from datalog.containment.orders import contained_in_union
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Containment of conjunctive queries and of unions of them.
+"""Containment of conjunctive queries and of unions of them, and the smallest equivalent query (the core).
 
 Sound always; complete for bodies of atoms (Chandra and Merlin 1977; Sagiv and Yannakakis 1980), and with
 comparisons and null tests too (`datalog.containment.orders`), within that test's budget.
@@ -7,10 +7,22 @@ comparisons and null tests too (`datalog.containment.orders`), within that test'
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from datalog.containment.mapping import containment_mapping, match_atom
 from datalog.containment.orders import contained_in_union
-from datalog.model import Atom, ColumnType, Comparison, NullTest, Predicate, Rule
+from datalog.model import (
+    Atom,
+    ColumnType,
+    Comparison,
+    NullTest,
+    Predicate,
+    Rule,
+    Term,
+    Variable,
+    apply_literal,
+    variables_of,
+)
 
 
 def contained_in(
@@ -63,3 +75,27 @@ def _needs_cases(query: Rule, others: Sequence[Rule]) -> bool:
 def equivalent(query: Rule, other: Rule) -> bool:
     """Whether two queries have the same answers on every database."""
     return contained_in(query, other) and contained_in(other, query)
+
+
+def minimise(rule: Rule) -> Rule:
+    """The rule without redundant atoms.
+
+    Before: `q(X) :- e(X, Y), e(X, Z).`  After: `q(X) :- e(X, Z).`
+
+    >>> from datalog.model import Predicate
+    >>> x, y, z = Variable("X"), Variable("Y"), Variable("Z")
+    >>> e = Predicate("e")
+    >>> len(minimise(Rule(Atom(Predicate("q"), (x,)), (Atom(e, (x, y)), Atom(e, (x, z))))).body)
+    1
+    """
+    fixed: dict[Variable, Term] = {v: v for v in variables_of([rule.head])}
+    body = list(dict.fromkeys(rule.body))
+    for literal in tuple(body):
+        if not isinstance(literal, Atom):
+            continue
+        rest = [other for other in body if other is not literal]
+        found = containment_mapping(body, rest, fixed)
+        if found is not None:
+            images = {apply_literal(found, other) for other in body}
+            body = [other for other in rest if other in images]  # filters that nothing binds any more go too
+    return replace(rule, body=tuple(body))

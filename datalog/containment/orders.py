@@ -19,13 +19,15 @@ Complexity: exponential at worst (the problem is complete for the second level o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TypeAlias
 
 from datalog.analysis import variable_types
 from datalog.budget import check
-from datalog.containment.cases import Case, Model, holds_in, place_of, premises_of
 from datalog.containment.mapping import carries_over
 from datalog.model import (
+    OPPOSITE,
     Atom,
     ColumnType,
     Comparison,
@@ -40,19 +42,124 @@ from datalog.model import (
     apply_rule,
     apply_term,
     terms_of,
+    value_kind,
     variables_of,
 )
+from datalog.order import Point, Types, point_of, precedes, solve
 
-BUDGET = 2_000
+_Place: TypeAlias = tuple[str, Point | None]
+"""A value as its family and its point; null is of a family of its own."""
 
-Filter = Comparison | NullTest
+_Model: TypeAlias = Mapping[Term, _Place]
+
+_NULL: _Place = ("null", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Assumptions about the terms of one query.
+
+    Attributes:
+        comparisons: that hold.
+        null: variables that are null.
+        not_null: variables that are not.
+        apart: pairs of terms whose values are of different families.
+    """
+
+    comparisons: tuple[Comparison, ...] = ()
+    null: frozenset[Variable] = frozenset()
+    not_null: frozenset[Variable] = frozenset()
+    apart: tuple[tuple[Term, Term], ...] = ()
+
+    def assuming(self, literal: Comparison | NullTest) -> Case | None:
+        """This case with a literal that holds; None if it cannot, being of a constant."""
+        if isinstance(literal, Comparison):
+            return replace(self, comparisons=(*self.comparisons, literal))
+        if isinstance(literal.term, Constant):
+            return self if (literal.term.value is None) != literal.negated else None
+        if literal.negated:
+            return replace(self, not_null=self.not_null | {literal.term})
+        return replace(self, null=self.null | {literal.term})
+
+    def denying(self, literal: Comparison | NullTest) -> Iterator[Case]:
+        """The cases, not necessarily consistent, that this one splits into where a literal does not hold."""
+        match literal:
+            case NullTest(term, negated):
+                denied = self.assuming(NullTest(term, not negated))
+                if denied is not None:
+                    yield denied
+            case Comparison(operator, left, right):
+                for term in dict.fromkeys((left, right)):
+                    denied = self.assuming(NullTest(term, negated=False))
+                    if denied is not None:
+                        yield denied
+                yield replace(
+                    self, comparisons=(*self.comparisons, Comparison(OPPOSITE[operator], left, right))
+                )
+                if operator not in {"=", "!="}:
+                    yield replace(self, apart=(*self.apart, (left, right)))
+
+    def model(self, terms: tuple[Term, ...], types: Types) -> _Model | None:
+        """Values for all terms, as different from each other as easily found, or None if there are none."""
+        compared = {t for c in self.comparisons for t in (c.left, c.right)}
+        compared.update(t for pair in self.apart for t in pair)
+        if self.null & self.not_null or self.null & compared:
+            return None
+        there = [t for t in terms if isinstance(t, Variable) and t not in self.null]
+        premises = [*self.comparisons, *(Comparison("=", variable, variable) for variable in there)]
+        found = solve(premises, types, self.apart)
+        if found is None:
+            return None
+        same = [Comparison("!=", a, b) for a, b in combinations(there, 2) if found[a] == found[b]]
+        if same:
+            found = solve([*premises, *same], types, self.apart) or found
+        return {term: _place_of(term) if term not in found else found[term] for term in terms}
+
+
+def _place_of(term: Term) -> _Place:
+    """The place of a constant; a variable is null."""
+    if isinstance(term, Variable) or term.value is None:
+        return _NULL
+    return value_kind(term.value), point_of(term.value)
+
+
+def _premises_of(rule: Rule) -> Case | None:
+    """What a rule's comparisons and null tests say, or None if they cannot hold."""
+    case: Case | None = Case()
+    for literal in rule.body:
+        if isinstance(literal, Comparison | NullTest) and case is not None:
+            case = case.assuming(literal)
+    return case
+
+
+def _holds_in(literal: Comparison | NullTest, model: _Model) -> bool:
+    """Whether a literal over the terms of a model is true in it."""
+    if isinstance(literal, NullTest):
+        return (model[literal.term] == _NULL) != literal.negated
+    (family, left), (other, right) = model[literal.left], model[literal.right]
+    if left is None or right is None:
+        return False
+    if family != other:
+        return literal.operator == "!="
+    match literal.operator:
+        case "=" | "!=":
+            return (left == right) == (literal.operator == "=")
+        case "<" | ">=":
+            return precedes(left, right) == (literal.operator == "<")
+        case ">" | "<=":
+            return precedes(right, left) == (literal.operator == ">")
+
+
+_BUDGET = 2_000
+
+_Filter = Comparison | NullTest
 
 
 def contained_in_union(
     query: Rule,
     others: Sequence[Rule],
     types: Mapping[Predicate, tuple[ColumnType, ...]] | None = None,
-    budget: int = BUDGET,
+    budget: int = _BUDGET,
 ) -> bool:
     """Whether every answer of a query is one of some other query, on every database.
 
@@ -71,7 +178,7 @@ def contained_in_union(
     >>> contained_in_union(both, [ascending]), contained_in_union(both, [descending])
     (True, False)
     """
-    premises = premises_of(query)
+    premises = _premises_of(query)
     if premises is None:
         return True
     literals = [li for other in (query, *others) for li in (other.head, *other.body)]
@@ -126,14 +233,14 @@ class _Search:
                 held = held.assuming(condition)
         return True
 
-    def _answer(self, model: Model) -> tuple[Filter, ...] | None:
+    def _answer(self, model: _Model) -> tuple[_Filter, ...] | None:
         """What a mapping that answers the frozen query depends on, or None if there is none."""
         for other in self._others:
             for found, same in _matches(other, self._query, model):
                 filters = [li for li in other.body if isinstance(li, Comparison | NullTest)]
                 mapped = [_mapped(found, literal) for literal in filters]
                 negations = [li for li in other.body if isinstance(li, Negation)]
-                if all(holds_in(literal, model) for literal in mapped) and all(
+                if all(_holds_in(literal, model) for literal in mapped) and all(
                     carries_over(negation, found, other, self._query) for negation in negations
                 ):
                     conditions = dict.fromkeys((*same, *mapped))
@@ -141,11 +248,11 @@ class _Search:
         return None
 
 
-def _constants(literal: Filter) -> set[Term]:
+def _constants(literal: _Filter) -> set[Term]:
     return {term for term in terms_of(literal) if isinstance(term, Constant)}
 
 
-def _mapped(found: Mapping[Variable, Term], literal: Filter) -> Filter:
+def _mapped(found: Mapping[Variable, Term], literal: _Filter) -> _Filter:
     if isinstance(literal, Comparison):
         return apply_comparison(found, literal)
     return replace(literal, term=apply_term(found, literal.term))
@@ -176,8 +283,8 @@ def _bound_by_atoms(rule: Rule) -> Rule | None:
 
 
 def _matches(
-    other: Rule, query: Rule, model: Model
-) -> Iterator[tuple[Mapping[Variable, Term], tuple[Filter, ...]]]:
+    other: Rule, query: Rule, model: _Model
+) -> Iterator[tuple[Mapping[Variable, Term], tuple[_Filter, ...]]]:
     """The mappings of the atoms and the head that exist in a model, and the equalities that each relies on."""
     index: dict[Predicate, list[Atom]] = {}
     for atom in query.atoms:
@@ -187,11 +294,11 @@ def _matches(
         yield from _extend(list(other.atoms), index, start, model)
 
 
-_Found = tuple[dict[Variable, Term], tuple[Filter, ...]]
+_Found = tuple[dict[Variable, Term], tuple[_Filter, ...]]
 
 
 def _extend(
-    atoms: list[Atom], index: Mapping[Predicate, list[Atom]], found: _Found, model: Model
+    atoms: list[Atom], index: Mapping[Predicate, list[Atom]], found: _Found, model: _Model
 ) -> Iterator[_Found]:
     if not atoms:
         yield found
@@ -210,7 +317,7 @@ def _extend(
 
 
 def _unified(
-    atom: Atom, image: Atom, found: Mapping[Variable, Term], same: tuple[Filter, ...], model: Model
+    atom: Atom, image: Atom, found: Mapping[Variable, Term], same: tuple[_Filter, ...], model: _Model
 ) -> _Found | None:
     if len(atom.terms) != len(image.terms):
         return None
@@ -221,7 +328,7 @@ def _unified(
             continue
         if model[have] != model[goal]:
             return None
-        if model[goal] == place_of(Constant(None)):
+        if model[goal] == _place_of(Constant(None)):
             relied += [NullTest(have, negated=False), NullTest(goal, negated=False)]
         else:
             relied.append(Comparison("=", have, goal))

@@ -15,8 +15,7 @@ from itertools import chain
 from typing import Any, TypeAlias, assert_never
 
 from datalog.budget import check
-from datalog.evaluate.comparing import compares
-from datalog.evaluate.order import binding_order, independent_parts
+from datalog.evaluate.order import binding_order, compares, independent_parts
 from datalog.model import (
     Atom,
     Comparison,

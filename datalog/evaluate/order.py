@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+import operator
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
-from datalog.model import Atom, Comparison, Literal, Negation, NullTest, Variable, terms_of, variables_of
+from datalog.model import (
+    Atom,
+    Comparison,
+    Literal,
+    Negation,
+    NullTest,
+    Operator,
+    Value,
+    Variable,
+    terms_of,
+    value_kind,
+    variables_of,
+)
+
+COMPARISONS: Mapping[Operator, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""What each operator is between values of one family, none of them null."""
 
 
 def binding_order(body: Sequence[Literal], bound: frozenset[Variable]) -> tuple[Literal, ...]:
@@ -88,3 +112,12 @@ def is_ready(literal: Literal, known: Container[Variable], shared: frozenset[Var
             return not any(_is_open(term, known) for term in terms_of(literal))
         case Negation():
             return all(v in known or v not in shared for v in variables_of([literal]))
+
+
+def compares(sign: Operator, left: Value, right: Value) -> bool:
+    """Whether a comparison holds; not if a side is null, and values of two families are just different."""
+    if left is None or right is None:
+        return False
+    if value_kind(left) != value_kind(right):
+        return sign == "!="
+    return COMPARISONS[sign](left, right)

@@ -12,8 +12,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias, assert_never
 
 from datalog.budget import check
-from datalog.evaluate.comparing import COMPARISONS
-from datalog.evaluate.order import is_ready
+from datalog.evaluate.order import COMPARISONS, is_ready
 from datalog.model import (
     Atom,
     Comparison,

@@ -5,16 +5,20 @@ The conditions of `datalog.model.views` are those of this module, in their numbe
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from decimal import Context, Decimal
+from typing import Any, TypeAlias, assert_never
 
-from datalog.analysis.expression_types import expression_type
+from datalog.analysis.expression_types import average_type, expression_type
 from datalog.budget import check
-from datalog.evaluate.aggregates import aggregate
+from datalog.evaluate.casts import rounded_to
 from datalog.evaluate.scalars import Scalars, expression_key
 from datalog.model import (
     ANY,
+    Aggregate,
+    AggregateFunction,
     Atom,
     Block,
     ColumnType,
@@ -29,6 +33,7 @@ from datalog.model import (
     Row,
     Semantics,
     Term,
+    TypeName,
     Value,
     Variable,
     ViewDefinition,
@@ -36,12 +41,82 @@ from datalog.model import (
     variables_of,
 )
 
-Bags: TypeAlias = Mapping[Predicate, Counter[Row]]
+_EXACT = Context(prec=200)
+
+
+def aggregate(one: Aggregate, values: Iterable[tuple[Value, int]], operand_type: ColumnType | None) -> Value:
+    """An aggregate.
+
+    Args:
+        one: which; for `count(*)` the values do not matter.
+        values: the operand's values with their numbers of copies.
+        operand_type: the type of the operand, which the digits of an average depend on.
+
+    Example:
+        >>> average = Aggregate(AggregateFunction.AVG, None)
+        >>> aggregate(average, [(Decimal("1.00"), 2), (None, 5), (Decimal("2.00"), 1)], None)
+        Decimal('1.333333')
+    """
+    if one.operand is None and one.function is AggregateFunction.COUNT:
+        return sum(copies for _, copies in values)
+    known = [(value, copies) for value, copies in values if value is not None]
+    if one.distinct:
+        known = [(value, 1) for value in {(value_kind(v), v): v for v, _ in known}.values()]
+    if one.function is AggregateFunction.COUNT:
+        return sum(copies for _, copies in known)
+    if not known:
+        return None
+    return _of_values(one.function, known, operand_type)
+
+
+def _of_values(
+    function: AggregateFunction, known: Sequence[tuple[Any, int]], operand_type: ColumnType | None
+) -> Value:
+    number = sum(copies for _, copies in known)
+    found: Value
+    match function:
+        case AggregateFunction.COUNT:
+            return number
+        case AggregateFunction.SUM:
+            found = _total(known)
+        case AggregateFunction.AVG:
+            found = _average(_total(known), number, operand_type)
+        case AggregateFunction.MIN:
+            found = min(value for value, _ in known)
+        case AggregateFunction.MAX:
+            found = max(value for value, _ in known)
+        case _:
+            assert_never(function)
+    return found
+
+
+def _total(known: Sequence[tuple[Any, int]]) -> Any:
+    if any(isinstance(value, float) for value, _ in known):
+        return math.fsum(float(value) for value, copies in known for _ in range(copies))
+    total: Any = 0
+    for value, copies in known:
+        product = _EXACT.multiply(value, Decimal(copies)) if isinstance(value, Decimal) else value * copies
+        total = _EXACT.add(Decimal(total), product) if isinstance(product, Decimal) else total + product
+    return total
+
+
+def _average(total: Any, number: int, operand_type: ColumnType | None) -> Value:
+    if not isinstance(total, Decimal):
+        return float(total) / number
+    if operand_type is not None and operand_type.name is TypeName.DECIMAL:
+        scale = average_type(operand_type).scale or 0
+    else:
+        exponent = total.as_tuple().exponent
+        scale = (-exponent if isinstance(exponent, int) else 0) + 4
+    return rounded_to(_EXACT.divide(total, Decimal(number)), scale)
+
+
+_Bags: TypeAlias = Mapping[Predicate, Counter[Row]]
 Types: TypeAlias = Mapping[Predicate, Sequence[ColumnType]]
-Binding: TypeAlias = dict[Variable, Value]
+_Binding: TypeAlias = dict[Variable, Value]
 
 
-def evaluate_view(definition: ViewDefinition, relations: Bags, types: Types | None = None) -> Counter[Row]:
+def evaluate_view(definition: ViewDefinition, relations: _Bags, types: Types | None = None) -> Counter[Row]:
     """The rows of a view, each with its number of copies.
 
     Args:
@@ -76,7 +151,7 @@ def evaluate_view(definition: ViewDefinition, relations: Bags, types: Types | No
     return Counter(set(rows)) if definition.semantics is Semantics.SET else rows
 
 
-def core_rows(one: Block, relations: Bags) -> Counter[Row]:
+def core_rows(one: Block, relations: _Bags) -> Counter[Row]:
     """The rows of a block's core that pass its filters, columns in the order of the core's head."""
     rows: Counter[Row] = Counter()
     for binding, copies in _passing(one, relations, {}):
@@ -84,7 +159,7 @@ def core_rows(one: Block, relations: Bags) -> Counter[Row]:
     return rows
 
 
-def _block_rows(one: Block, relations: Bags, types: Types) -> Counter[Row]:
+def _block_rows(one: Block, relations: _Bags, types: Types) -> Counter[Row]:
     variables = _variable_types(one, types)
     rows: Counter[Row] = Counter()
     if one.groups is None:
@@ -109,7 +184,7 @@ def _variable_types(one: Block, types: Types) -> dict[Variable, ColumnType]:
     return found
 
 
-def _groups(one: Block, relations: Bags, types: Mapping[Variable, ColumnType]) -> Iterator[dict[str, Value]]:
+def _groups(one: Block, relations: _Bags, types: Mapping[Variable, ColumnType]) -> Iterator[dict[str, Value]]:
     """For each group, the values of its grouping expressions and aggregates (condition 5)."""
     groups = one.groups or ()
     members: dict[tuple[object, ...], list[tuple[Scalars, int]]] = {} if groups else {(): []}
@@ -132,8 +207,8 @@ def _groups(one: Block, relations: Bags, types: Mapping[Variable, ColumnType]) -
 
 
 def _passing(
-    one: Block, relations: Bags, types: Mapping[Variable, ColumnType]
-) -> Iterator[tuple[Binding, int]]:
+    one: Block, relations: _Bags, types: Mapping[Variable, ColumnType]
+) -> Iterator[tuple[_Binding, int]]:
     """The bindings of a body that pass the filters, with their numbers of copies (conditions 2 to 4)."""
     joined = _joined_variables(one.core.body)
     order = _atoms_first(one.core.body)
@@ -182,14 +257,14 @@ def _joined_variables(body: Sequence[Literal]) -> frozenset[Variable]:
 class _Matcher:
     """Matches bodies over bags; indexes are made once, when first needed."""
 
-    def __init__(self, relations: Bags, joined: frozenset[Variable]) -> None:
+    def __init__(self, relations: _Bags, joined: frozenset[Variable]) -> None:
         self._relations = relations
         self._joined = joined
         self._indexes: dict[tuple[Predicate, tuple[int, ...]], dict[object, list[tuple[Row, int]]]] = {}
 
     def solve(
-        self, order: Sequence[Literal], at: int, binding: Binding, copies: int
-    ) -> Iterator[tuple[Binding, int]]:
+        self, order: Sequence[Literal], at: int, binding: _Binding, copies: int
+    ) -> Iterator[tuple[_Binding, int]]:
         check()
         if at == len(order):
             yield binding, copies
@@ -208,7 +283,7 @@ class _Matcher:
             case Negation():
                 raise ValueError("the core of a view has no negation")
 
-    def _matches(self, atom: Atom, binding: Binding) -> Iterator[tuple[Binding, int]]:
+    def _matches(self, atom: Atom, binding: _Binding) -> Iterator[tuple[_Binding, int]]:
         fixed = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in binding)
         wanted = tuple(_key(_value(atom.terms[i], binding)) for i in fixed)
         for row, copies in self._index(atom.predicate, fixed).get(wanted, ()):
@@ -216,7 +291,7 @@ class _Matcher:
             if extended is not None:
                 yield extended, copies
 
-    def _extend(self, atom: Atom, row: Row, binding: Binding) -> Binding | None:
+    def _extend(self, atom: Atom, row: Row, binding: _Binding) -> _Binding | None:
         extended = dict(binding)
         for term, value in zip(atom.terms, row, strict=True):
             if isinstance(term, Variable):
@@ -240,17 +315,17 @@ def _key(value: Value) -> tuple[str, Value]:
     return value_kind(value), value
 
 
-def _value(term: Term, binding: Binding) -> Value:
+def _value(term: Term, binding: _Binding) -> Value:
     return term.value if isinstance(term, Constant) else binding[term]
 
 
-def _unbound(literal: Comparison, binding: Binding) -> Variable | None:
+def _unbound(literal: Comparison, binding: _Binding) -> Variable | None:
     """The variable that an equality binds, if it does."""
     open_ = [t for t in (literal.left, literal.right) if isinstance(t, Variable) and t not in binding]
     return open_[0] if open_ else None
 
 
-def _holds(literal: Comparison | NullTest, binding: Binding) -> bool:
+def _holds(literal: Comparison | NullTest, binding: _Binding) -> bool:
     """Whether a comparison or null test is true."""
     scalars = Scalars({}, binding)
     if isinstance(literal, NullTest):

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from datalog.model.hashing import HashedOnce
-from datalog.model.predicates import Predicate
+from datalog.model.predicates import HashedOnce, Predicate, Version
 from datalog.model.spans import Span
 from datalog.model.terms import Term
 
@@ -47,6 +46,10 @@ class Atom(HashedOnce):
     def arity(self) -> int:
         """The number of terms."""
         return len(self.terms)
+
+    def of(self, version: Version, columns: tuple[int, ...] = ()) -> Atom:
+        """The same terms in another version of the relation."""
+        return Atom(self.predicate.of(version, columns), self.terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,17 @@
 """The theory of `=`, `!=`, `<`, `<=`, `>`, `>=` between variables and constants, over typed domains."""
 
-from datalog.order.assignment import assign
-from datalog.order.families import Types, family_of
+from datalog.order.domains import Types, family_of
 from datalog.order.implication import (
+    NormalForm,
     closure,
     constants_compare,
     implies,
+    normalise,
     satisfiable,
     strongest,
 )
-from datalog.order.normal import NormalForm, normalise
 from datalog.order.points import Point, point_of, precedes, value_of
-from datalog.order.solve import Solution, solve
+from datalog.order.solve import Solution, assign, solve
 
 __all__ = [
     "NormalForm",

@@ -19,19 +19,26 @@ not-a-number never is.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
 from fractions import Fraction
+from itertools import product
 from typing import TypeAlias, assert_never
 
-from datalog.model import ColumnType, TypeName
-from datalog.order.floats import least_float
-from datalog.order.points import Number, Point, precedes
+from datalog.model import ANY, ColumnType, Comparison, Constant, Term, TypeName, Variable, value_kind
+from datalog.order.points import Number, Point, least_float, precedes
 
 _UNIX_DAY = 719_163
 _UNIX_MICROSECOND = (_UNIX_DAY - 1) * 86_400_000_000
 """1970-01-01, from which engines count days in 32 bits and microseconds in 64."""
 _WHOLE_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
+Types: TypeAlias = Mapping[Variable, ColumnType]
+"""The types of variables; one that is not mentioned is `any`."""
+
+Pair: TypeAlias = tuple[Term, Term]
+
+_FAMILIES = ("number", "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +159,7 @@ def least(domain: Domain, limit: Limit) -> Limit:
             assert_never(domain)
 
 
-def contains(domain: Domain, point: Point) -> bool:
+def _contains(domain: Domain, point: Point) -> bool:
     """Whether a point of the family lies in the domain."""
     return least(domain, Lower(point)) == Lower(point)
 
@@ -164,7 +171,7 @@ def common(left: Domain, right: Domain) -> Domain | None:
     """
     match left, right:
         case (Single(point), other) | (other, Single(point)):
-            return Single(point) if contains(other, point) else None
+            return Single(point) if _contains(other, point) else None
         case (Dense(), other) | (other, Dense()):
             return other
         case Grid(), Grid():
@@ -222,7 +229,7 @@ def _least_float(floats: Floats, limit: Limit) -> Limit:
         found = least_float(point, above=above, bits=floats.bits)
         if found is None:
             return Edge.TOP
-        if floats.within is None or contains(floats.within, found):
+        if floats.within is None or _contains(floats.within, found):
             return Lower(found)
         limit = Lower(found)
 
@@ -244,3 +251,66 @@ def _scale(grid: Grid) -> int:
     while (grid.step * 10**scale).denominator != 1:
         scale += 1
     return scale
+
+
+def family_of(term: Term, types: Types) -> str | None:
+    """The family of a term's values, or None if it may be any.
+
+    >>> from datalog.model import TypeName
+    >>> family_of(Variable("X"), {Variable("X"): ColumnType(TypeName.INT)}), family_of(Variable("Y"), {})
+    ('number', None)
+    """
+    if isinstance(term, Constant):
+        return value_kind(term.value)
+    family = types.get(term, ANY).family
+    return None if family == "any" else family
+
+
+def families(
+    terms: Sequence[Term], comparisons: Sequence[Comparison], types: Types, apart: Sequence[Pair]
+) -> Iterator[dict[Term, str]]:
+    """Every choice of families that may matter.
+
+    An order comparison or an equality holds only between values of one family, so the terms that such comparisons
+    connect form classes of one family each. Where no type and no constant tells a class's family it may be any. Then
+    it is taken as numbers: a dense order without end points, which no constant bounds, satisfies whatever any other
+    order does. Only terms that must be of *different* families (`apart`) need a search.
+
+    Args:
+        terms: the terms, those of `comparisons` and `apart` among them.
+        comparisons: without constants that are null.
+        types: the variables' types.
+        apart: pairs of terms whose values are of different families.
+
+    Returns:
+        A family for each term, in which every comparison but `!=` is between values of one family. Without
+        `apart` it is one choice at most, and none if there is a contradiction.
+    """
+    classes = _classes(terms, comparisons)
+    known: dict[Term, str] = {}
+    for term, root in classes.items():
+        family = family_of(term, types)
+        if family is not None and known.setdefault(root, family) != family:
+            return
+    pairs = [(classes[left], classes[right]) for left, right in apart]
+    open_ones = list(dict.fromkeys(root for pair in pairs for root in pair if root not in known))
+    for choice in product(_FAMILIES, repeat=len(open_ones)):
+        chosen = {**known, **dict(zip(open_ones, choice, strict=True))}
+        if all(chosen[left] != chosen[right] for left, right in pairs):
+            yield {term: chosen.get(root, "number") for term, root in classes.items()}
+
+
+def _classes(terms: Sequence[Term], comparisons: Sequence[Comparison]) -> dict[Term, Term]:
+    """A representative of each term's class."""
+    parent: dict[Term, Term] = {term: term for term in terms}
+
+    def root(term: Term) -> Term:
+        while parent[term] != term:
+            parent[term] = parent[parent[term]]
+            term = parent[term]
+        return term
+
+    for comparison in comparisons:
+        if comparison.operator != "!=":
+            parent[root(comparison.left)] = root(comparison.right)
+    return {term: root(term) for term in terms}

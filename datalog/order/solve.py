@@ -13,30 +13,102 @@ ranges, such as five different variables in 1..4: that is graph colouring.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import chain
 from typing import TypeAlias
 
 from datalog.budget import check
-from datalog.model import ANY, ColumnType, Comparison, Constant, Term
-from datalog.order.domains import Domain, Edge, Single, domain_of
-from datalog.order.families import Pair, Types, families
+from datalog.model import (
+    ANY,
+    ColumnType,
+    Comparison,
+    Constant,
+    Term,
+    TypeName,
+    Value,
+    Variable,
+    apply_comparison,
+)
+from datalog.order.domains import (
+    Domain,
+    Edge,
+    Floats,
+    Grid,
+    Limit,
+    Lower,
+    Pair,
+    Single,
+    Types,
+    domain_of,
+    families,
+)
 from datalog.order.graph import Arc, LeastSolution, least_solution
-from datalog.order.pigeonhole import runs_out
-from datalog.order.points import Point, point_of
-from datalog.order.room import place
+from datalog.order.points import LAST_DAY, LAST_MICROSECOND, Number, Point, is_float, point_of, value_of
+
+_SMALLEST = 3  # of two terms that differ the search itself is as quick
+_NUMBER = ColumnType(TypeName.ANY)
+_BITS = {TypeName.FLOAT: 32, TypeName.DOUBLE: 64}
+
+
+def _runs_out(
+    domains: Mapping[Term, Domain],
+    arcs: Sequence[Arc],
+    unequal: Sequence[tuple[Term, Term]],
+    least: LeastSolution,
+) -> bool:
+    """Whether some terms that all differ are proved to have too few values.
+
+    Of `m` terms that differ from each other pairwise, the greatest is at least `m - 1` steps above the least
+    possible value of all. If none of them can be that high there is no solution. It only says no where that is
+    proved; without it the search of `datalog.order.solve` would try all permutations.
+
+    Args:
+        domains: the terms and what they range over.
+        arcs: the order comparisons.
+        unequal: pairs of terms that differ.
+        least: the least solution of the arcs.
+    """
+    members = _all_different(domains, unequal)
+    if len(members) < _SMALLEST:
+        return False
+    steps = [domain.step for term in members if isinstance(domain := domains[term], Grid)]
+    limits = [least.limits[least.class_of[term]] for term in members]
+    points = [
+        limit.point for limit in limits if isinstance(limit, Lower) and not isinstance(limit.point, str)
+    ]
+    height = min(points) + (len(members) - 1) * min(steps)
+    mark = Constant(value_of(height, "number", _NUMBER))
+    marked = {**domains, mark: Single(height)}
+    return all(least_solution(marked, [*arcs, Arc(mark, term, strict=False)]) is None for term in members)
+
+
+def _all_different(domains: Mapping[Term, Domain], unequal: Sequence[tuple[Term, Term]]) -> list[Term]:
+    """Terms of grids that are pairwise different, found greedily."""
+    others: dict[Term, set[Term]] = {}
+    for left, right in unequal:
+        if left != right and isinstance(domains[left], Grid) and isinstance(domains[right], Grid):
+            others.setdefault(left, set()).add(right)
+            others.setdefault(right, set()).add(left)
+    members: list[Term] = []
+    for term in sorted(others, key=lambda one: -len(others[one])):
+        if others[term].issuperset(members):
+            members.append(term)
+    return members
+
 
 Solution: TypeAlias = dict[Term, tuple[str, Point]]
 """The family and the point of each term."""
 
-DomainOf: TypeAlias = Callable[[ColumnType, str], Domain]
+_DomainOf: TypeAlias = Callable[[ColumnType, str], Domain]
 
 
 def solve(
     comparisons: Sequence[Comparison],
     types: Types,
     apart: Sequence[Pair] = (),
-    domain: DomainOf = domain_of,
+    domain: _DomainOf = domain_of,
 ) -> Solution | None:
     """Values that satisfy comparisons, or None if no values do.
 
@@ -66,7 +138,7 @@ def _solve_families(
     comparisons: Sequence[Comparison],
     family: Mapping[Term, str],
     types: Types,
-    domain: DomainOf,
+    domain: _DomainOf,
 ) -> Solution | None:
     """The families have nothing to do with each other: one after the other."""
     solution: Solution = {}
@@ -81,7 +153,7 @@ def _solve_families(
     return solution
 
 
-def _domain(term: Term, family: str, types: Types, domain: DomainOf) -> Domain:
+def _domain(term: Term, family: str, types: Types, domain: _DomainOf) -> Domain:
     if isinstance(term, Constant):
         return Single(point_of(term.value))
     return domain(types.get(term, ANY), family)
@@ -110,7 +182,7 @@ def _search(domains: Mapping[Term, Domain], arcs: list[Arc], unequal: Sequence[P
     broken = [pair for pair in unequal if _is_broken(pair, least)]
     if not broken:
         return least
-    if runs_out(domains, arcs, unequal, least):
+    if _runs_out(domains, arcs, unequal, least):
         return None
     choices: list[list[Arc]] = []
     for left, right in broken:
@@ -136,3 +208,110 @@ def _is_broken(pair: Pair, solution: LeastSolution) -> bool:
     if isinstance(first, Edge) or isinstance(second, Edge):
         return False
     return not (first.above or second.above) and first.point == second.point
+
+
+def place(solution: LeastSolution) -> dict[Term, Point]:
+    """A point for each term.
+
+    Points are multiples of the greatest power of 1/2 that leaves enough of them, so whole numbers where there is room.
+    Each is behind those of the classes before it, so that every arc is respected.
+    """
+    standing = [
+        limit.point
+        for limit in solution.limits
+        if isinstance(limit, Lower) and not limit.above and not isinstance(limit.point, str)
+    ]
+    groups: dict[Limit, list[int]] = {}
+    points: dict[int, Point] = {}
+    for number, limit in enumerate(solution.limits):
+        if isinstance(limit, Lower) and not limit.above:
+            points[number] = limit.point
+        else:
+            groups.setdefault(limit, []).append(number)
+    for limit, members in groups.items():
+        low = None if isinstance(limit, Edge) else limit.point
+        assert not isinstance(low, str)
+        high = min((point for point in standing if low is None or point > low), default=None)
+        points.update(zip(members, _between(low, high, len(members)), strict=True))
+    return {term: points[number] for term, number in solution.class_of.items()}
+
+
+def _between(low: Number | None, high: Number | None, count: int) -> list[Fraction]:
+    """So many numbers strictly between two, in order; None or an infinity is no bound."""
+    low = None if isinstance(low, float) else low
+    high = None if isinstance(high, float) else high
+    if low is None and high is not None:
+        top = math.ceil(high) - 1
+        return [Fraction(top - count + 1 + at) for at in range(count)]
+    first = 0 if low is None else low
+    step = Fraction(1)
+    while True:
+        start = math.floor(first / step) + 1
+        if high is None or (start + count - 1) * step < high:
+            return [(start + at) * step for at in range(count)]
+        step /= 2
+
+
+def assign(
+    variables: Iterable[Variable],
+    comparisons: Sequence[Comparison],
+    known: Mapping[Variable, Value],
+    types: Types,
+) -> dict[Variable, Value] | None:
+    """Values of free variables that satisfy comparisons, given those of the other variables.
+
+    Exact: None is returned only if there are no values that can be written (`points.is_writable`). Doubles and
+    floats are taken as the discrete numbers that they are; whole numbers, halves, and so on are preferred where
+    there is room.
+
+    Args:
+        variables: the free variables; one that no comparison mentions gets a value of its type too.
+        comparisons: what is to hold, of free and known variables and constants.
+        known: the other variables' values, null among them perhaps.
+        types: the variables' types; one that is not mentioned is `any`, and gets an int, a Decimal, or a value of
+            the family that it is compared with.
+
+    Returns:
+        A value a free variable, none of them null; or None if there are none. Of dates and timestamps there may be
+        some all the same, before the year 1 or after 9999.
+
+    Complexity: see `datalog.order.solve`.
+
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> assign([y], [Comparison("<", x, y), Comparison("<", y, Constant(4))], {x: 3}, {})
+    {Variable(name='Y'): Decimal('3.5')}
+    """
+    free = tuple(dict.fromkeys(variables))
+    values: dict[Variable, Term] = {variable: Constant(value) for variable, value in known.items()}
+    fixed = [apply_comparison(values, comparison) for comparison in comparisons]
+    fixed += [Comparison("=", variable, variable) for variable in free]
+    solution = solve(fixed, types, domain=_writable)
+    if solution is None:
+        return None
+    if not all(_is_exact(variable, solution, types) for variable in free):
+        solution = solve(fixed, types, domain=_as_stored)
+        if solution is None:
+            return None
+    return {v: value_of(solution[v][1], solution[v][0], types.get(v, ANY)) for v in free}
+
+
+def _is_exact(variable: Variable, solution: Solution, types: Types) -> bool:
+    bits = _BITS.get(types.get(variable, ANY).name)
+    point = solution[variable][1]
+    return bits is None or isinstance(point, float) or (not isinstance(point, str) and is_float(point, bits))
+
+
+def _as_stored(column_type: ColumnType, family: str) -> Domain:
+    if family == "number" and column_type.name in _BITS:
+        return Floats(_BITS[column_type.name])
+    return _writable(column_type, family)
+
+
+def _writable(column_type: ColumnType, family: str) -> Domain:
+    match family:
+        case "date":
+            return Grid(1, LAST_DAY)
+        case "timestamp" | "timestamp_ntz":
+            return Grid(0, LAST_MICROSECOND)
+        case _:
+            return domain_of(column_type, family)

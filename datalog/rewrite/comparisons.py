@@ -27,14 +27,15 @@ from datalog.model import (
     Predicate,
     Program,
     Rule,
+    Term,
     TypeName,
     Variable,
     apply_rule,
 )
 from datalog.order import NormalForm, Types, normalise, satisfiable
-from datalog.rewrite.emptiness import drop_empty
+from datalog.rewrite.reachable import drop_empty
 
-ColumnTypes = Mapping[Predicate, tuple[ColumnType, ...]]
+_ColumnTypes = Mapping[Predicate, tuple[ColumnType, ...]]
 
 
 def simplify_comparisons(program: Program, goals: Iterable[Predicate] = ()) -> Program:
@@ -61,7 +62,7 @@ def simplify_comparisons(program: Program, goals: Iterable[Predicate] = ()) -> P
     return drop_empty(program, gone) if gone else program
 
 
-def simplify_rule(rule: Rule, types: ColumnTypes | None = None) -> Rule | None:
+def simplify_rule(rule: Rule, types: _ColumnTypes | None = None) -> Rule | None:
     """The rule with its comparisons simplified, or None if it never has a row.
 
     Args:
@@ -111,7 +112,7 @@ def _restated(rule: Rule, form: NormalForm) -> Rule | None:
 
 
 def _without_true_negations(
-    body: Iterable[Literal], types: ColumnTypes, outer: Mapping[Variable, ColumnType]
+    body: Iterable[Literal], types: _ColumnTypes, outer: Mapping[Variable, ColumnType]
 ) -> tuple[Literal, ...]:
     """The body without negations whose comparisons contradict each other."""
     literals = tuple(body)
@@ -129,7 +130,7 @@ def _without_true_negations(
     return tuple(result)
 
 
-def _trusted(program: Program) -> ColumnTypes:
+def _trusted(program: Program) -> _ColumnTypes:
     """The column types that the stored values certainly have."""
     declared = {declaration.name for declaration in program.declarations}
     return {
@@ -141,3 +142,31 @@ def _trusted(program: Program) -> ColumnTypes:
         )
         for predicate, columns in column_types(program).items()
     }
+
+
+def propagate_equalities(rule: Rule) -> Rule:
+    """The rule without equalities that a substitution expresses. Idempotent.
+
+    Before: `v(X, Y) :- r(X, Y), X = 'a'.`
+    After:  `v('a', Y) :- r('a', Y).`
+
+    A comparison is false on null, so the variable that stays is guarded: `X = Y` leaves `Y is not null`.
+    Sound for positive literals only; equalities inside a negation stay.
+    """
+    while (found := _first_equality(rule)) is not None:
+        comparison, variable, term = found
+        body = tuple(literal for literal in rule.body if literal is not comparison)
+        if isinstance(term, Variable):
+            body = (*body, NullTest(term))
+        rule = apply_rule({variable: term}, replace(rule, body=tuple(dict.fromkeys(body))))
+        rule = replace(rule, body=tuple(dict.fromkeys(rule.body)))
+    return rule
+
+
+def _first_equality(rule: Rule) -> tuple[Comparison, Variable, Term] | None:
+    for literal in rule.body:
+        if isinstance(literal, Comparison) and literal.operator == "=" and literal.left != literal.right:
+            for variable, term in ((literal.left, literal.right), (literal.right, literal.left)):
+                if isinstance(variable, Variable) and not (isinstance(term, Constant) and term.value is None):
+                    return literal, variable, term
+    return None

@@ -7,44 +7,26 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from datalog.containment import minimise
-from datalog.model import Predicate, Program
-from datalog.rewrite.comparisons import simplify_comparisons
-from datalog.rewrite.equalities import propagate_equalities
+from datalog.model import Predicate, Program, Rule
+from datalog.rewrite.comparisons import propagate_equalities, simplify_comparisons
 from datalog.rewrite.negations import drop_implied_negations
-from datalog.rewrite.reachable import drop_unreachable
-from datalog.rewrite.subsumption import drop_subsumed
+from datalog.rewrite.reachable import drop_subsumed, drop_unreachable
 from datalog.rewrite.unfold import unfold_single_rules
 
 Rewrite: TypeAlias = Callable[[Program, tuple[Predicate, ...]], Program]
 
 
-def _unfold(program: Program, goals: tuple[Predicate, ...]) -> Program:
-    return unfold_single_rules(program, goals)
-
-
-def _equalities(program: Program, _goals: tuple[Predicate, ...]) -> Program:
-    return replace(program, rules=tuple(propagate_equalities(rule) for rule in program.rules))
-
-
-def _comparisons(program: Program, goals: tuple[Predicate, ...]) -> Program:
-    return simplify_comparisons(program, goals)
-
-
-def _negations(program: Program, _goals: tuple[Predicate, ...]) -> Program:
-    return replace(program, rules=tuple(drop_implied_negations(rule) for rule in program.rules))
-
-
-def _subsumed(program: Program, _goals: tuple[Predicate, ...]) -> Program:
-    return drop_subsumed(program)
+def _each(rewrite: Callable[[Rule], Rule]) -> Rewrite:
+    return lambda program, _goals: replace(program, rules=tuple(map(rewrite, program.rules)))
 
 
 SIMPLIFY: tuple[Rewrite, ...] = (
     drop_unreachable,
-    _unfold,
-    _equalities,
-    _comparisons,
-    _negations,
-    _subsumed,
+    unfold_single_rules,
+    _each(propagate_equalities),
+    simplify_comparisons,
+    _each(drop_implied_negations),
+    lambda program, _goals: drop_subsumed(program),
     drop_unreachable,
 )
 

@@ -1,14 +1,19 @@
 """Rules as Spark SQL: trees of sqlglot, and the one place that prints them."""
 
-from datalog.sql.bags import changes_table, counted_view, delete_changed, insert_copies
-from datalog.sql.bound_text import bound_text
-from datalog.sql.definitions import select_view
-from datalog.sql.emit import select
+from datalog.sql.definitions import select, select_view
 from datalog.sql.errors import EmissionError
-from datalog.sql.merge import Changes, changed_groups, merge, open_groups
-from datalog.sql.reads import read_set
-from datalog.sql.tables import Table
-from datalog.sql.text import text
+from datalog.sql.merge import (
+    Changes,
+    changed_groups,
+    changes_table,
+    counted_view,
+    delete_changed,
+    insert_copies,
+    merge,
+    open_groups,
+)
+from datalog.sql.tables import Table, read_set
+from datalog.sql.text import bound_text, text
 from datalog.sql.unions import union_all
 
 __all__ = [

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from datalog.model import Atom, Comparison, Constant, Literal, Negation, NullTest, Predicate, Term, Variable
-from datalog.sql.constants import constant
 from datalog.sql.errors import EmissionError
-from datalog.sql.names import alias_for, casefolded
+from datalog.sql.names import alias_for, casefolded, constant
 from datalog.sql.tables import Table
 
 

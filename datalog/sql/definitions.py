@@ -2,17 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import assert_never
 
 from sqlglot import exp
 
-from datalog.model import Block, Predicate, Semantics, ViewDefinition
+from datalog.model import (
+    Aggregate,
+    AggregateFunction,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Atom,
+    Block,
+    Call,
+    Case,
+    Cast,
+    Compared,
+    Condition,
+    Constant,
+    Expression,
+    Holds,
+    IsNull,
+    Minus,
+    NullTest,
+    Predicate,
+    Program,
+    Rule,
+    Semantics,
+    Variable,
+    Version,
+    ViewDefinition,
+)
 from datalog.rewrite.guards import guard_joins
-from datalog.sql.conditions import Writer
-from datalog.sql.expressions import condition_tree, expression_tree
+from datalog.sql.block import Frame
+from datalog.sql.conditions import OPERATORS, Writer
+from datalog.sql.errors import EmissionError
+from datalog.sql.inline import inline
+from datalog.sql.names import casefolded, identifier, unique
 from datalog.sql.tables import Table
+from datalog.sql.unions import Union
+
+_ARITHMETIC: Mapping[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
+_AGGREGATES: Mapping[AggregateFunction, type[exp.AggFunc]] = {
+    AggregateFunction.COUNT: exp.Count,
+    AggregateFunction.SUM: exp.Sum,
+    AggregateFunction.AVG: exp.Avg,
+    AggregateFunction.MIN: exp.Min,
+    AggregateFunction.MAX: exp.Max,
+}
+_DECLARED = (
+    Version.STORED,
+    Version.INSERTED,
+    Version.DELETED,
+    Version.BEFORE,
+    Version.KNOWN,
+    Version.AFTER,
+    Version.GAINED,
+    Version.LOST,
+)
+"""Versions whose rows are rows of the relation, so that its declaration names their columns."""
+
+
+def _expression_tree(expression: Expression, frame: Frame) -> exp.Expr:
+    """The tree of an expression over a body's variables."""
+    match expression:
+        case Variable() | Constant():
+            return frame.tree(expression)
+        case Arithmetic(operator, left, right):
+            one, other = _operand(left, frame), _operand(right, frame)
+            if operator == "/":
+                return exp.Div(this=one, expression=other, typed=False, safe=True)
+            return _ARITHMETIC[operator](this=one, expression=other)
+        case Minus(operand):
+            return exp.Neg(this=exp.Paren(this=_expression_tree(operand, frame)))
+        case Cast(operand, column_type):
+            to = exp.DataType.build(str(column_type), dialect="spark")
+            return exp.Cast(this=_expression_tree(operand, frame), to=to)
+        case Call("like", (text, pattern)):
+            return exp.Like(this=_operand(text, frame), expression=_operand(pattern, frame))
+        case Call(function, arguments):
+            trees = [_expression_tree(argument, frame) for argument in arguments]
+            return exp.Anonymous(this=function.upper(), expressions=trees)
+        case Case(branches, otherwise):
+            ifs = [
+                exp.If(this=_condition_tree(test, frame), true=_expression_tree(result, frame))
+                for test, result in branches
+            ]
+            return exp.Case(ifs=ifs, default=_expression_tree(otherwise, frame))
+        case Aggregate(function, operand, distinct):
+            inner = exp.Star() if operand is None else _expression_tree(operand, frame)
+            return _AGGREGATES[function](this=exp.Distinct(expressions=[inner]) if distinct else inner)
+        case _:
+            assert_never(expression)
+
+
+def _condition_tree(condition: Condition, frame: Frame) -> exp.Expr:
+    """The tree of a condition over a body's variables."""
+    match condition:
+        case Compared(operator, left, right):
+            return OPERATORS[operator](this=_operand(left, frame), expression=_operand(right, frame))
+        case IsNull(operand, negated):
+            test = exp.Not(this=exp.Null()) if negated else exp.Null()
+            return exp.Is(this=_operand(operand, frame), expression=test)
+        case Holds(operand, negated):
+            held = _operand(operand, frame)
+            return exp.Not(this=held) if negated else held
+        case AllOf(()):
+            return exp.true()
+        case AnyOf(()):
+            return exp.false()
+        case AllOf(conditions):
+            return exp.and_(*(exp.Paren(this=_condition_tree(one, frame)) for one in conditions), copy=False)
+        case AnyOf(conditions):
+            return exp.or_(*(exp.Paren(this=_condition_tree(one, frame)) for one in conditions), copy=False)
+        case _:
+            assert_never(condition)
+
+
+def _operand(expression: Expression, frame: Frame) -> exp.Expr:
+    """An operand, in parentheses unless it is a name, a function or a constant without a sign."""
+    tree = _expression_tree(expression, frame)
+    closed = isinstance(tree, exp.Column | exp.Func | exp.Literal | exp.Null | exp.Boolean)
+    closed = closed and not isinstance(tree, exp.Case | exp.Predicate)
+    return tree if closed else exp.Paren(this=tree)
 
 
 def select_view(definition: ViewDefinition, tables: Mapping[Predicate, Table]) -> exp.Query:
@@ -54,9 +169,9 @@ def _block_query(
 ) -> exp.Select:
     body = Writer(tables).block(guard_joins(one.core).body)
     frame = body.frame
-    filters = tuple(condition_tree(condition, frame) for condition in one.filters)
+    filters = tuple(_condition_tree(condition, frame) for condition in one.filters)
     items = [
-        exp.alias_(expression_tree(output, frame), name, quoted=True)
+        exp.alias_(_expression_tree(output, frame), name, quoted=True)
         for output, name in zip(one.outputs, definition.columns, strict=True)
     ]
     wrapped = tuple(exp.Paren(this=condition) for condition in filters)
@@ -64,8 +179,110 @@ def _block_query(
     if distinct:
         query.set("distinct", exp.Distinct())
     if one.groups:
-        query.set("group", exp.Group(expressions=[expression_tree(group, frame) for group in one.groups]))
-    having = [exp.Paren(this=condition_tree(condition, frame)) for condition in one.having]
+        query.set("group", exp.Group(expressions=[_expression_tree(group, frame) for group in one.groups]))
+    having = [exp.Paren(this=_condition_tree(condition, frame)) for condition in one.having]
     if having:
         query.set("having", exp.Having(this=exp.and_(*having, copy=False)))
     return query
+
+
+def select(
+    program: Program,
+    goal: Predicate,
+    tables: Mapping[Predicate, Table],
+    *,
+    columns: Sequence[str] | None = None,
+    hints: bool = False,
+    distinct: bool = True,
+) -> exp.Query:
+    """The query whose rows are a predicate's extension.
+
+    Duplicates: whoever reads a common table expression tests existence or removes duplicates itself, so these are
+    UNION ALL without DISTINCT; only the goal's own query removes duplicates.
+
+    Args:
+        program: safe, non-recursive rules.
+        goal: the predicate asked for, one with rules or with a table.
+        tables: where the rows of the predicates without rules are; a predicate with rules is never read.
+        columns: names of the result's columns, one for each term of the goal (for a goal without terms, one:
+            its only column is TRUE). By default those of the goal's declaration, else of the columns that
+            the first rule takes them from.
+        hints: whether to hint at broadcasts of the tables marked so.
+        distinct: whether each row is to come once; else equal rows may come several times.
+
+    Returns:
+        A query with one column for each term, in order.
+
+    Raises:
+        EmissionError: the program is recursive or unsafe, or a predicate has neither rules nor a table.
+
+    Semantics:
+        Sets: no row twice, whatever duplicates the tables hold. Null is a value (equal to itself) where a
+        variable occurs in several atoms; a comparison is false on null.
+
+    Complexity:
+        Linear in the program's size after inlining, which replaces each atom of a predicate that one rule
+        defines by that rule's body.
+
+    >>> from datalog.model import Atom, Negation
+    >>> from datalog.sql.text import text
+    >>> r, s, p = Predicate("r"), Predicate("s"), Predicate("p")
+    >>> x = Variable("X")
+    >>> rule = Rule(Atom(p, (x,)), (Atom(r, (x,)), Negation((Atom(s, (x,)),))))
+    >>> here = {r: Table(("r",), ("a",), frozenset({0})), s: Table(("s",), ("b",))}
+    >>> text(select(Program((rule,)), p, here), pretty=False)
+    'SELECT DISTINCT `r`.`a` FROM `r` WHERE NOT EXISTS(SELECT 1 FROM `s` WHERE `s`.`b` = `r`.`a`)'
+    """
+    definitions = inline(program, goal) if goal in program.heads else {goal: (_stored(goal, tables),)}
+    arity = (program.rules_for(goal) or definitions[goal])[0].head.arity
+    if columns is not None and len(columns) != max(arity, 1):
+        raise EmissionError(f"predicate `{goal}` has arity {arity}, not {len(columns)} columns")
+    rules = definitions.pop(goal) or (_nothing(goal, arity),)
+    known, expressions = _expressions(program, definitions, tables, hints=hints)
+    names = columns or _declared(program, goal, arity)
+    result = Union.of(rules, Writer(known, hints), names).query(distinct=distinct)
+    for name, query in expressions.items():
+        result = result.with_(exp.to_identifier(name, quoted=True), as_=query, copy=False)
+    return result
+
+
+def _expressions(
+    program: Program,
+    definitions: Mapping[Predicate, tuple[Rule, ...]],
+    tables: Mapping[Predicate, Table],
+    *,
+    hints: bool,
+) -> tuple[Mapping[Predicate, Table], Mapping[str, exp.Query]]:
+    """Common table expressions of some predicates, by name, and the tables with them among it."""
+    known = dict(tables)
+    taken = set(casefolded([table.name[-1] for table in tables.values()]))
+    expressions: dict[str, exp.Query] = {}
+    for predicate, rules in definitions.items():
+        names = _declared(program, predicate, rules[0].head.arity)
+        union = Union.of(rules, Writer(known, hints), names)
+        name = unique(identifier(str(predicate)), taken)
+        taken.add(name.casefold())
+        known[predicate] = union.table(name)
+        expressions[name] = union.query(distinct=False)
+    return known, expressions
+
+
+def _stored(goal: Predicate, tables: Mapping[Predicate, Table]) -> Rule:
+    """A rule for all rows of a table."""
+    if goal not in tables:
+        raise EmissionError(f"predicate `{goal}` has neither rules nor a table")
+    atom = Atom(goal, tuple(Variable(f"X{position}") for position in range(len(tables[goal].columns))))
+    return Rule(atom, (atom,))
+
+
+def _nothing(goal: Predicate, arity: int) -> Rule:
+    """A rule that derives nothing."""
+    return Rule(Atom(goal, (Constant(None),) * arity), (NullTest(Constant(None)),))
+
+
+def _declared(program: Program, predicate: Predicate, arity: int) -> tuple[str, ...] | None:
+    """The declared names of the columns, if the predicate's rows are rows of the relation."""
+    declaration = program.declaration(predicate.name)
+    if declaration is None or declaration.arity != arity or predicate.version not in _DECLARED:
+        return None
+    return declaration.column_names or None

@@ -11,7 +11,7 @@ body) stays an atom. Predicates with several rules stay atoms; those without a s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -34,6 +34,7 @@ from datalog.model import (
     apply_term,
     variables_of,
 )
+from datalog.rewrite.reachable import predicates_of
 from datalog.sql.errors import EmissionError
 from datalog.sql.normal import UnsatisfiableError, normal_rule
 
@@ -55,15 +56,6 @@ def inline(program: Program, goal: Predicate) -> dict[Predicate, tuple[Rule, ...
         if predicate in needed:
             needed.update(p for rule in inliner.definitions[predicate] for p in predicates_of(rule.body))
     return {p: rules for p, rules in inliner.definitions.items() if p in needed}
-
-
-def predicates_of(body: Iterable[Literal]) -> Iterator[Predicate]:
-    """The predicates of a body, inside negations too."""
-    for literal in body:
-        if isinstance(literal, Atom):
-            yield literal.predicate
-        elif isinstance(literal, Negation):
-            yield from predicates_of(literal.body)
 
 
 class _Inliner:

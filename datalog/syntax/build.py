@@ -22,14 +22,12 @@ from datalog.model.schema import Declaration
 from datalog.model.spans import Span
 from datalog.model.terms import Constant, Term, Value, Variable
 from datalog.syntax.anonymous import fresh_names
-from datalog.syntax.build_declaration import build_declaration
-from datalog.syntax.build_expression import ExpressionBuilder
+from datalog.syntax.build_parts import ExpressionBuilder, build_declaration
 from datalog.syntax.build_view import Clause, Heading, build_heading, sorted_clauses
 from datalog.syntax.constants import read_constant
 from datalog.syntax.limits import DEEPEST_NEGATION
-from datalog.syntax.names import read_name, read_quoted, report_escape
 from datalog.syntax.places import Node, Places
-from datalog.syntax.quoting import RESERVED, EscapeError, unquote
+from datalog.syntax.quoting import RESERVED, EscapeError, read_name, read_quoted, report_escape, unquote
 
 _VERSION = re.compile(r"@([a-z_]+?)((?:_[0-9]{1,9})*)")
 _MOST_SHOWN = 60

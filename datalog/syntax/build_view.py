@@ -16,8 +16,8 @@ from datalog.model.rules import Rule
 from datalog.model.spans import Span
 from datalog.model.terms import Constant, Variable
 from datalog.model.views import Block, Semantics, ViewDefinition, block, implied_groups
-from datalog.syntax.names import read_name
 from datalog.syntax.places import Node, Places
+from datalog.syntax.quoting import read_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,10 +10,73 @@ from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from datalog.diagnostics import Code, ContextSpan, Diagnostic
 from datalog.model.spans import Span
-from datalog.syntax.expected import expected_words
-from datalog.syntax.hints import hint_for
-from datalog.syntax.pieces import Piece, PieceKind, Surroundings, next_statement, surroundings
+from datalog.syntax.pieces import Piece, PieceKind, Surroundings, hint_for, next_statement, surroundings
 from datalog.syntax.places import Places
+
+_TERM = frozenset({"VARIABLE", "STRING"})
+_TERM_WORDS = _TERM | {
+    "ANONYMOUS",
+    "QUOTED_VARIABLE",
+    "INTEGER",
+    "DECIMAL",
+    "FLOAT",
+    "TYPED",
+    "TRUE",
+    "FALSE",
+    "NULL",
+}
+_COLUMN = frozenset({"NAME", "VARIABLE", "QUOTED_NAME"})
+_SUBGOAL = frozenset({"NAME", "VARIABLE", "_NEGATION_SIGN"})
+
+_WORDS = {
+    "LPAR": "`(`",
+    "COLON": "`:`",
+    "NOT": "`not null`",
+    "COMMA": "`,`",
+    "RPAR": "`)`",
+    "OPERATOR": "a comparison sign",
+    "IS": "`is null`",
+    "_ARROW": "`:-`",
+    "_STOP": "`.`",
+    "KEY": "`key`",
+    "UNIQUE": "`unique`",
+    "FOREIGN": "`foreign`",
+    "REFERENCES": "`references`",
+}
+
+
+def _expected_words(terminals: Collection[str]) -> str:
+    """The terminals in plain words, joined by commas and `or`.
+
+    Args:
+        terminals: names of the grammar's terminals that could come next.
+
+    Example:
+        >>> expected_words({"COMMA", "AMPERSAND", "_STOP"})
+        '`,` or `.`'
+    """
+    left = set(terminals)
+    words: list[str] = []
+
+    def take(needed: Collection[str], *phrases: str, taken: Collection[str] = ()) -> None:
+        if left.issuperset(needed):
+            left.difference_update(taken or needed)
+            words.extend(phrases)
+
+    take({"NAME", "_DECL"}, "a rule", "a declaration", taken={"NAME", "QUOTED_NAME", "_DECL", "$END"})
+    take(_SUBGOAL, "a subgoal", taken={*_TERM_WORDS, *_SUBGOAL, "QUOTED_NAME", "NOT"})
+    take(_TERM, "a variable", "a constant", taken=_TERM_WORDS)
+    take(_COLUMN, "a column name", taken=_COLUMN | {"ANONYMOUS"})
+    take({"NAME", "VARIABLE"}, "a column type")
+    take({"NAME", "QUOTED_NAME"}, "a relation name")
+    take({"INTEGER"}, "a whole number")
+    take({"NULL", "NOT"}, "`null`", "`not null`")
+    take({"NULL"}, "`null`")
+    words += [phrase for terminal, phrase in _WORDS.items() if terminal in left]
+    if not words:
+        return "the end of the text"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
 
 _SQL_WORDS = frozenset({"select", "insert", "create", "update", "delete", "with", "merge", "alter", "drop"})
 _NO_SQL_AFTER = frozenset({"(", ":-", "<-", "@", ".", ""})
@@ -135,7 +199,7 @@ def _missing_stop(case: _Case) -> Diagnostic | None:
     more = ", or go on with `,`" if "COMMA" in case.expected else ""
     return Diagnostic(
         Code.MISSING_STOP,
-        f"expected {expected_words(case.expected)}, found {_found_words(found)}",
+        f"expected {_expected_words(case.expected)}, found {_found_words(found)}",
         case.behind(previous),
         "a full stop is missing here",
         rest,
@@ -194,7 +258,7 @@ def _lower_case_term(case: _Case) -> Diagnostic | None:
         Code.LOWER_CASE_TERM,
         f"`{word.text}` is neither a variable nor a constant",
         case.span(word),
-        f"expected {expected_words(case.expected) if word is found else 'a variable or a constant'}",
+        f"expected {_expected_words(case.expected) if word is found else 'a variable or a constant'}",
         note="variables start with a capital letter or `_`, strings stand in quotes",
         hint=hint,
     )
@@ -202,7 +266,7 @@ def _lower_case_term(case: _Case) -> Diagnostic | None:
 
 def _unexpected(case: _Case) -> Diagnostic:
     found = case.around.found
-    expected = expected_words(case.expected)
+    expected = _expected_words(case.expected)
     return Diagnostic(
         Code.UNEXPECTED_TEXT,
         f"expected {expected}, found {_found_words(found)}",

@@ -13,7 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import assert_never
 
-from datalog.model.expressions import Condition, walk
+from datalog.model.expressions import (
+    Aggregate,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    Compared,
+    Condition,
+    Expression,
+    Holds,
+    IsNull,
+    Minus,
+    walk,
+)
 from datalog.model.literals import Atom, Comparison, Literal, Negation, NullTest
 from datalog.model.predicates import Predicate, Version
 from datalog.model.rules import Program, Rule
@@ -24,7 +39,6 @@ from datalog.model.views import Block, ViewDefinition, implied_groups
 from datalog.syntax.anonymous import shown_as_anonymous
 from datalog.syntax.constants import show_constant
 from datalog.syntax.quoting import is_plain_name, is_plain_variable, quote
-from datalog.syntax.show_expression import show_condition, show_expression
 
 _LINE_WIDTH = 100
 
@@ -90,13 +104,13 @@ def _show_block(name: str, one: Block) -> str:
     anonymous = shown_as_anonymous(terms)
     head = _show_name(name)
     if one.outputs:
-        head += f"({', '.join(show_expression(o, _term_shower(anonymous)) for o in one.outputs)})"
+        head += f"({', '.join(_show_expression(o, _term_shower(anonymous)) for o in one.outputs)})"
     literals = [_show_literal(literal, anonymous) for literal in one.core.body]
     parts = []
     if one.filters:
         parts.append("where " + _show_conditions(one.filters, anonymous))
     if one.groups is not None and (not one.aggregates or one.groups != implied_groups(one.outputs)):
-        shown = ", ".join(show_expression(group, _term_shower(anonymous)) for group in one.groups)
+        shown = ", ".join(_show_expression(group, _term_shower(anonymous)) for group in one.groups)
         parts.append(f"group {shown or '()'}")
     if one.having:
         parts.append("having " + _show_conditions(one.having, anonymous))
@@ -108,7 +122,7 @@ def _show_block(name: str, one: Block) -> str:
 
 
 def _show_conditions(conditions: Iterable[Condition], anonymous: Collection[str]) -> str:
-    return ", ".join(show_condition(condition, _term_shower(anonymous)) for condition in conditions)
+    return ", ".join(_show_condition(condition, _term_shower(anonymous)) for condition in conditions)
 
 
 def _term_shower(anonymous: Collection[str]) -> Callable[[Term], str]:
@@ -195,3 +209,60 @@ def _show_foreign_key(foreign_key: ForeignKey) -> str:
 
 def _show_names(names: Iterable[str]) -> str:
     return ", ".join(_show_name(name) for name in names)
+
+
+def _show_expression(expression: Expression, term: Callable[[Term], str]) -> str:
+    """An expression.
+
+    Args:
+        expression: the expression.
+        term: shows a term.
+
+    Example:
+        >>> show_expression(Minus(Arithmetic("*", Variable("X"), Constant(-1))), lambda t: str(t))
+        '-(X * -1)'
+    """
+    match expression:
+        case Variable() | Constant():
+            return term(expression)
+        case Arithmetic(operator, left, right):
+            return f"{_operand(left, term)} {operator} {_operand(right, term)}"
+        case Minus(operand):
+            return f"-({_show_expression(operand, term)})"
+        case Cast(operand, column_type):
+            return f"cast({_show_expression(operand, term)} as {column_type})"
+        case Call(function, arguments):
+            return f"{function}({', '.join(_show_expression(argument, term) for argument in arguments)})"
+        case Case(branches, otherwise):
+            shown = " ".join(
+                f"when {_show_condition(test, term)} then {_show_expression(result, term)}"
+                for test, result in branches
+            )
+            return f"case {shown} else {_show_expression(otherwise, term)} end"
+        case Aggregate(function, operand, distinct):
+            inner = "*" if operand is None else _show_expression(operand, term)
+            return f"{function.value}({'distinct ' if distinct else ''}{inner})"
+        case _:
+            assert_never(expression)
+
+
+def _show_condition(condition: Condition, term: Callable[[Term], str]) -> str:
+    """A condition; see `_show_expression`."""
+    match condition:
+        case Compared(operator, left, right):
+            return f"{_show_expression(left, term)} {operator} {_show_expression(right, term)}"
+        case IsNull(operand, negated):
+            return f"{_show_expression(operand, term)} is {'not ' if negated else ''}null"
+        case Holds(operand, negated):
+            return f"{'not ' if negated else ''}holds({_show_expression(operand, term)})"
+        case AllOf(conditions):
+            return f"all({', '.join(_show_condition(one, term) for one in conditions)})"
+        case AnyOf(conditions):
+            return f"any({', '.join(_show_condition(one, term) for one in conditions)})"
+        case _:
+            assert_never(condition)
+
+
+def _operand(expression: Expression, term: Callable[[Term], str]) -> str:
+    shown = _show_expression(expression, term)
+    return f"({shown})" if isinstance(expression, Arithmetic) else shown

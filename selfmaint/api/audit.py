@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from datalog.budget import DEFAULT_S
 from selfmaint.audit.advice import Advice, advised
-from selfmaint.audit.losing import Loss, loss
 from selfmaint.audit.matrix import Audit, audited
+from selfmaint.audit.needs import Loss, loss
 from selfmaint.audit.search import Search
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, View

@@ -12,7 +12,7 @@ Source: dbt, "Manifest JSON file" in its reference.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,15 +20,15 @@ from typing import Any, TypeAlias
 from datalog.diagnostics import Diagnostic
 from datalog.model import Declaration, ForeignKey
 from datalog.sql.views import SqlText, SqlViews, column_of_text, read_sql
-from selfmaint.api.manifest_shape import wrong_parts
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
 
-Node: TypeAlias = Mapping[str, Any]
+_Node: TypeAlias = Mapping[str, Any]
 
 _STORED = frozenset({"table", "incremental", "materialized_view", "materializedview", "streaming_table"})
 _UNFOLDED = frozenset({"view", "ephemeral"})
 _OWN_SQL = "is_incremental"
+_MOST_FOUND = 20
 
 
 @dataclass
@@ -91,7 +91,7 @@ def _load(path: Path) -> Mapping[str, Any]:
         )
     wrong = [
         Diagnostic(Code.MANIFEST, f"`{where}` in the dbt manifest `{path}` is {what}")
-        for where, what in wrong_parts(data)
+        for where, what in _wrong_parts(data)
     ]
     if wrong:
         raise InputError(wrong)
@@ -105,7 +105,7 @@ class _Project:
 
     def __post_init__(self) -> None:
         everything = {**self.data["sources"], **self.data["nodes"]}
-        self.nodes: dict[str, Node] = {i: n for i, n in everything.items() if isinstance(n, dict)}
+        self.nodes: dict[str, _Node] = {i: n for i, n in everything.items() if isinstance(n, dict)}
         relations = [i for i, n in self.nodes.items() if _kind(n) not in ("test", "operation", "analysis")]
         for identifier in relations:
             if not _parts(self.nodes[identifier]):
@@ -141,7 +141,7 @@ class _Project:
             ),
         )
 
-    def _text(self, identifier: str, node: Node) -> SqlText:
+    def _text(self, identifier: str, node: _Node) -> SqlText:
         sql = node.get("compiled_code") or node.get("compiled_sql")
         name = self.names[identifier]
         if not isinstance(sql, str):
@@ -178,7 +178,7 @@ class _Project:
                 self._take_test(node, found)
         return found
 
-    def _take(self, one: Node, columns: tuple[str, ...], into: _Constraints) -> None:
+    def _take(self, one: _Node, columns: tuple[str, ...], into: _Constraints) -> None:
         match one.get("type"):
             case "not_null":
                 into.not_null.update(columns)
@@ -202,7 +202,7 @@ class _Project:
                 return name
         return None
 
-    def _take_test(self, node: Node, found: Mapping[str, _Constraints]) -> None:
+    def _take_test(self, node: _Node, found: Mapping[str, _Constraints]) -> None:
         metadata = node.get("test_metadata") or {}
         arguments = metadata.get("kwargs") or {}
         column = arguments.get("column_name") or node.get("column_name")
@@ -239,23 +239,98 @@ def _to_keys(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
     )
 
 
-def _kind(node: Node) -> str:
+def _kind(node: _Node) -> str:
     return str(node.get("resource_type", ""))
 
 
-def _config(node: Node) -> Node:
+def _config(node: _Node) -> _Node:
     found = node.get("config")
     return found if isinstance(found, dict) else {}
 
 
-def _parts(node: Node) -> tuple[str, ...]:
+def _parts(node: _Node) -> tuple[str, ...]:
     """The parts of a relation's name, the last one first."""
     name = node.get("identifier") or node.get("alias") or node.get("name")
     return tuple(str(part) for part in (name, node.get("schema"), node.get("database")) if part)
 
 
-def _promises(test: Node) -> bool:
+def _promises(test: _Node) -> bool:
     """Whether a test that passes says something of all rows."""
     config = _config(test)
     strict = str(config.get("severity", "error")).lower() == "error"
     return strict and not config.get("where") and config.get("enabled", True) is not False
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A table whose values all have one form, whatever their keys."""
+
+    of: _Form
+
+
+_Form: TypeAlias = "type[str | dict[str, object]] | Each | Mapping[str, _Form] | tuple[_Form]"
+"""Text, any table, such a table, a table with these keys, or a list of one form. All of them may be null or missing."""
+
+_CONSTRAINTS: _Form = ({"type": str, "columns": (str,), "to": str, "to_columns": (str,)},)
+_NODE: Mapping[str, _Form] = {
+    **dict.fromkeys(("name", "alias", "identifier", "schema", "database", "resource_type"), str),
+    **dict.fromkeys(("compiled_code", "compiled_sql", "raw_code", "raw_sql", "attached_node"), str),
+    "config": dict,
+    "columns": Each({"name": str, "data_type": str, "constraints": _CONSTRAINTS}),
+    "constraints": _CONSTRAINTS,
+    "depends_on": {"nodes": (str,)},
+    "test_metadata": {"name": str, "kwargs": dict},
+}
+_KINDS: Mapping[type, str] = {
+    str: "text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+}
+
+
+def _wrong_parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is not of the form: where it stands, and what is wrong with it; the first ones."""
+    found = 0
+    for section in ("sources", "nodes"):
+        for identifier, node in manifest[section].items():
+            for where, what in _wrong(node, _NODE, f"{section}.{identifier}"):
+                yield where, what
+                found += 1
+                if found == _MOST_FOUND:
+                    return
+
+
+def _wrong(value: object, form: _Form, where: str) -> Iterator[tuple[str, str]]:
+    if value is None:
+        return
+    if isinstance(form, tuple):
+        if not isinstance(value, list):
+            yield where, f"{_json_kind(value)}, not a list"
+            return
+        for number, one in enumerate(value):
+            yield from _in_list(one, form[0], f"{where}[{number}]")
+    elif form is str:
+        if not isinstance(value, str):
+            yield where, f"{_json_kind(value)}, not text"
+    elif not isinstance(value, dict):
+        yield where, f"{_json_kind(value)}, not a table"
+    elif isinstance(form, Each):
+        for key, one in value.items():
+            yield from _in_list(one, form.of, f"{where}.{key}")
+    elif isinstance(form, Mapping):
+        for key, inner in form.items():
+            yield from _wrong(value.get(key), inner, f"{where}.{key}")
+
+
+def _in_list(value: object, form: _Form, where: str) -> Iterator[tuple[str, str]]:
+    """As `_wrong`, where null is none of the values."""
+    if value is None:
+        yield where, "null"
+    else:
+        yield from _wrong(value, form, where)
+
+
+def _json_kind(value: object) -> str:
+    return _KINDS.get(type(value), "a table")

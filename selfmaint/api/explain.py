@@ -27,7 +27,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.at_hand import tests_at_hand
-from selfmaint.decide.counterexample import NotConfirmedError, counterexample
+from selfmaint.decide.counterexample import NotConfirmedError, counterexample, holds
 from selfmaint.decide.inconsistency import Contradiction
 from selfmaint.decide.informed import informed
 from selfmaint.decide.new_facts import NewFacts
@@ -315,17 +315,12 @@ def _supply(warehouse: Warehouse[D], facts: Facts[D], situation: Situation, fact
     name = fact.predicate.name
     given = ((Version.INSERTED, situation.inserted), (Version.PRESENT, situation.present))
     for version, names in given:
-        if name in names and _holds(warehouse, facts, Atom(fact.predicate.of(version), fact.terms)):
-            found.append(Atom(fact.predicate.of(version), fact.terms))
+        if name in names and holds(warehouse.engine, facts, fact.of(version)):
+            found.append(fact.of(version))
     for contribution in warehouse.decision.contributions:
         if contribution.rule.head.predicate.name == name and not found:
             found.extend(_view_rows(warehouse, facts, contribution.rule, fact))
     return Supply(fact, tuple(found))
-
-
-def _holds(warehouse: Warehouse[D], facts: Facts[D], atom: Atom) -> bool:
-    goal = Predicate("holds", Version.PROBLEM)
-    return bool(warehouse.engine.nonempty(Program((Rule(Atom(goal, ()), (atom,)),)), [goal], facts))
 
 
 def _view_rows(warehouse: Warehouse[D], facts: Facts[D], rule: Rule, fact: Atom) -> list[Atom]:

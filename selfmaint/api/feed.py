@@ -23,12 +23,10 @@ from selfmaint.feeds.condense import condensed
 from selfmaint.feeds.formats import FeedFormat
 from selfmaint.feeds.lines import Tally
 from selfmaint.feeds.memory import net_effect
-from selfmaint.feeds.positions import bounds, shown
-from selfmaint.feeds.ranges import Ends, Ranges, by_relation, ranges
+from selfmaint.feeds.ranges import Ends, Ranges, bounds, by_relation, ranges, shown
 from selfmaint.feeds.reading import FeedReading, Wanted
 from selfmaint.feeds.report import FeedReport, RelationReport
-from selfmaint.feeds.table import FeedTable, feed_table
-from selfmaint.feeds.table_names import TableNames
+from selfmaint.feeds.table import FeedTable, TableNames, feed_table
 from selfmaint.warehouse.near import near_miss, require_known
 
 if TYPE_CHECKING:

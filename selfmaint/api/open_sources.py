@@ -12,8 +12,7 @@ from selfmaint.api.warehouse_file import SourceEntry, SourceKind, WarehouseFile
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.settle import Readable
-from selfmaint.sources.lazy import LazySource
-from selfmaint.sources.protocol import Source
+from selfmaint.sources.protocol import LazySource, Source
 
 
 def readable(platform: Platform[D], file: WarehouseFile) -> dict[str, Readable[D]]:

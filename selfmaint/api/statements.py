@@ -8,21 +8,21 @@ and `RELATION_absent`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 
-from datalog.model import Predicate, Program, Rule, Version
+from datalog.budget import check
+from datalog.containment import containment_mapping
+from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
 from datalog.rewrite import drop_unreachable, minimised, simplify
 from datalog.sql import Table, read_set, select, text
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, counted_sql, group_statements
 from selfmaint.api.not_maintained import uncountable
 from selfmaint.api.toml_tables import dotted
-from selfmaint.decide.group_verdict import UNCOUNTABLE
-from selfmaint.decide.implied import without_implied
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.procedure import NO_TWO_DATABASES, Decision
+from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE, Decision
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.fallback.probes import Probe, options, roughly
 from selfmaint.maintain import gained, lost
@@ -171,7 +171,7 @@ def _tests(
 ) -> Iterator[Statement]:
     every = decision.depends(view, situation)
     doubts = {rules.goal: _doubts(decision, view, situation, rules.new_facts) for rules in every}
-    needed = without_implied(every, [not doubts[rules.goal] for rules in every])
+    needed = _without_implied(every, [not doubts[rules.goal] for rules in every])
     program = minimised(compact_program(decision.support(situation), needed))
     asked = [rules for rules in needed if program.rules_for(rules.goal)]
     exact = not any(doubts[rules.goal] for rules in asked)
@@ -311,3 +311,50 @@ def _statement(
     query = select(needed, goal, tables, columns=names or None)
     reads = tuple(sorted(dotted(name) for name in read_set(query)))
     return Statement(kind, str(goal), about, needed, text(query), reads)
+
+
+def _without_implied(tests: Sequence[DependsRules], exact: Sequence[bool]) -> tuple[DependsRules, ...]:
+    """The tests without those that others imply, in order.
+
+    Where views group, a J has a test for each choice of what known facts say of its groups, and of what its foreign
+    keys reference. Many of them only ask for more than others.
+
+    Conditions of soundness:
+
+    1. Each rule of a test maps from a rule of the other one: the whole body, negations as written. Where it has a
+       row, the other has one.
+    2. A test whose rows prove a "no" is left out only for another such test.
+
+    The decision itself asks them all: groups may have no room for the rows of the one, and for those of the other.
+
+    Args:
+        tests: the tests of one view.
+        exact: for each, whether its rows prove that the view is not self-maintainable.
+    """
+    places = sorted(range(len(tests)), key=lambda i: (_size(tests[i]), i))
+    kept: list[int] = []
+    for i in places:
+        if not any(exact[k] >= exact[i] and _implies(tests[i], tests[k]) for k in kept):
+            kept.append(i)
+    return tuple(tests[i] for i in sorted(kept))
+
+
+def _size(test: DependsRules) -> tuple[int, int]:
+    """What asks for less comes first."""
+    return min(map(len, test.positive)), len(test.negative)
+
+
+def _implies(test: DependsRules, other: DependsRules) -> bool:
+    """Condition 1."""
+    return all(any(_maps(mine, test, its, other) for its in other.positive) for mine in test.positive)
+
+
+def _maps(mine: Sequence[Literal], test: DependsRules, its: Sequence[Literal], other: DependsRules) -> bool:
+    check()
+    if mine[0].predicate != its[0].predicate or not _predicates(its) <= _predicates(mine):  # type: ignore[union-attr]
+        return False
+    return containment_mapping((*its, *other.negative), (*mine, *test.negative)) is not None
+
+
+def _predicates(body: Sequence[Literal]) -> frozenset[Predicate]:
+    return frozenset(literal.predicate for literal in body if isinstance(literal, Atom))

@@ -15,7 +15,7 @@ from selfmaint.api.platform import platform_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.canonical import all_contributions
 from selfmaint.canonical.consistency import check_program, checks
-from selfmaint.canonical.consistency_check import Check
+from selfmaint.canonical.constraint_checks import Check
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError
 from selfmaint.warehouse.situation import Situation

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from datalog.budget import BudgetSpentError, left, limit
+from datalog.evaluate import evaluate
+from datalog.model import Predicate, Program, Row
+from datalog.rewrite import guard_joins
+from selfmaint.audit.candidates import Relations
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of
 from selfmaint.audit.example import Example
 from selfmaint.audit.matrix import SHARE
@@ -24,14 +28,14 @@ from selfmaint.audit.proposals import (
     proposals,
     with_proposals,
 )
-from selfmaint.audit.refuting import Refuting
 from selfmaint.audit.search import Search
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.countermodel.databases import updated
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 
-LARGEST = 3
+_LARGEST = 3
 """Sets of so many proposals are tried."""
 
-TRIES = 150
+_TRIES = 150
 """How many sets are tried for one view."""
 
 
@@ -236,10 +240,10 @@ class _Advisor:
         """The least sets of views with which, and with some constraints, a kind of change is always followed."""
         found: list[frozenset[Proposal]] = []
         tries = 0
-        for size in range(LARGEST + 1):
+        for size in range(_LARGEST + 1):
             for several in combinations(stored, size):
                 chosen = free | frozenset(several)
-                if not chosen or tries == TRIES or left() <= 0 or any(one <= chosen for one in found):
+                if not chosen or tries == _TRIES or left() <= 0 or any(one <= chosen for one in found):
                     continue
                 if self._stored(chosen) >= below:
                     continue
@@ -307,3 +311,58 @@ def _is_referenced(proposal: Proposal, others: Iterable[Proposal]) -> bool:
 def _all_changes(catalog: Catalog, view: View) -> list[Change]:
     own = [change for name in relations_of(catalog, view) for change in changes_of(catalog, name)]
     return [*own, ANYTHING]
+
+
+@dataclass
+class Refuting:
+    """Whether examples are ones with proposals carried out, too; each is asked for once.
+
+    Held against the definition: the constraints that are proposed hold in both databases, before and after the
+    update, and the views that are proposed have the same rows in both. What a set of proposals does is what each of
+    them does.
+
+    Attributes:
+        catalog: the warehouse as it is.
+    """
+
+    catalog: Catalog
+    _asked: dict[tuple[int, Proposal], bool] = field(default_factory=dict)
+    _examples: dict[int, Example] = field(default_factory=dict)
+
+    def refutes(self, example: Example, chosen: Iterable[Proposal]) -> bool:
+        """Whether the example is one with all these proposals carried out."""
+        return all(self._withstands(example, proposal) for proposal in chosen)
+
+    def _withstands(self, example: Example, proposal: Proposal) -> bool:
+        key = (id(example), proposal)
+        if key not in self._asked:
+            self._examples[id(example)] = example  # no other one gets its id
+            self._asked[key] = self._holds(example, proposal)
+        return self._asked[key]
+
+    def _holds(self, example: Example, proposal: Proposal) -> bool:
+        databases = (example.first, example.second)
+        if isinstance(proposal, NewView):
+            one, other = (_rows(proposal, database) for database in databases)
+            return one == other
+        after = (updated(database, example.inserted, example.deleted) for database in databases)
+        return all(self._satisfies(database, proposal) for database in (*databases, *after))
+
+    def _satisfies(self, database: Relations, proposal: NewKey | NewForeignKey) -> bool:
+        relation = self.catalog.relations[proposal.relation]
+        values = _values(database, relation, proposal.columns)
+        if isinstance(proposal, NewKey):
+            return len(set(values)) == len(values) and not any(None in value for value in values)
+        target = self.catalog.relations[proposal.target]
+        there = set(_values(database, target, proposal.target_columns))
+        return all(None in value or value in there for value in values)
+
+
+def _values(database: Relations, relation: BaseRelation, columns: tuple[str, ...]) -> list[Row]:
+    places = [relation.columns.index(column) for column in columns]
+    return [tuple(row[i] for i in places) for row in database.get(relation.name, frozenset())]
+
+
+def _rows(proposal: NewView, database: Relations) -> frozenset[Row]:
+    facts = {Predicate(name): rows for name, rows in database.items()}
+    return evaluate(Program((guard_joins(proposal.rule),)), proposal.rule.head.predicate, facts)

@@ -6,10 +6,11 @@ all of them could be made: `Candidates.are_all` says so afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from itertools import islice
+from typing import TypeGuard, TypeVar
 
 from datalog.budget import check
 from datalog.model import (
@@ -29,25 +30,28 @@ from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.grounding import ROOM, grounded
-from selfmaint.audit.instance import Instance, frozen
+from selfmaint.audit.instance import Body, Instance, Unfolding, frozen, unfolded
 from selfmaint.audit.ruled_out import RuledOut
-from selfmaint.audit.unfolding import Body, Unfolding, unfolded
 from selfmaint.countermodel.databases import Evaluation, satisfies, stored_rows, updated
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.situation import Situation
 
-STEPS = 2_000
+_STEPS = 2_000
 """How many instances are looked at for one view and kind of change; above that not all candidates are made."""
 
-TRIAL = 60
+_TRIAL = 60
 """How many are looked at to rule out what comes of one body that is not unfolded to its end."""
 
 _CLOSE = (0,)
 """Values that are only asked what they prove need no others between them."""
 
 Relations = Mapping[str, frozenset[Row]]
+T = TypeVar("T")
+
+_FIRST = 8
+"""So many steps each search has in the first turn; twice as many in each other than in the one before."""
 
 
 @dataclass(frozen=True, unsafe_hash=False)
@@ -149,7 +153,7 @@ class Candidates:
     situation: Situation
     choices: Choices | None = None
     fewest: Fewest | None = None
-    most: int = STEPS
+    most: int = _STEPS
 
     def __post_init__(self) -> None:
         catalog = self.decision.catalog
@@ -199,11 +203,11 @@ class Candidates:
         """
         if not current.is_before:
             bound = variables_of([li for li in current.body if isinstance(li, Atom) and not is_open(li)])
-            asked = next(li.terms for li in current.body if is_asked(li))
+            asked = next(li.terms for li in current.body if _is_asked(li))
             if any(isinstance(asked[i], Variable) and asked[i] not in bound for i in ruled_out.tested):
                 return True
         holds = ruled_out.holds if current.is_before else ruled_out.will_hold
-        most = min(TRIAL, self._trials)
+        most = min(_TRIAL, self._trials)
         trial = Steps(most)
         made = self._made(current.body, trial, ruled_out, _CLOSE)
         may_fire = any(c is not None and not holds(c) for c in made) or not trial.are_all
@@ -221,8 +225,8 @@ class Candidates:
         self, body: Body, steps: Steps, ruled_out: RuledOut | None = None, rooms: Sequence[int] = ROOM
     ) -> Iterator[Candidate | None]:
         """The situations that the instance of an unfolded body becomes, but for some that are ruled out; see `of`."""
-        asked = tuple(t for li in body if is_asked(li) for t in li.terms)
-        plain = tuple(li for li in body if not is_asked(li))
+        asked = tuple(t for li in body if _is_asked(li) for t in li.terms)
+        plain = tuple(li for li in body if not _is_asked(li))
         effective = self.situation.effective
         start = frozen(self.decision.catalog, plain, effective=effective, asked=asked)
         waiting = [] if start is None else [start]
@@ -298,11 +302,38 @@ def _terms(terms: Sequence[Term], values: Mapping[Variable, Value]) -> Row:
     return tuple(t.value if isinstance(t, Constant) else values[t] for t in terms)
 
 
-def is_asked(literal: Literal) -> TypeGuard[Atom]:
+def _is_asked(literal: Literal) -> TypeGuard[Atom]:
     """Whether a literal is the head of a rule of the test: its terms are kept track of."""
     return isinstance(literal, Atom) and literal.predicate.version is Version.DEPENDS
 
 
 def is_open(literal: Atom) -> bool:
     """Whether it is open where a row comes from, or a literal is asked of the others."""
-    return literal.predicate.version is Version.AFTER or is_asked(literal)
+    return literal.predicate.version is Version.AFTER or _is_asked(literal)
+
+
+def by_turns(searches: Iterable[Iterator[T | None]]) -> Iterator[T]:
+    """What some searches find in the first turn in which any does.
+
+    Args:
+        searches: each with what it finds, and None for a step without.
+
+    Example:
+        >>> far, near = iter([None] * 20 + ["far"]), iter([None, "near"])
+        >>> list(by_turns([far, near]))
+        ['near']
+    """
+    waiting = list(searches)
+    steps, is_found = _FIRST, False
+    while waiting and not is_found:
+        going_on = []
+        for search in waiting:
+            taken = 0
+            for found in islice(search, steps):
+                taken += 1
+                if found is not None:
+                    is_found = True
+                    yield found
+            if taken == steps:
+                going_on.append(search)
+        waiting, steps = going_on, 2 * steps

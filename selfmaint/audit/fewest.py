@@ -44,8 +44,7 @@ from datalog.model import (
     variables_of,
 )
 from datalog.order import implies
-from selfmaint.audit.instance import Instance, frozen, not_null_here
-from selfmaint.audit.unfolding import Definitions, definitions
+from selfmaint.audit.instance import Definitions, Instance, definitions, frozen, not_null_here
 from selfmaint.decide.procedure import Decision
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, certain_variables

@@ -3,8 +3,8 @@
 "Always" is sound, not exact:
 
 1. The core rows that the view gains and loses are determined if the test for its core never has a row: shown as in
-   `search.py`, with what `evidence.py` leaves of the views; knowing more only leaves fewer databases.
-2. Given them, no value may stay open: `lost_values.py`. That no core row can be lost, or that all are known, is shown
+   `search.py`, with what `parts.py` leaves of the views; knowing more only leaves fewer databases.
+2. Given them, no value may stay open: `LostValues`. That no core row can be lost, or that all are known, is shown
    by the most general databases with a core row: what the views tell of them they tell wherever these map to.
 
 "Depends" rests on an example that is held against the definition, with every view of the warehouse.
@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,38 +20,53 @@ from itertools import chain, islice
 from typing import TypeAlias
 
 from datalog.evaluate import Evaluator
-from datalog.model import Atom, Constant, Literal, Predicate, Program, Row, Rule, Version
-from selfmaint.audit.candidates import Candidate, Candidates
-from selfmaint.audit.changes import Change
+from datalog.model import (
+    AggregateFunction,
+    Atom,
+    Constant,
+    Literal,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    Variable,
+    Version,
+    variables_of,
+)
+from datalog.model.expressions import expression_variables
+from selfmaint.audit.candidates import Candidate, Candidates, by_turns
+from selfmaint.audit.changes import Change, Kind
 from selfmaint.audit.choices import Choices
-from selfmaint.audit.example import Example, Replay
+from selfmaint.audit.example import Example, Replay, second_databases
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_examples import Tried, group_examples
-from selfmaint.audit.lost_values import EXTREMA, LostValues
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.ruled_out import views_of
-from selfmaint.audit.second import second_databases
-from selfmaint.audit.turns import by_turns
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.maintain.core_rows import anchored
+from selfmaint.maintain.group_plan import GroupPlan
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.grouped import Grouped, Measure
 from selfmaint.warehouse.situation import Situation
 
-TRIED = 6
+_TRIED = 6
 """So many databases in which a core row is not determined are tried for an example."""
 
-WITNESSES = 3
+_WITNESSES = 3
 """So many rows of the test are tried in each of them."""
 
-NOT_EFFECTIVE = "whether the rows of an update were there before is not known: say that updates are effective"
-NOT_KNOWN = "which rows join with those of the update is not always known"
-TOO_MANY = "there are too many kinds of data to go through"
+_NOT_EFFECTIVE = (
+    "whether the rows of an update were there before is not known: say that updates are effective"
+)
+_NOT_KNOWN = "which rows join with those of the update is not always known"
+_TOO_MANY = "there are too many kinds of data to go through"
 
 _Firing: TypeAlias = tuple[DependsRules, Candidate, list[Row]]
+_EXTREMA = (AggregateFunction.MIN, AggregateFunction.MAX)
 
 
 @dataclass
@@ -101,18 +117,18 @@ class GroupSearch:
         if not changed & {atom.predicate.name for atom in self._core.body}:
             return Always()
         if not situation.effective:
-            return Unclear((NOT_EFFECTIVE,))
+            return Unclear((_NOT_EFFECTIVE,))
         rules = self.decision.depends(self._silent.view(self.view.name), situation)
         candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
         searches = (self._firing(one, candidates, situation) for one in rules)
         firing = by_turns(searches)
         first = next(firing, None)
         if first is None and not candidates.are_all:
-            return Unclear((TOO_MANY,))
-        reasons = [NOT_KNOWN] if first is not None else list(self._open(change, situation))
+            return Unclear((_TOO_MANY,))
+        reasons = [_NOT_KNOWN] if first is not None else list(self._open(change, situation))
         if not reasons:
             return Always(len(rules))
-        tried = () if first is None else chain([first], islice(firing, TRIED - 1))
+        tried = () if first is None else chain([first], islice(firing, _TRIED - 1))
         example = None if self.quick else self._example(tried, change, situation)
         return Unclear(tuple(reasons)) if example is None else Depends(example, _hidden(example))
 
@@ -141,9 +157,9 @@ class GroupSearch:
         if loses is False:
             return
         if loses is None:
-            yield TOO_MANY
+            yield _TOO_MANY
         assert self.view.grouped is not None
-        matters = any(m.aggregate.function in EXTREMA for m in self.view.grouped.measures)
+        matters = any(m.aggregate.function in _EXTREMA for m in self.view.grouped.measures)
         known = matters and self._knows_core(change, situation)
         yield from LostValues(self.evaluation.catalog, self.view, change, is_known=known).open()
 
@@ -162,17 +178,11 @@ class GroupSearch:
         evaluation = self._silent_evaluation
         candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
         known = self.decision.known(situation)
-        body: list[Literal] = [Atom(a.predicate.of(Version.BEFORE), a.terms) for a in self._core.body]
+        body: list[Literal] = [a.of(Version.BEFORE) for a in self._core.body]
         goal = Predicate("core", Version.STEP)
         head = Atom(goal, self._core.head.terms)
         every = Rule(head, (*self._core.body, *self._core.filters))
-        proved = Rule(
-            head,
-            (
-                *(Atom(a.predicate.of(Version.KNOWN), a.terms) for a in self._core.body),
-                *self._core.filters,
-            ),
-        )
+        proved = Rule(head, (*(a.of(Version.KNOWN) for a in self._core.body), *self._core.filters))
         for candidate in candidates.holding((*body, *self._core.filters)):
             there = Evaluator(Program((every,)), {Predicate(n): r for n, r in candidate.database.items()})
             facts = candidate.facts(evaluation, situation)
@@ -194,7 +204,7 @@ class GroupSearch:
         self.evaluation.contents({})
         replay = Replay(self.evaluation, situation, change)
         for one, candidate, rows in firing:
-            for row in rows[:WITNESSES]:
+            for row in rows[:_WITNESSES]:
                 witness = Witness(one.new_facts, dict(zip(one.new_facts.bound, row, strict=True)))
                 for second in second_databases(self.evaluation.catalog, candidate, witness):
                     found = replay.example(self.view.name, candidate.database, second, candidate)
@@ -217,3 +227,105 @@ def _hidden(example: Example) -> tuple[Atom, ...]:
         for name, rows in one.items()
         for row in sorted(rows - other.get(name, frozenset()), key=repr)
     )
+
+
+@dataclass(frozen=True)
+class LostValues:
+    """What may be open in one view after one kind of change by which it loses core rows.
+
+    The conditions under which a value is determined are those of `maintain/group_values.py`, for every group at
+    once. Core rows that are gained leave nothing open: a group with a new row is there, counts and sums add, an
+    extremum moves. Of core rows that are lost:
+
+    1. A group may be gone, unless its rows are counted, or it has one at most.
+    2. A sum may be over nothing, unless its operands are counted, or are never null in a group that is there.
+    3. An extremum may be the lost one, unless all core rows of the group are known, so that the others can be looked
+       at.
+    4. An update of columns that nothing joins, compares, filters or groups puts a row in the place of each lost one:
+       the group stays, and so do values that do not rest on these columns.
+
+    Attributes:
+        catalog: the warehouse.
+        view: a view that groups.
+        change: the kind of change.
+        is_known: whether all core rows of any group are always known; matters where there are extrema.
+    """
+
+    catalog: Catalog
+    view: View
+    change: Change
+    is_known: bool
+
+    @property
+    def grouped(self) -> Grouped:
+        """What the view's columns are."""
+        assert self.view.grouped is not None
+        return self.view.grouped
+
+    def open(self) -> Iterator[str]:
+        """What may be open, in words."""
+        grouped = self.grouped
+        if not grouped.is_total and not self._has_rows and self._replaced is None:
+            yield f"`{self.view.name}` does not tell whether a group that loses rows is empty: add `count(*)` to it"
+        for measure in grouped.measures:
+            function = measure.aggregate.function
+            name = self.view.columns[measure.column]
+            if self._is_replaced(measure):
+                continue
+            if function is AggregateFunction.SUM and not self._sum_is_closed(measure):
+                yield f"`{name}` may be the sum of no value: add the count of its values to the view"
+            if function in _EXTREMA and not self._extremum_is_closed(measure):
+                yield f"the row that `{name}` rests on may be lost, and other rows of the group are not known"
+
+    @property
+    def _has_rows(self) -> bool:
+        """Condition 1."""
+        return self.grouped.count_column is not None or (not self.grouped.is_total and self.grouped.is_single)
+
+    def _counts(self, measure: Measure) -> bool:
+        """Whether the number of a measure's values that are not null is known."""
+        same = any(
+            other.aggregate.function is AggregateFunction.COUNT
+            and other.aggregate.operand == measure.aggregate.operand
+            for other in self.grouped.measures
+        )
+        return same or (self._is_never_null(measure) and self._has_rows)
+
+    def _is_never_null(self, measure: Measure) -> bool:
+        return measure.column in GroupPlan(self.view, self.catalog.relations).never_null
+
+    def _sum_is_closed(self, measure: Measure) -> bool:
+        """Condition 2."""
+        return self._counts(measure) or (self._is_never_null(measure) and not self.grouped.is_total)
+
+    def _extremum_is_closed(self, measure: Measure) -> bool:
+        """Condition 3; the other rows are looked for by the group's values, which have to be columns of the core."""
+        plain = all(isinstance(group, Variable) for group in self.grouped.groups)
+        if plain and self.grouped.groups and self.grouped.is_single:
+            return True
+        return plain and self.is_known and (self._has_rows or self._counts(measure))
+
+    @property
+    def _replaced(self) -> frozenset[Variable] | None:
+        """Condition 4: the variables that an update changes, if it only puts rows in the places of others."""
+        core, grouped = self.view.core, self.grouped
+        assert core is not None
+        if self.change.kind is not Kind.UPDATE:
+            return None
+        atoms = [atom for atom in core.body if atom.predicate.name == self.change.relation]
+        terms = [atom.terms[i] for atom in atoms for i in self.change.columns]
+        times = Counter(t for atom in core.body for t in atom.terms)
+        fixed = set(variables_of(core.filters))
+        used = expression_variables((*grouped.groups, *grouped.block.filters))
+        fixed |= {t for v in used if isinstance(t := grouped.terms.get(v, v), Variable)}
+        if any(not isinstance(t, Variable) or times[t] > 1 or t in fixed for t in terms):
+            return None
+        return frozenset(t for t in terms if isinstance(t, Variable))
+
+    def _is_replaced(self, measure: Measure) -> bool:
+        replaced = self._replaced
+        if replaced is None:
+            return False
+        operand = measure.aggregate.operand
+        used = () if operand is None else expression_variables([operand])
+        return not any(self.grouped.terms.get(v, v) in replaced for v in used)

@@ -1,4 +1,4 @@
-"""Which base relations, if readable, make a view self-maintainable whatever the data: all smallest sets."""
+"""What the whole warehouse needs a base relation for: what must be readable, and whether one can be lost."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from datalog.budget import left
-from selfmaint.audit.changes import Change, relations_of
-from selfmaint.audit.outcome import Always, Depends, Unclear
+from selfmaint.audit.changes import Change, Kind, relations_of
+from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import Catalog, View
 
-COST = 1.0
+_COST = 1.0
 """Of looking up one key of a relation, where nothing is said."""
 
-TRIED = 500
+_TRIED = 500
 """So many sets are searched with at most."""
 
 
@@ -39,7 +39,7 @@ def needs(search: Search, view: View, change: Change, costs: Mapping[str, float]
     one of each of these. Where there is no example, of a set that does not suffice, more may be added as long as it
     still does not: the relations that are left are such ones.
 
-    Complexity: one search for each set tried; at most `TRIED`, and as many as the budget allows.
+    Complexity: one search for each set tried; at most `_TRIED`, and as many as the budget allows.
     """
     names = closure(search.catalog, view)
     everything = frozenset(names)
@@ -56,7 +56,7 @@ def needs(search: Search, view: View, change: Change, costs: Mapping[str, float]
 
     found: list[frozenset[str]] = []
     waiting: set[frozenset[str]] = {frozenset()} if missing(everything) is None else set()
-    for _ in range(TRIED):
+    for _ in range(_TRIED):
         if not waiting or left() <= 0:
             break
         chosen = min(waiting, key=lambda subset: (len(subset), sorted(subset)))
@@ -70,7 +70,7 @@ def needs(search: Search, view: View, change: Change, costs: Mapping[str, float]
             waiting -= missed
             waiting |= _extended(missed, more, found)
     made = [
-        Need(tuple(n for n in names if n in subset), sum(costs.get(n, COST) for n in subset))
+        Need(tuple(n for n in names if n in subset), sum(costs.get(n, _COST) for n in subset))
         for subset in found
     ]
     return tuple(sorted(made, key=lambda need: (need.cost, need.relations)))
@@ -110,3 +110,63 @@ def closure(catalog: Catalog, view: View) -> tuple[str, ...]:
                 found[reference.target] = None
                 waiting.append(reference.target)
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A view that cannot always follow.
+
+    Attributes:
+        view: the view.
+        changed: the relation whose changes it cannot follow; None: only a mix on several relations.
+        outcome: why.
+    """
+
+    view: str
+    changed: str | None
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What breaks if some relations are no longer readable.
+
+    Attributes:
+        lost: the relations.
+        broken: the views that cannot always follow changes, all other relations readable.
+    """
+
+    lost: tuple[str, ...]
+    broken: tuple[Broken, ...]
+
+    @property
+    def by_others(self) -> tuple[Broken, ...]:
+        """What breaks even if the lost relations never change again, as one that is dropped or archived."""
+        return tuple(one for one in self.broken if one.changed not in self.lost)
+
+
+def loss(search: Search, lost: Iterable[str]) -> Loss:
+    """What breaks without some base relations.
+
+    Without a relation means: it can never be read again. All others can be, and the changes of all, its own too, still
+    arrive as long as there are any.
+
+    Args:
+        search: the warehouse's search.
+        lost: names of base relations.
+    """
+    gone = tuple(dict.fromkeys(lost))
+    others = frozenset(search.catalog.relations) - frozenset(gone)
+    broken: list[Broken] = []
+    for view in search.catalog.views:
+        readable = search.of(view).readable(others.intersection(search.of(view).catalog.relations))
+        its = [
+            Broken(view.name, name, outcome)
+            for name in relations_of(search.catalog, view)
+            if not isinstance(outcome := readable.outcome(view, Change(Kind.ANY, name)), Always)
+        ]
+        if not its:
+            outcome = readable.outcome(view, Change(Kind.ANY))
+            its = [] if isinstance(outcome, Always) else [Broken(view.name, None, outcome)]
+        broken.extend(its)
+    return Loss(gone, tuple(broken))

@@ -6,7 +6,7 @@
 2. If a rule has a row in some warehouse, it has one in a candidate of `candidates.py`: the rule's body, unfolded to
    rows of views and of the update, frozen, and chased with the constraints. That instance maps into any
    warehouse in which the rule has a row, so it proves no fact that the warehouse does not prove; what a rule negates
-   are conjunctions of such facts (`evidence.py` leaves out what is not like that).
+   are conjunctions of such facts (`parts.py` leaves out what is not like that).
 3. So if all candidates were made and none gives a rule a row, no warehouse does. Where not all could be made the
    verdict is `Unclear`.
 
@@ -25,18 +25,15 @@ from functools import cached_property
 
 from datalog.budget import BudgetSpentError, left, limit
 from datalog.model import Atom, Literal, Negation, OpaqueView, Predicate, Program, Row, Variable, Version
-from selfmaint.audit.candidates import Candidate, Candidates
+from selfmaint.audit.candidates import Candidate, Candidates, by_turns
 from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of, updatable
 from selfmaint.audit.choices import Choices
-from selfmaint.audit.evidence import without_aggregates
-from selfmaint.audit.example import Example, Replay
+from selfmaint.audit.example import Example, Replay, second_databases
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_search import GroupSearch
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
-from selfmaint.audit.parts import parts
+from selfmaint.audit.parts import parts, without_aggregates
 from selfmaint.audit.ruled_out import views_of
-from selfmaint.audit.second import second_databases
-from selfmaint.audit.turns import by_turns
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program

@@ -29,13 +29,14 @@ from datalog.model import (
     apply_comparison,
 )
 from datalog.rewrite import drop_empty, drop_unreachable, simplify
-from selfmaint.canonical.consistency_check import Check
-from selfmaint.canonical.constraint_checks import constraint_checks
+from selfmaint.canonical.constraint_checks import Check, constraint_checks
 from selfmaint.canonical.references import row_atom
 from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
 from selfmaint.errors import Code
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, Outside, View
 from selfmaint.warehouse.situation import Situation
+
+_NOT_EFFECTIVE = "the update is not effective, or was applied already: drop the claim, or take these rows out"
 
 
 def checks(
@@ -99,15 +100,12 @@ def check_program(
 
 
 def _numbered(rules: tuple[Rule, ...], number: int) -> tuple[Rule, ...]:
-    return tuple(
-        Rule(Atom(Predicate(r.head.predicate.name, Version.PROBLEM, (number,)), r.head.terms), r.body)
-        for r in rules
-    )
+    return tuple(Rule(r.head.of(Version.PROBLEM, (number,)), r.body) for r in rules)
 
 
 def _contributed(head: Atom) -> Atom:
     """What views and partial copies tell of a relation, apart from a readable relation's own rows."""
-    return Atom(head.predicate.of(Version.POSSIBLE), head.terms)
+    return head.of(Version.POSSIBLE)
 
 
 def _view_checks(view: View, catalog: Catalog) -> Iterator[Check]:
@@ -186,8 +184,7 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
     name = relation.name
     goal = row_atom(relation, Version.PROBLEM)
 
-    def check(code: Code, message: str, hint: str, *versions: Version) -> Check:
-        body = tuple(row_atom(relation, version) for version in versions)
+    def check(code: Code, message: str, hint: str, *body: Literal) -> Check:
         return Check(code, name, message, hint, relation.columns, (Rule(goal, body),))
 
     yield from _null_checks(relation, situation)
@@ -196,42 +193,40 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
             Code.BOTH_CHANGED,
             f"the same rows are inserted into and deleted from `{name}`",
             "leave out both: the net effect of the two is nothing",
-            Version.INSERTED,
-            Version.DELETED,
+            goal.of(Version.INSERTED),
+            goal.of(Version.DELETED),
         )
     if situation.effective and name in situation.inserted:
         yield check(
             Code.CONTRADICTS,
             f"rows inserted into `{name}` were there before: the views or partial copies prove it",
-            "the update is not effective, or was applied already: drop the claim, or take these rows out",
-            Version.INSERTED,
-            Version.KNOWN,
+            _NOT_EFFECTIVE,
+            goal.of(Version.INSERTED),
+            goal.of(Version.KNOWN),
         )
     if situation.effective and name in situation.deleted & situation.absent:
         yield check(
             Code.CONTRADICTS,
             f"rows deleted from `{name}` are known not to have been there",
-            "the update is not effective, or was applied already: drop the claim, or take these rows out",
-            Version.DELETED,
-            Version.ABSENT,
+            _NOT_EFFECTIVE,
+            goal.of(Version.DELETED),
+            goal.of(Version.ABSENT),
         )
     if name in situation.absent:
         yield check(
             Code.NOT_EXPLAINED,
             f"rows known to be absent from `{name}` are proved present by the views or partial copies",
             "one of the two is out of date",
-            Version.ABSENT,
-            Version.KNOWN,
+            goal.of(Version.ABSENT),
+            goal.of(Version.KNOWN),
         )
     if situation.effective and name in situation.deleted & situation.readable:
-        body = (row_atom(relation, Version.DELETED), Negation((row_atom(relation, Version.BEFORE),)))
-        yield Check(
+        yield check(
             Code.CONTRADICTS,
-            name,
             f"rows deleted from `{name}` were not there before",
-            "the update is not effective, or was applied already: drop the claim, or take these rows out",
-            relation.columns,
-            (Rule(goal, body),),
+            _NOT_EFFECTIVE,
+            goal.of(Version.DELETED),
+            Negation((goal.of(Version.BEFORE),)),
         )
 
 
@@ -263,16 +258,14 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
         name = atom.predicate.name
         if name not in situation.deleted:
             continue
-        others = (
-            Atom(a.predicate.of(Version.KNOWN), a.terms) for i, a in enumerate(view.body) if i != number
-        )
-        gone = Atom(atom.predicate.of(Version.DELETED), atom.terms)
-        goal = Atom(atom.predicate.of(Version.PROBLEM), atom.terms)
+        others = (a.of(Version.KNOWN) for i, a in enumerate(view.body) if i != number)
+        gone = atom.of(Version.DELETED)
+        goal = atom.of(Version.PROBLEM)
         yield Check(
             Code.CONTRADICTS,
             name,
             f"rows deleted from `{name}` were not there before: `{view.name}` lacks what they would give",
-            "the update is not effective, or was applied already: drop the claim, or take these rows out",
+            _NOT_EFFECTIVE,
             catalog.relations[name].columns,
             (Rule(goal, (gone, *others, *view.filters, Negation((view.head,)))),),
         )
@@ -286,7 +279,7 @@ def _of_subgoals_alone(view: View) -> bool:
 
 
 def _explained(view: View) -> Check:
-    body = tuple(Atom(a.predicate.of(Version.KNOWN), a.terms) for a in view.body)
+    body = tuple(a.of(Version.KNOWN) for a in view.body)
     head = Atom(view.predicate.of(Version.PROBLEM), view.head.terms)
     return Check(
         Code.NOT_EXPLAINED,

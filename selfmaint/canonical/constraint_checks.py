@@ -21,13 +21,38 @@ from datalog.model import (
     Variable,
     Version,
 )
-from selfmaint.canonical.consistency_check import Check
 from selfmaint.canonical.references import row_atom
 from selfmaint.errors import Code
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, Reference
 from selfmaint.warehouse.situation import Situation
 
 _HINT = "correct the rows, complete the update, or take back the declaration"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule whose rows contradict something.
+
+    Attributes:
+        code: the diagnostic's code.
+        subject: the view or base relation that the rows belong to.
+        message: what is wrong, without the rows.
+        hint: what to do.
+        columns: the names of the rows' columns.
+        rules: the rules, all with one head.
+    """
+
+    code: Code
+    subject: str
+    message: str
+    hint: str
+    columns: tuple[str, ...]
+    rules: tuple[Rule, ...]
+
+    @property
+    def goal(self) -> Predicate:
+        """The predicate of the culprits."""
+        return self.rules[0].head.predicate
 
 
 def constraint_checks(
@@ -104,7 +129,7 @@ def _stays(row: Atom, relation: BaseRelation, situation: Situation) -> tuple[Lit
     """Whether a known row is still there after the update."""
     if relation.name not in situation.deleted:
         return ()
-    return (Negation((Atom(row.predicate.of(Version.DELETED), row.terms),)),)
+    return (Negation((row.of(Version.DELETED),)),)
 
 
 @dataclass(frozen=True)
@@ -140,7 +165,7 @@ class _Reference:
     def gone(self, by: Atom) -> tuple[Atom, ...]:
         """The referenced row is deleted; it was there for sure if the update is effective, or if it is known."""
         deleted = self.referenced(by, Version.DELETED)
-        there = Atom(deleted.predicate.of(Version.KNOWN), deleted.terms)
+        there = deleted.of(Version.KNOWN)
         return (deleted,) if self.situation.effective else (deleted, there)
 
     def unless(self, by: Atom, version: Version, names: frozenset[str]) -> tuple[Literal, ...]:

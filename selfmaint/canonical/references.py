@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import chain, combinations
 
 from datalog.containment import contained_in
-from datalog.graphs import cyclic, strong_components
+from datalog.graphs import strong_components
 from datalog.model import (
     Atom,
     Constant,
@@ -42,10 +42,9 @@ Proofs = dict[tuple[str, tuple[int, ...]], list[Rule]]
 """For columns of a relation, the rules that prove rows with certain values there."""
 
 
-def row_atom(relation: BaseRelation, version: Version, columns: tuple[int, ...] = ()) -> Atom:
+def row_atom(relation: BaseRelation, version: Version) -> Atom:
     """A version of a relation applied to distinct variables, one for each column."""
-    predicate = Predicate(relation.name, version, columns)
-    return Atom(predicate, tuple(Variable(f"X{i}") for i in range(relation.arity)))
+    return Atom(Predicate(relation.name, version), tuple(Variable(f"X{i}") for i in range(relation.arity)))
 
 
 def reference_order(catalog: Catalog) -> tuple[BaseRelation, ...]:
@@ -57,11 +56,6 @@ def reference_order(catalog: Catalog) -> tuple[BaseRelation, ...]:
 def _targets(catalog: Catalog) -> Mapping[str, Sequence[str]]:
     """The relations that each one references."""
     return {r.name: [reference.target for reference in r.references] for r in catalog.relations.values()}
-
-
-def in_cycle(catalog: Catalog) -> frozenset[str]:
-    """The relations whose foreign keys lead back to themselves."""
-    return frozenset(chain(*cyclic(_targets(catalog))))
 
 
 def proved(

@@ -78,7 +78,7 @@ def all_contributions(catalog: Catalog) -> Iterator[Contribution]:
         for index, atom in enumerate(view.body):
             variables = {t for t in atom.terms if isinstance(t, Variable)}
             if variables <= set(view.head.terms):
-                head = Atom(atom.predicate.of(Version.KNOWN), atom.terms)
+                head = atom.of(Version.KNOWN)
                 guards = tuple(NullTest(v) for v in guarded_variables([atom]))
                 yield Contribution(view, index, Rule(head, (view.head, *guards)))
 
@@ -88,7 +88,7 @@ def _of_groups(core: View, grouped: Grouped) -> Iterator[Contribution]:
     stored = grouped.stored(core.rule.head.predicate.of(Version.STORED), "Q")
     for index, atom in enumerate(core.body):
         if not grouped.is_total and set(atom.terms) <= {*grouped.group_terms.values(), *_constants(atom)}:
-            head = Atom(atom.predicate.of(Version.KNOWN), atom.terms)
+            head = atom.of(Version.KNOWN)
             guards = tuple(NullTest(v) for v in guarded_variables([atom]))
             yield Contribution(core, index, Rule(head, (stored, *guards)), grouped.tells_absence)
 

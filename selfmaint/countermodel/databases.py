@@ -15,9 +15,8 @@ from datalog.evaluate import EvaluationError, Evaluator
 from datalog.evaluate.views import evaluate_view
 from datalog.model import ANY, Constant, OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
 from datalog.rewrite import guard_joins
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, View, reads
 from selfmaint.warehouse.constraints import Reference
-from selfmaint.warehouse.reads import reads
 
 Rows = Mapping[str, frozenset[Row]]
 """Rows by base relation; one that is missing is empty."""

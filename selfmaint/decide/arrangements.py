@@ -50,7 +50,17 @@ from datalog.model import (
 from datalog.order import constants_compare, satisfiable
 from selfmaint.decide.inconsistency import Contradiction
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.positions import Above, At, Below, Position, Positions, resolved
+from selfmaint.decide.positions import (
+    Above,
+    At,
+    Below,
+    Position,
+    Positions,
+    gap_of,
+    in_one_gap,
+    rank_of,
+    resolved,
+)
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog
 
@@ -257,7 +267,9 @@ def _ways(
     ]
     options += ({**positions, variable: At(other)} for other in earlier)
     for gap in (None, *(landmark.term for landmark in landmarks)):
-        inside = sorted((v for v in earlier if _gap(positions[v]) == gap), key=lambda v: _rank(positions[v]))
+        inside = sorted(
+            (v for v in earlier if gap_of(positions[v]) == gap), key=lambda v: rank_of(positions[v])
+        )
         for at in range(len(inside) + 1):
             order = [*inside[:at], variable, *inside[at:]]
             ranked = {v: Below(i) if gap is None else Above(gap, i) for i, v in enumerate(order)}
@@ -275,14 +287,6 @@ def _unplaced(comparison: Comparison, group: Sequence[Variable], placed: set[Var
 
 def _may_hold(comparison: Comparison, positions: Positions) -> bool:
     return resolved(comparison, _followed(positions)) is not None
-
-
-def _gap(position: Position) -> Term | None:
-    return position.landmark if isinstance(position, Above) else None
-
-
-def _rank(position: Position) -> int:
-    return 0 if isinstance(position, At) else position.rank
 
 
 def _followed(positions: Positions) -> dict[Variable, Position]:
@@ -355,11 +359,7 @@ def _sides(placed: Positions, constants: Mapping[Variable, tuple[Constant, ...]]
                 if isinstance(landmark, Constant):
                     higher = (c for c in constants[variable] if constants_compare("<", landmark, c))
                     yield from (Comparison("<", variable, c) for c in higher)
-    inside = [(v, p) for v, p in placed.items() if not isinstance(p, At)]
-    for variable, position in inside:
-        for other, its in inside:
-            if _gap(position) == _gap(its) and _rank(position) < _rank(its):
-                yield Comparison("<", variable, other)
+    yield from in_one_gap(placed)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from datalog.model import (
 from datalog.rewrite import drop_empty
 from selfmaint.canonical import after_rules, row_atom
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.fresh import fresh_values
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import (
     AT_HAND_ROWS,
@@ -34,13 +33,14 @@ from selfmaint.decide.pairs import (
     COMPLETE_ROWS,
     Counterexample,
     chosen_values,
+    fresh_values,
     given,
     ground_facts,
+    placed_values,
     row_of,
     two_databases,
     value_of,
 )
-from selfmaint.decide.placing import placed_values
 from selfmaint.decide.positions import substitution
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.protocol import D, Engine, Facts
@@ -144,43 +144,36 @@ def _second_database(catalog: Catalog, situation: Situation, added: set[str]) ->
 
 def _contradictions(catalog: Catalog, situation: Situation, added: set[str]) -> Iterator[tuple[Rule, str]]:
     """Ways for the second database not to explain what is known; the first explains it by its making."""
-    number = 0
+    for number, (row, body, message) in enumerate(_contradicting(catalog, situation, added)):
+        yield Rule(row.of(Version.PROBLEM, (number,)), body), message
+
+
+def _contradicting(
+    catalog: Catalog, situation: Situation, added: set[str]
+) -> Iterator[tuple[Atom, tuple[Literal, ...], str]]:
     for view in catalog.views:
         for index, atom in enumerate(view.body):
             if view.limitation is None and atom.predicate.name in added:
-                goal = Predicate(view.name, Version.PROBLEM, (number,))
-                yield (
-                    Rule(Atom(goal, view.head.terms), _using(view, index)),
-                    f"`{view.name}` would have more rows",
-                )
-                number += 1
+                yield view.head, _using(view, index), f"`{view.name}` would have more rows"
     for name in sorted(added):
         relation = catalog.relations[name]
         new = row_atom(relation, Version.NEW)
         for version, message in _forbidden(situation, name):
-            goal = Predicate(name, Version.PROBLEM, (number,))
-            yield Rule(Atom(goal, new.terms), (new, row_atom(relation, version))), message
-            number += 1
+            yield new, (new, row_atom(relation, version)), message
         if name in situation.readable:
-            goal = Predicate(name, Version.PROBLEM, (number,))
             outside = Negation((row_atom(relation, Version.BEFORE),))
-            yield Rule(Atom(goal, new.terms), (new, outside)), "a readable relation does not have it"
-            number += 1
+            yield new, (new, outside), "a readable relation does not have it"
         for region in sorted((r for r in situation.regions if r.name == name), key=lambda r: r.columns):
-            goal = Predicate(name, Version.PROBLEM, (number,))
             key = Atom(region, tuple(new.terms[i] for i in region.columns))
             unknown = Negation((row_atom(relation, Version.KNOWN),))
             body: tuple[Literal, ...] = (new, key, unknown) if region.columns else (new, unknown)
-            yield Rule(Atom(goal, new.terms), body), "the relation was read for its key"
-            number += 1
+            yield new, body, "the relation was read for its key"
 
 
 def _using(view: View, index: int) -> tuple[Literal, ...]:
     """The view's body with one subgoal a new fact, for a row that is not stored."""
-    atoms = [Atom(view.body[index].predicate.of(Version.NEW), view.body[index].terms)]
-    others = (a for i, a in enumerate(view.body) if i != index)
-    atoms += [Atom(a.predicate.of(Version.POSSIBLE), a.terms) for a in others]
-    return (*atoms, *view.filters, Negation((view.head,)))
+    others = (a.of(Version.POSSIBLE) for i, a in enumerate(view.body) if i != index)
+    return (view.body[index].of(Version.NEW), *others, *view.filters, Negation((view.head,)))
 
 
 def _forbidden(situation: Situation, name: str) -> Iterator[tuple[Version, str]]:
@@ -196,7 +189,7 @@ def _difference(new_facts: NewFacts, values: Mapping[Variable, Value]) -> list[R
     chosen = substitution(dict(new_facts.positions))
     atoms = [apply_atom(ground, apply_atom(chosen, atom)) for atom in new_facts.instance.body]
     return [
-        Rule(Atom(goal, ()), tuple(Atom(a.predicate.of(version), a.terms) for a in atoms))
+        Rule(Atom(goal, ()), tuple(a.of(version) for a in atoms))
         for goal, version in ((_ON_SECOND, Version.POSSIBLE_AFTER), (_ON_FIRST, Version.AFTER))
     ]
 
@@ -213,11 +206,8 @@ def _certificate(
     """The two databases whole if they are small, else the facts that the row's derivation uses."""
     row = row_of(witness, values)
     program = Program(decision.known(situation))
-    whole: dict[Version, dict[str, frozenset[Row]]] = {
-        Version.KNOWN: {},
-        Version.INSERTED: {},
-        Version.DELETED: {},
-    }
+    versions = (Version.KNOWN, Version.INSERTED, Version.DELETED)
+    whole: dict[Version, dict[str, frozenset[Row]]] = {version: {} for version in versions}
     for version, found in whole.items():
         for name, relation in decision.catalog.relations.items():
             predicate = Predicate(name, version)
@@ -232,9 +222,8 @@ def _certificate(
     for j in witness.new_facts.outside:
         atom = witness.new_facts.instance.body[j]
         fact = tuple(value_of(t, values) for t in atom.terms)
-        is_inserted = _holds(
-            engine, facts, Atom(atom.predicate.of(Version.INSERTED), tuple(map(Constant, fact)))
-        )
+        arrived = Atom(atom.predicate.of(Version.INSERTED), tuple(map(Constant, fact)))
+        is_inserted = holds(engine, facts, arrived)
         (arriving if is_inserted else used).setdefault(atom.predicate.name, set()).add(fact)
     return Counterexample(witness, row, _frozen(used), added, _frozen(arriving), {}, complete=False)
 
@@ -243,7 +232,8 @@ def _frozen(rows: Mapping[str, set[Row]]) -> dict[str, frozenset[Row]]:
     return {name: frozenset(found) for name, found in rows.items()}
 
 
-def _holds(engine: Engine[D], facts: Facts[D], fact: Atom) -> bool:
+def holds(engine: Engine[D], facts: Facts[D], fact: Atom) -> bool:
+    """Whether a ground fact is among the facts."""
     goal = Predicate("holds", Version.PROBLEM)
     if fact.predicate not in facts.relations:
         return False

@@ -12,20 +12,17 @@ from typing import Any
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import OpaqueView, Program, Rule
 from selfmaint.canonical import Contribution, contributions
-from selfmaint.canonical.knowledge import Knowledge
 from selfmaint.canonical.rules import known_rules
-from selfmaint.canonical.support import Support
-from selfmaint.decide.half_known import HalfKnown
+from selfmaint.canonical.support import Knowledge, Support
 from selfmaint.decide.instances import Instance, plain_instance
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.newness import may_be_other
-from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules
+from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules, may_be_other
+from selfmaint.decide.supports import HalfKnown
 from selfmaint.decide.surviving import surviving
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import maintenance_program, roll_ups
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, View, reads
 from selfmaint.warehouse.finer import finer_views
-from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 

@@ -20,11 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from datalog.budget import check
 from datalog.model import (
+    AggregateFunction,
     Atom,
+    Comparison,
     Constant,
+    Literal,
     NullTest,
     Term,
     Variable,
@@ -34,16 +38,15 @@ from datalog.model import (
     variables_of,
 )
 from selfmaint.decide.companions import unused_prefix
-from selfmaint.decide.demand import Demand
-from selfmaint.decide.full_groups import full_groups
 from selfmaint.decide.inconsistency import Contradiction, apart, matches
 from selfmaint.decide.instances import MAPPING_LIMIT, Instance
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.warehouse.catalog import Catalog, View, certain_variables
 from selfmaint.warehouse.grouped import Grouped
 
-SPLITS = 2
+_SPLITS = 2
 """At most so many demands that depend on known facts are made of one set of new facts."""
+_OWN_VALUE = (AggregateFunction.SUM, AggregateFunction.MIN, AggregateFunction.MAX)
 
 
 def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
@@ -126,7 +129,7 @@ def with_groups(catalog: Catalog, candidate: NewFacts, found: Sequence[Demand]) 
         found: the demands of its instance.
     """
     mine = tuple(d for d in found if not d.facts & ~candidate.facts)
-    stack = [(candidate, mine, 0, SPLITS)]  # no recursion: it would go as deep as there are demands
+    stack = [(candidate, mine, 0, _SPLITS)]  # no recursion: it would go as deep as there are demands
     while stack:
         check()
         chosen, waiting, start, splits = stack.pop()
@@ -161,7 +164,7 @@ def _closing(candidate: NewFacts, demand: Demand) -> NewFacts:
     if candidate.fresh.intersection(variables_of([demand.group])):
         return candidate
     known = candidate.fresh
-    ruled_out = full_groups(
+    ruled_out = _full_groups(
         replace(demand, operands=tuple((c, t) for c, t in demand.operands if t not in known))
     )
     return replace(candidate, excluded=tuple(dict.fromkeys((*candidate.excluded, *ruled_out))))
@@ -197,3 +200,110 @@ def _is_impossible(catalog: Catalog, candidate: NewFacts, demand: Demand) -> boo
         for fact in candidate.atoms
         for key in catalog.relations[atom.predicate.name].keys
     )
+
+
+@dataclass(frozen=True)
+class Demand:
+    """One way in which new facts and known facts make a core row of a view that groups.
+
+    Attributes:
+        view: the view.
+        facts: the new facts used, as a bit mask over the instance's atoms.
+        body: what must hold for it, besides.
+        group: the view's stored row, a variable of its own where a column is not told.
+        operands: for columns that hold an aggregate of a term, the term.
+        own: the variables that no new fact has.
+    """
+
+    view: View
+    facts: int
+    body: tuple[Literal, ...]
+    group: Atom
+    operands: tuple[tuple[int, Term], ...]
+    own: frozenset[Variable]
+
+    @cached_property
+    def tested(self) -> frozenset[Variable]:
+        """The variables of what must hold."""
+        return frozenset(variables_of(self.body))
+
+    def renamed(self, number: int) -> Demand:
+        """With variables of its own, none of which another demand of a set of new facts has."""
+        names = {v: Variable(f"{v.name}_{number}") for v in self.own}
+        return replace(
+            self,
+            body=tuple(apply_literal(names, li) for li in self.body),
+            group=apply_atom(names, self.group),
+            operands=tuple((c, names.get(t, t) if isinstance(t, Variable) else t) for c, t in self.operands),
+            own=frozenset(names.values()),
+        )
+
+
+def _full_groups(demand: Demand) -> tuple[tuple[Literal, ...], ...]:
+    """Conjunctions over known facts and stored groups, none of which holds where the demand's core row is there.
+
+    Conditions of soundness:
+
+    1. The group is told wholly, so that the stored row is the one of the new core row.
+    2. A new core row uses a fact that is not known, so it differs from every known core row.
+    3. A group of one row that is known has no other; and the only row of a group has the group's aggregates.
+    4. No row of a group has less than its minimum, nor more than its maximum.
+
+    Args:
+        demand: with the operands that are told.
+    """
+    return tuple(_ruled_out(demand)) if _is_told(demand) else ()
+
+
+def _is_told(demand: Demand) -> bool:
+    """Condition 1 of `_full_groups`."""
+    grouped = demand.view.grouped
+    assert grouped is not None
+    bound = variables_of([li for li in demand.body if isinstance(li, Atom)])
+    terms = [demand.group.terms[c] for c in grouped.columns]
+    plain = all(column in grouped.group_terms for column in grouped.columns)
+    return plain and all(t not in demand.own or t in bound for t in terms)
+
+
+def _ruled_out(demand: Demand) -> Iterator[tuple[Literal, ...]]:
+    grouped = demand.view.grouped
+    assert grouped is not None
+    values = demand.group.terms
+    functions = {m.column: m.aggregate.function for m in grouped.measures}
+    bound = variables_of([li for li in demand.body if isinstance(li, Atom)])
+    operands = [(c, t) for c, t in demand.operands if t not in demand.own or t in bound]
+    for column, operand in operands:
+        if functions[column] is AggregateFunction.MIN:  # condition 4 of `_full_groups`
+            yield (*demand.body, demand.group, Comparison("<", operand, values[column]))
+        if functions[column] is AggregateFunction.MAX:
+            yield (*demand.body, demand.group, Comparison(">", operand, values[column]))
+    if grouped.count_column is None:
+        return
+    single = _with(demand.group, grouped.count_column, Constant(1))
+    for column, operand in operands:  # condition 3 of `_full_groups`
+        if functions[column] in _OWN_VALUE and column not in grouped.inexact:
+            yield (*demand.body, single, Comparison("!=", operand, values[column]))
+    yield (*demand.body, single, *_known_row(demand))
+
+
+def _with(atom: Atom, column: int, term: Term) -> Atom:
+    return Atom(atom.predicate, (*atom.terms[:column], term, *atom.terms[column + 1 :]))
+
+
+def _known_row(demand: Demand) -> Iterator[Literal]:
+    """Condition 2 of `_full_groups`: a known core row of the demand's group."""
+    core, grouped = demand.view.core, demand.view.grouped
+    assert core is not None
+    assert grouped is not None
+    taken = {v.name for v in variables_of([demand.group, *demand.body])}
+    suffix = "_known"
+    while any(v.name + suffix in taken for v in variables_of(core.body)):
+        suffix += "_"
+    images: dict[Variable, Term] = {v: Variable(v.name + suffix) for v in variables_of(core.body)}
+    for column, term in grouped.group_terms.items():
+        if isinstance(term, Variable):
+            images[term] = demand.group.terms[column]
+    for atom in core.body:
+        moved = apply_atom(images, atom)
+        yield moved.of(Version.KNOWN)
+    yield from (apply_literal(images, li) for li in core.filters)

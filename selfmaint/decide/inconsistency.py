@@ -10,7 +10,7 @@ Conditions of soundness and completeness:
 2. A variable that only new facts bind is fresh: it differs from every known value and every other variable, so a way
    whose equalities or known facts mention it is impossible.
 3. A variable of i that joins cannot be null: its image is required not to be null.
-4. What known facts must match is made smaller by foreign keys (`residue.py`).
+4. What known facts must match is made smaller by foreign keys (see `residue`).
 5. A way that another way implies, whatever the new facts, need not be tested.
 """
 
@@ -36,8 +36,7 @@ from datalog.model import (
     variables_of,
 )
 from datalog.order import constants_compare
-from selfmaint.decide.partial_mappings import Partial, partial_mappings
-from selfmaint.decide.residue import residue
+from selfmaint.decide.partial_mappings import Partial, partial_mappings, residue
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 
 COMPARED_LIMIT = 4_000

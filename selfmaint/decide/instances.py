@@ -77,12 +77,12 @@ class Instance:
     dominated: dict[tuple[int, int], bool] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    """Whether a set of new facts fails wherever it fails with one fact less, by these (`dominance.py`)."""
+    """Whether a set of new facts fails wherever it fails with one fact less, by these (`Dominance`)."""
 
     covered: dict[tuple[int, int], tuple[int, int]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    """For a contradiction and a known fact: what else happens then, and what was looked at (`dominance.py`)."""
+    """For a contradiction and a known fact: what else happens then, and what was looked at (`Dominance`)."""
 
     @property
     def is_possible(self) -> bool:

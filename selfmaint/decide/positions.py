@@ -12,7 +12,7 @@ Several variables just above one landmark, or below all, are ordered by `rank`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
@@ -54,6 +54,25 @@ class Below:
 
 Position: TypeAlias = At | Above | Below
 Positions: TypeAlias = Mapping[Variable, Position]
+
+
+def gap_of(position: Position) -> Term | None:
+    """The landmark that a variable lies just above; None if it is none."""
+    return position.landmark if isinstance(position, Above) else None
+
+
+def rank_of(position: Position) -> int:
+    """The place among the variables of one gap."""
+    return 0 if isinstance(position, At) else position.rank
+
+
+def in_one_gap(positions: Positions) -> Iterator[Comparison]:
+    """The order of the variables of each gap."""
+    inside = [(v, p) for v, p in positions.items() if not isinstance(p, At)]
+    for variable, position in inside:
+        for other, its in inside:
+            if gap_of(position) == gap_of(its) and rank_of(position) < rank_of(its):
+                yield Comparison("<", variable, other)
 
 
 def substitution(positions: Positions) -> dict[Variable, Term]:

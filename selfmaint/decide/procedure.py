@@ -10,30 +10,30 @@ The symbolic part (which sets J survive, and the programs) depends on the rules 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Generic, TypeAlias
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import Predicate, Program
+from selfmaint.canonical.support import Knowledge
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.group_verdict import group_verdict
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.warehouse.catalog import View
+from selfmaint.maintain.groups import group_change
+from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
-__all__ = ["SAMPLE", "Decision", "check", "failing_rules"]
+__all__ = ["Decision", "check", "failing_rules"]
 
-SAMPLE = 20
+_SAMPLE = 20
 """How many witnesses of one J are looked at."""
 
-
-TRIED = 2
+_TRIED = 2
 """How many witnesses of one J are tried for two databases, where none were asked for."""
 
 NO_TWO_DATABASES = (
@@ -46,6 +46,14 @@ TOO_LARGE = (
     "and there is too much data to show two databases"
 )
 """Why it is not on large data."""
+_SHOWN_GROUPS = 5
+"""How many groups that are not determined a reason names."""
+
+UNCOUNTABLE = "whether the rows of the update were there before is not known: say that it is effective"
+"""Why a view that groups is not decided where the update may not be effective."""
+
+_INEXACT = "its sums of doubles can differ from recomputing in their last digits"
+"""What is to be known of a view that adds up doubles."""
 
 
 def check(
@@ -54,7 +62,7 @@ def check(
     facts: Facts[D],
     situation: Situation,
     views: Iterable[View],
-    sample: int = SAMPLE,
+    sample: int = _SAMPLE,
 ) -> dict[str, Verdict]:
     """The verdict on each view.
 
@@ -70,13 +78,14 @@ def check(
         A verdict for each view's name, in the order given.
     """
     wanted = tuple(views)
-    tests = _tested(decision, engine, facts, situation, wanted)
+    asked = _Asked(decision, engine, facts, situation)
+    tests = asked.tested(wanted)
     result: dict[str, Verdict] = {}
     for view in wanted:
         failing, spent = tests[view.name]
         verdict: Verdict | None = None
         if failing or spent is None:
-            verdict = _of_test(decision, engine, facts, situation, view, failing, sample)
+            verdict = asked.of_test(view, failing, sample)
         if spent is not None and not isinstance(verdict, NotSelfMaintainable):
             verdict = Undecided(view.name, (str(spent),), is_cut=True)
         assert verdict is not None
@@ -87,86 +96,110 @@ def check(
 _Failing: TypeAlias = list[tuple[DependsRules, D]]
 
 
-def _tested(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: Sequence[View]
-) -> dict[str, tuple[_Failing[D], BudgetSpentError | None]]:
-    """For each view the J's whose tests have rows, and which budget was spent before all of them were known.
+@dataclass(frozen=True)
+class _Asked(Generic[D]):
+    """What is asked about: see `check`."""
 
-    All tests are one program, which derives what they share once. Where that takes too long, each view has a try of
-    its own. Of a part of the tests one that fails proves as much as ever; none that does proves nothing.
-    """
-    found: dict[str, tuple[_Failing[D], BudgetSpentError | None]] = {}
-    tests: dict[str, Tests] = {}
-    for view in views:
+    decision: Decision
+    engine: Engine[D]
+    facts: Facts[D]
+    situation: Situation
+
+    def tested(self, views: Sequence[View]) -> dict[str, tuple[_Failing[D], BudgetSpentError | None]]:
+        """For each view the J's whose tests have rows, and which budget was spent before all of them were known.
+
+        All tests are one program, which derives what they share once. Where that takes too long, each view has a try of
+        its own. Of a part of the tests one that fails proves as much as ever; none that does proves nothing.
+        """
+        found: dict[str, tuple[_Failing[D], BudgetSpentError | None]] = {}
+        tests: dict[str, Tests] = {}
+        for view in views:
+            try:
+                tests[view.name] = tests_at_hand(self.decision, self.engine, self.facts, self.situation, view)
+            except BudgetSpentError as spent:
+                found[view.name] = [], spent
+        waiting = [view for view in views if view.name not in found]
+        for part in (waiting, *([view] for view in waiting)):
+            left = [view for view in part if view.name not in found]
+            if not left:
+                continue
+            try:
+                with limit(self.decision.budget_s, f"evaluating the test of {_named(left)}"):
+                    rules = [r for view in left for r in tests[view.name].rules]
+                    failing = self.failing_of(rules)
+            except BudgetSpentError as spent:
+                if len(left) == 1:
+                    found[left[0].name] = [], spent
+                continue
+            for view in left:
+                its = [one for one in failing if one[0].new_facts.view.name == view.name]
+                found[view.name] = its, tests[view.name].spent
+        return found
+
+    def of_test(self, view: View, failing: _Failing[D], sample: int) -> Verdict:
+        """The verdict on a view whose test is known."""
+        doubtful_last = sorted(failing, key=_doubtful)
+        found = _witnesses(self.engine, doubtful_last, sample) if sample else ()
+        sets = [rules.new_facts for rules, _ in failing]
+        verdict = self.verdict(view, sets, found)
+        exact = view.core is None and all(is_evaluated(v) for v in self.decision.catalog.views)
         try:
-            tests[view.name] = tests_at_hand(decision, engine, facts, situation, view)
+            if exact and sets and (isinstance(verdict, Undecided) or self.decision.half_known.forced):
+                with limit(
+                    self.decision.budget_s, f"looking for two databases in which `{view.name}` differs"
+                ):
+                    witnesses = found or _witnesses(self.engine, doubtful_last, _TRIED)
+                    shown = confirmed(self.decision, self.engine, self.facts, self.situation, witnesses)
+                    if shown:
+                        verdict = NotSelfMaintainable(view.name, found)
+                    elif isinstance(verdict, NotSelfMaintainable):
+                        reason = self.not_shown(view, sets, is_large=shown is None)
+                        verdict = verdict if reason is None else Undecided(view.name, (reason,), found)
+            if view.core is not None and not sets:
+                with limit(self.decision.budget_s, f"finding the groups of `{view.name}` that stay open"):
+                    known = self.decision.knowledge(self.engine, self.facts, self.situation)
+                    verdict = _group_verdict(known, self.decision.catalog, view)
         except BudgetSpentError as spent:
-            found[view.name] = [], spent
-    waiting = [view for view in views if view.name not in found]
-    for part in (waiting, *([view] for view in waiting)):
-        left = [view for view in part if view.name not in found]
-        if not left:
-            continue
-        try:
-            with limit(decision.budget_s, f"evaluating the test of {_named(left)}"):
-                rules = [r for view in left for r in tests[view.name].rules]
-                failing = _failing_of(decision, engine, facts, situation, rules)
-        except BudgetSpentError as spent:
-            if len(left) == 1:
-                found[left[0].name] = [], spent
-            continue
-        for view in left:
-            its = [one for one in failing if one[0].new_facts.view.name == view.name]
-            found[view.name] = its, tests[view.name].spent
-    return found
+            doubts = verdict.reasons if isinstance(verdict, Undecided) else ()
+            verdict = Undecided(view.name, (*doubts, str(spent)), found)
+        return verdict
+
+    def not_shown(self, view: View, sets: Sequence[NewFacts], *, is_large: bool) -> str | None:
+        """Why failing tests are not believed where no two databases were shown; None if they are."""
+        if not is_large:
+            return NO_TWO_DATABASES
+        sure = (one for one in sets if not self.decision.doubts(view, self.situation, [one]))
+        return TOO_LARGE if all(self.decision.half_known.may_rule_out(one) for one in sure) else None
+
+    def verdict(self, view: View, failing: Sequence[NewFacts], found: tuple[Witness, ...]) -> Verdict:
+        """The verdict that some failing J's make."""
+        if not failing and (view.limitation is None or self.decision.is_unchanged(view, self.situation)):
+            return SelfMaintainable(view.name)
+        doubts = self.decision.doubts(view, self.situation, failing)
+        if doubts:
+            return Undecided(view.name, doubts, found)
+        return NotSelfMaintainable(view.name, found)
+
+    def failing_of(self, rules: Sequence[DependsRules]) -> _Failing[D]:
+        """Those of some J's whose tests have rows, with these rows."""
+        program, failing = self.nonempty(rules)
+        if not failing:
+            return []
+        rows = self.engine.evaluate_all(
+            program, {r.goal: _names(r) for r in rules if r.goal in failing}, self.facts
+        )
+        return [(r, rows[r.goal]) for r in rules if r.goal in rows]
+
+    def nonempty(self, rules: Sequence[DependsRules]) -> tuple[Program, frozenset[Predicate]]:
+        """The tests of some J's as one program, and the goals that have a row."""
+        program = compact_program(self.decision.support(self.situation), rules)
+        defined = frozenset(program.heads)
+        goals = [r.goal for r in rules if r.goal in defined]
+        return program, self.engine.nonempty(program, goals, self.facts) if goals else frozenset()
 
 
 def _named(views: Sequence[View]) -> str:
     return f"`{views[0].name}`" if len(views) == 1 else "all views"
-
-
-def _of_test(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    view: View,
-    failing: _Failing[D],
-    sample: int,
-) -> Verdict:
-    """The verdict on a view whose test is known."""
-    doubtful_last = sorted(failing, key=_doubtful)
-    found = _witnesses(engine, doubtful_last, sample) if sample else ()
-    sets = [rules.new_facts for rules, _ in failing]
-    verdict = _verdict(decision, view, situation, sets, found)
-    exact = view.core is None and all(is_evaluated(v) for v in decision.catalog.views)
-    try:
-        if exact and sets and (isinstance(verdict, Undecided) or decision.half_known.forced):
-            with limit(decision.budget_s, f"looking for two databases in which `{view.name}` differs"):
-                witnesses = found or _witnesses(engine, doubtful_last, TRIED)
-                shown = confirmed(decision, engine, facts, situation, witnesses)
-                if shown:
-                    verdict = NotSelfMaintainable(view.name, found)
-                elif isinstance(verdict, NotSelfMaintainable):
-                    reason = _not_shown(decision, situation, view, sets, is_large=shown is None)
-                    verdict = verdict if reason is None else Undecided(view.name, (reason,), found)
-        if view.core is not None and not sets:
-            with limit(decision.budget_s, f"finding the groups of `{view.name}` that stay open"):
-                verdict = group_verdict(decision.knowledge(engine, facts, situation), decision.catalog, view)
-    except BudgetSpentError as spent:
-        doubts = verdict.reasons if isinstance(verdict, Undecided) else ()
-        verdict = Undecided(view.name, (*doubts, str(spent)), found)
-    return verdict
-
-
-def _not_shown(
-    decision: Decision, situation: Situation, view: View, sets: Sequence[NewFacts], *, is_large: bool
-) -> str | None:
-    """Why failing tests are not believed where no two databases were shown; None if they are."""
-    if not is_large:
-        return NO_TWO_DATABASES
-    sure = (one for one in sets if not decision.doubts(view, situation, [one]))
-    return TOO_LARGE if all(decision.half_known.may_rule_out(one) for one in sure) else None
 
 
 def _witnesses(engine: Engine[D], failing: _Failing[D], number: int) -> tuple[Witness, ...]:
@@ -184,21 +217,6 @@ def _doubtful(failing: tuple[DependsRules, D]) -> bool:
     return new_facts.is_vague or new_facts.is_approximate or new_facts.may_be_forced
 
 
-def _verdict(
-    decision: Decision,
-    view: View,
-    situation: Situation,
-    failing: Sequence[NewFacts],
-    found: tuple[Witness, ...],
-) -> Verdict:
-    if not failing and (view.limitation is None or decision.is_unchanged(view, situation)):
-        return SelfMaintainable(view.name)
-    doubts = decision.doubts(view, situation, failing)
-    if doubts:
-        return Undecided(view.name, doubts, found)
-    return NotSelfMaintainable(view.name, found)
-
-
 def failing_rules(
     decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: Sequence[View]
 ) -> list[tuple[DependsRules, D]]:
@@ -208,7 +226,7 @@ def failing_rules(
         BudgetSpentError: finding the tests takes longer than it may.
     """
     rules = [r for view in views for r in all_tests(decision, engine, facts, situation, view)]
-    return _failing_of(decision, engine, facts, situation, rules)
+    return _Asked(decision, engine, facts, situation).failing_of(rules)
 
 
 def failing_views(
@@ -220,38 +238,42 @@ def failing_views(
         BudgetSpentError: finding the tests takes longer than it may.
     """
     rules = [r for view in views for r in all_tests(decision, engine, facts, situation, view)]
-    _, failing = _nonempty(decision, engine, facts, situation, rules)
+    _, failing = _Asked(decision, engine, facts, situation).nonempty(rules)
     return frozenset(r.new_facts.view.name for r in rules if r.goal in failing)
-
-
-def _failing_of(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    rules: Sequence[DependsRules],
-) -> _Failing[D]:
-    """Those of some J's whose tests have rows, with these rows."""
-    program, failing = _nonempty(decision, engine, facts, situation, rules)
-    if not failing:
-        return []
-    rows = engine.evaluate_all(program, {r.goal: _names(r) for r in rules if r.goal in failing}, facts)
-    return [(r, rows[r.goal]) for r in rules if r.goal in rows]
-
-
-def _nonempty(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    rules: Sequence[DependsRules],
-) -> tuple[Program, frozenset[Predicate]]:
-    """The tests of some J's as one program, and the goals that have a row."""
-    program = compact_program(decision.support(situation), rules)
-    defined = frozenset(program.heads)
-    goals = [r.goal for r in rules if r.goal in defined]
-    return program, engine.nonempty(program, goals, facts) if goals else frozenset()
 
 
 def _names(rule: DependsRules) -> list[str]:
     return [f"x{i}" for i in range(rule.head.arity)]
+
+
+def _group_verdict(known: Knowledge[D], catalog: Catalog, view: View) -> Verdict:
+    """Whether the old values and the core rows gained and lost determine the new values.
+
+    Args:
+        known: everything known.
+        catalog: the warehouse's schema.
+        view: a view that groups, with a core whose test passes.
+    """
+    situation = known.situation
+    assert view.core is not None
+    touched = {a.predicate.name for a in view.core.body} & (situation.inserted | situation.deleted)
+    if not touched:
+        return SelfMaintainable(view.name)
+    if not situation.effective:
+        return Undecided(view.name, (str(view.limitation), UNCOUNTABLE))
+    change = group_change(known, catalog, view)
+    if change is None:
+        return SelfMaintainable(view.name)
+    if change.open is None:
+        remarks = (_INEXACT,) if view.grouped is not None and view.grouped.inexact else ()
+        return SelfMaintainable(view.name, remarks)
+    groups = known.engine.sample(change.open, _SHOWN_GROUPS)
+    shown = "; ".join(", ".join(str(v) for v in row[:-1]) or "the only one" for row in groups)
+    return Undecided(view.name, (f"{_why(view)} (groups: {shown})",))
+
+
+def _why(view: View) -> str:
+    assert view.grouped is not None
+    if not view.grouped.is_total and view.grouped.count_column is None:
+        return f"`{view.name}` does not tell whether a group that loses rows is empty: add `count(*)` to it"
+    return f"a value that an aggregate of `{view.name}` rests on is lost, and other rows of the group are not known"

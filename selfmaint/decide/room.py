@@ -43,11 +43,11 @@ from datalog.model import (
     ViewDefinition,
     variables_of,
 )
-from selfmaint.canonical.knowledge import Bindings, Knowledge
+from selfmaint.canonical.support import Bindings, Knowledge
 from selfmaint.engine.protocol import D
 from selfmaint.maintain import RollUp, roll_ups
+from selfmaint.maintain.core_rows import Asked
 from selfmaint.maintain.group_plan import ROWS, GroupPlan
-from selfmaint.maintain.rolled_rows import Asked
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, View
 
@@ -194,7 +194,7 @@ class Room(Generic[D]):
         given: Mapping[Predicate, D],
     ) -> Iterable[Row] | None:
         """Bindings over the start, known facts and stored rows; None if there are too many."""
-        known = [Atom(a.predicate.of(Version.KNOWN), a.terms) for a in others]
+        known = [a.of(Version.KNOWN) for a in others]
         atoms = [*start, *known, *source.stored]
         bound = set(variables_of(atoms))
         tests = [f for f in source.plan.core.filters if set(variables_of([f])) <= bound]

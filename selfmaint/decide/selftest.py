@@ -13,7 +13,7 @@ Conditions of soundness:
    itself contradicts the new facts.
 2. A fact with a fresh value is in no relation at hand, so only ground facts are looked up.
 3. A new fact is not in the canonical database, not inserted (it would be known after), not deleted (it would be
-   gone after), not known absent, and not in a region where its relation is fully known (`newness.py`).
+   gone after), not known absent, and not in a region where its relation is fully known (see `_newness`).
 4. A variable that joins is not null, nor is one in a column of a new fact that is never null.
 5. A row that a new fact references is there before the update and after it. Before it may also be an inserted row
    if the update is not effective.
@@ -28,6 +28,8 @@ from itertools import product
 from datalog.budget import check
 from datalog.model import (
     Atom,
+    Comparison,
+    Constant,
     Literal,
     Negation,
     NullTest,
@@ -43,12 +45,10 @@ from datalog.model import (
 )
 from datalog.rewrite import without_given
 from selfmaint.canonical.support import Support
-from selfmaint.decide.dominance import Dominance
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.newness import newness
-from selfmaint.decide.surviving import has_better_links
-from selfmaint.maintain import for_changes
-from selfmaint.warehouse.catalog import Catalog, View, certain_variables
+from selfmaint.decide.surviving import Dominance, has_better_links
+from selfmaint.maintain.core_rows import for_changes, joined_first
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, View, certain_variables
 from selfmaint.warehouse.situation import Situation
 
 
@@ -171,7 +171,7 @@ def known_parts(
 
 
 def told_subgoals(catalog: Catalog, situation: Situation, view: View) -> frozenset[int]:
-    """The subgoals of a view's core for which a finer view stands where other ones change (`maintain/rolled_rows.py`).
+    """The subgoals of a view's core for which a finer view stands where other ones change (`maintain/core_rows.py`).
 
     Condition 7: what is not known of them alone does not matter where another subgoal changes.
     """
@@ -191,17 +191,9 @@ def _positions(new_facts: NewFacts, subgoals: Iterable[int]) -> Iterator[int]:
 def _positive(new_facts: NewFacts, anchor: int, links: Sequence[Atom], version: Version) -> tuple[Atom, ...]:
     """Condition 1: the anchor first, then what joins with what stands before it, links last."""
     body = new_facts.instance.body
-    atoms = [_version(body[anchor], version)]
     others = Version.KNOWN if version is Version.DELETED else Version.AFTER
-    waiting = [_version(body[j], others) for j in new_facts.outside if j != anchor]
-    waiting.extend((*links, *new_facts.patterns))
-    bound = set(variables_of(atoms))
-    while waiting:
-        chosen = next((atom for atom in waiting if not bound.isdisjoint(atom.terms)), waiting[0])
-        waiting.remove(chosen)
-        atoms.append(chosen)
-        bound.update(variables_of([chosen]))
-    return tuple(atoms)
+    outside = (body[j].of(others) for j in new_facts.outside if j != anchor)
+    return joined_first(body[anchor].of(version), (*outside, *links, *new_facts.patterns))
 
 
 def _links(
@@ -213,9 +205,9 @@ def _links(
     for link in new_facts.links:
         name = link.predicate.name
         survives = (_after(link, new_facts),) if name in situation.deleted else ()
-        options = [(_version(link, Version.KNOWN), *survives)]
+        options = [(link.of(Version.KNOWN), *survives)]
         if name in situation.inserted and not situation.effective:
-            options.append((_version(link, Version.INSERTED),))
+            options.append((link.of(Version.INSERTED),))
         elif name in situation.inserted and name not in situation.deleted and anchor is not None:
             key = tuple(i for i, t in enumerate(link.terms) if not _is_private(t, new_facts))
             if _agrees(catalog, body[anchor], link, key):
@@ -259,14 +251,10 @@ def _guards(catalog: Catalog, new_facts: NewFacts) -> tuple[NullTest, ...]:
 
 
 def _negative(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Literal]:
-    yield from newness(catalog, new_facts, situation)
+    yield from _newness(catalog, new_facts, situation)
     yield from new_facts.contradictions
     for taken in new_facts.excluded:
         yield Negation(taken)
-
-
-def _version(atom: Atom, version: Version) -> Atom:
-    return Atom(atom.predicate.of(version), atom.terms)
 
 
 def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
@@ -286,3 +274,111 @@ def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
                     whole = without_given(whole)
                 made += [] if whole is None else [whole]
     return support.program(made, [rule.goal for rule in rules])
+
+
+def _newness(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Negation]:
+    """What must not hold for the facts of J and their companions to be new, over the bound variables.
+
+    Conditions of soundness and completeness:
+
+    1. A fact with a fresh value is in no relation at hand, so only ground facts are looked up; likewise a key.
+    2. A fact of a relation with a key is new only if no known row has its key, and no inserted one: that row would be
+       there beside it after the update. What is deleted is known, if the update is effective.
+    3. Two new facts of one relation differ in every key; that they are one fact is another instance of the body.
+    4. A unique constraint asks this of values that are not null.
+    5. The null of a companion stands for any value that nothing known tells: that the row with null is known absent, or
+       would be deleted, rules out no other.
+
+    Args:
+        catalog: the warehouse's schema.
+        new_facts: J.
+        situation: which relations change, and what is known besides the views.
+    """
+    atoms = new_facts.atoms
+    for at, fact in enumerate(atoms):
+        relation = catalog.relations[fact.predicate.name]
+        open_to_others = may_be_other(new_facts, at)
+        yield from _unknown(relation, fact, new_facts.fresh, situation, open_to_others=open_to_others)
+        for other in atoms[at + 1 :]:
+            if other.predicate == fact.predicate:
+                yield from _different(relation, fact, other, new_facts.fresh)
+
+
+def may_be_other(new_facts: NewFacts, at: int) -> bool:
+    """Whether a new fact is a companion whose null stands for any other value, too: condition 5 of `_newness`."""
+    fact = new_facts.atoms[at]
+    return at >= len(new_facts.subgoals) and Constant(None) in fact.terms
+
+
+def _unknown(
+    relation: BaseRelation,
+    fact: Atom,
+    fresh: frozenset[Variable],
+    situation: Situation,
+    *,
+    open_to_others: bool,
+) -> Iterator[Negation]:
+    """Conditions 1, 2 and 5 of `_newness` for one fact."""
+    name = relation.name
+    for key in relation.unique:
+        if not fresh.intersection(fact.terms[i] for i in key):
+            yield from _key_unknown(relation, fact, key, situation)
+    if not fresh.intersection(fact.terms):
+        if not relation.keys:
+            yield Negation((fact.of(Version.KNOWN),))
+            if name in situation.inserted:
+                yield Negation((fact.of(Version.INSERTED),))
+        if name in situation.deleted and not situation.effective and not open_to_others:
+            yield Negation((fact.of(Version.DELETED),))
+        if name in situation.absent and not open_to_others:
+            yield Negation((fact.of(Version.ABSENT),))
+    for region in sorted((r for r in situation.regions if r.name == name), key=lambda r: r.columns):
+        terms = tuple(fact.terms[i] for i in region.columns)
+        if not fresh.intersection(terms) and not (open_to_others and Constant(None) in terms):
+            yield Negation((Atom(region, terms),))
+
+
+def _key_unknown(
+    relation: BaseRelation, fact: Atom, key: Sequence[int], situation: Situation
+) -> Iterator[Negation]:
+    """Conditions 2 and 4 of `_newness`: no known and no inserted row has the fact's values in these columns."""
+    values = [fact.terms[i] for i in key]
+    if any(isinstance(t, Constant) and t.value is None for t in values):
+        return
+    present = tuple(
+        NullTest(t)
+        for i, t in zip(key, values, strict=True)
+        if i in relation.nullable and isinstance(t, Variable)
+    )
+    row = tuple(
+        t if i in key else Variable(f"{relation.columns[i]}_any{i}") for i, t in enumerate(fact.terms)
+    )
+    yield Negation((Atom(fact.predicate.of(Version.KNOWN), row), *present))
+    if relation.name in situation.inserted:
+        yield Negation((Atom(fact.predicate.of(Version.INSERTED), row), *present))
+
+
+def _different(
+    relation: BaseRelation, fact: Atom, other: Atom, fresh: frozenset[Variable]
+) -> Iterator[Negation]:
+    """Condition 3 of `_newness` for two new facts of one relation."""
+    for key in relation.unique:
+        equal = _equal([fact.terms[i] for i in key], [other.terms[i] for i in key], fresh)
+        if equal:
+            yield Negation(equal)
+
+
+def _equal(one: Sequence[Term], other: Sequence[Term], fresh: frozenset[Variable]) -> tuple[Literal, ...]:
+    """What makes two keys equal; nothing if they differ anyway, as those with null do (condition 4 of `_newness`)."""
+    found: list[Literal] = []
+    if Constant(None) in (*one, *other):
+        return ()
+    for left, right in zip(one, other, strict=True):
+        if left == right:
+            continue
+        if left in fresh or right in fresh or (isinstance(left, Constant) and isinstance(right, Constant)):
+            return ()
+        found.append(
+            Comparison("=", right, left) if isinstance(left, Constant) else Comparison("=", left, right)
+        )
+    return tuple(found)

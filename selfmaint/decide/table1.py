@@ -17,7 +17,7 @@ PANIC = Predicate("panic")
 
 
 def _in_version(atoms: tuple[Atom, ...], version: Version) -> tuple[Literal, ...]:
-    return tuple(Atom(atom.predicate.of(version), atom.terms) for atom in atoms)
+    return tuple(atom.of(version) for atom in atoms)
 
 
 def _superset_rules(catalog: Catalog) -> list[Rule]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Variable, Version, variables_of
-from selfmaint.canonical.knowledge import Bindings
+from selfmaint.canonical.support import Bindings
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.settle import Reader
@@ -65,7 +65,7 @@ def _read(reader: Reader[D], view: View, groups: D) -> None:
         program = Program((Rule(keys, (start,)),)) if columns else Program()
         probe = Probe(atom.predicate.name, columns, program, (_GROUPS,))
         reader.read(probe, {_GROUPS: current.rows})
-        body = (start, Atom(atom.predicate.of(Version.AFTER), atom.terms))
+        body = (start, atom.of(Version.AFTER))
         current = reader.known.bindings([body], variables_of(body), {_GROUPS: current.rows})
 
 

@@ -22,8 +22,7 @@ from datalog.model import (
     Version,
     variables_of,
 )
-from selfmaint.decide.newness import may_be_other
-from selfmaint.decide.selftest import DependsRules
+from selfmaint.decide.selftest import DependsRules, may_be_other
 from selfmaint.warehouse.catalog import Catalog
 
 

@@ -10,7 +10,8 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic
@@ -19,12 +20,11 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Negation, NullTest, Predicate, Program, Rule, Variable, Version
 from datalog.rewrite import drop_empty, simplify
 from selfmaint.canonical import row_atom
-from selfmaint.canonical.knowledge import Knowledge
+from selfmaint.canonical.support import Knowledge
 from selfmaint.decide.procedure import Decision, failing_rules
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, SourceError
-from selfmaint.fallback.costs import LazyCosts, estimated_cost
 from selfmaint.fallback.probes import Probe, next_probes
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, View
@@ -32,7 +32,7 @@ from selfmaint.warehouse.situation import Situation
 
 Progress = Callable[[str], None]
 
-SHOWN_ROWS = 5
+_SHOWN_ROWS = 5
 """How many culprits an error names."""
 
 
@@ -45,7 +45,7 @@ class Readable(Generic[D]):
 
     def cost_of(self, relation: str) -> float:
         """What one looked-up key costs."""
-        return estimated_cost(self.source.row_count(relation)) if self.cost is None else self.cost
+        return _estimated_cost(self.source.row_count(relation)) if self.cost is None else self.cost
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Reader(Generic[D]):
             given = Facts(dict(witnesses), {}, frozenset(witnesses))
             keys = engine.keep(engine.evaluate(probe.program, probe.keys, given, names))
         rows, read = self.readable[relation.name].source.read(relation.name, names, keys)
-        found = relation_predicate(relation, Version.FOUND)
+        found = _relation_predicate(relation, Version.FOUND)
         held = facts.extended(
             {found: engine.keep(rows)} | ({} if keys is None else {probe.keys: keys}),
             small=bool(keys is not None),
@@ -146,14 +146,14 @@ def _require_no_null(engine: Engine[D], facts: Facts[D], relation: BaseRelation)
     promised = [term for i, term in enumerate(found.terms) if i not in relation.nullable]
     program = Program(tuple(Rule(goal, (found, NullTest(term, negated=False))) for term in promised))
     if engine.nonempty(program, [goal.predicate], facts):
-        rows = engine.sample(engine.evaluate(program, goal.predicate, facts), SHOWN_ROWS)
+        rows = engine.sample(engine.evaluate(program, goal.predicate, facts), _SHOWN_ROWS)
         message = f"the source has null in a column of `{relation.name}` declared not null: {rows}"
         raise SourceError(
             [Diagnostic(Code.COLUMNS_DIFFER, message, hint="correct the rows, or the declaration")]
         )
 
 
-def relation_predicate(relation: BaseRelation, version: Version) -> Predicate:
+def _relation_predicate(relation: BaseRelation, version: Version) -> Predicate:
     """A version of a relation."""
     return Predicate(relation.name, version)
 
@@ -169,8 +169,8 @@ def _extended(
     """Condition 1: found rows that were not inserted are present; the keys join the region."""
     name = relation.name
     found, present = (
-        relation_predicate(relation, Version.FOUND),
-        relation_predicate(relation, Version.PRESENT),
+        _relation_predicate(relation, Version.FOUND),
+        _relation_predicate(relation, Version.PRESENT),
     )
     inserted = Negation((row_atom(relation, Version.INSERTED),))
     body = (
@@ -220,7 +220,7 @@ def _check_moved(
     program, goals = _moved_program(decision, situation, probe, relation)
     given = [goal for goal in goals if program.rules_for(goal)]
     for goal in sorted(engine.nonempty(program, given, facts), key=lambda p: p.columns):
-        rows = engine.sample(engine.evaluate(program, goal, facts, relation.columns), SHOWN_ROWS)
+        rows = engine.sample(engine.evaluate(program, goal, facts, relation.columns), _SHOWN_ROWS)
         shown = "; ".join(str(row) for row in rows)
         raise SourceError(
             [
@@ -260,7 +260,7 @@ def _require_referenced(
             )
             if engine.nonempty(program, [goal.predicate], facts):
                 rows = engine.sample(
-                    engine.evaluate(program, goal.predicate, facts, child.columns), SHOWN_ROWS
+                    engine.evaluate(program, goal.predicate, facts, child.columns), _SHOWN_ROWS
                 )
                 names = ", ".join(child.columns[i] for i in one.columns)
                 what = f"rows inserted into `{child.name}` reference ({names}) no row of `{one.target}`"
@@ -299,3 +299,38 @@ def _moved_program(
     empty = [p for n in decision.catalog.relations if (p := Predicate(n, Version.KNOWN)) not in defined]
     program = drop_empty(Program((*rules, *known)), empty)
     return simplify(program, list(messages)), messages
+
+
+def _estimated_cost(rows: int) -> float:
+    """The cost of one looked-up key in a relation of so many rows: one, and one more for each tenfold size.
+
+    An index is as deep as the logarithm of its relation's size, and a larger relation is more likely to be
+    the busy one that should be spared. The unit is that of costs given by hand: a key of an almost empty
+    relation.
+
+    >>> estimated_cost(0), estimated_cost(999), estimated_cost(999_999)
+    (1.0, 4.0, 7.0)
+    """
+    return round(1 + math.log10(1 + max(rows, 0)), 2)
+
+
+class LazyCosts(Mapping[str, float]):
+    """Costs by relation, each asked for when it is first needed: a source may have to be connected to."""
+
+    def __init__(self, ask: Mapping[str, Callable[[], float]]) -> None:
+        self._ask = dict(ask)
+        self._known: dict[str, float] = {}
+
+    def __getitem__(self, relation: str) -> float:
+        if relation not in self._known:
+            self._known[relation] = self._ask[relation]()
+        return self._known[relation]
+
+    def __contains__(self, relation: object) -> bool:
+        return relation in self._ask
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ask)
+
+    def __len__(self) -> int:
+        return len(self._ask)

@@ -1,6 +1,6 @@
 """The net effect of a relation's changes by statements over windows, on any engine, and what is wrong with them.
 
-Per key, in the order of the changes, the first and the last are all that matters: see `selfmaint.feeds.net_effect`,
+Per key, in the order of the changes, the first and the last are all that matters: see `selfmaint.feeds.memory`,
 whose rules the reference implementation evaluates, and which shares no code with this.
 """
 
@@ -15,8 +15,8 @@ from datalog.model import ColumnType, Row, TypeName
 from datalog.sql import changes as sql
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, InputError, input_error
-from selfmaint.feeds.positions import Position, Scale
 from selfmaint.feeds.problems import SHOWN, Finding, Problem, diagnostic
+from selfmaint.feeds.ranges import Position, Scale
 from selfmaint.feeds.table import FeedTable
 from selfmaint.store.exchange import Exchange
 

@@ -16,22 +16,25 @@ Source: the Debezium documentation, "Data change events" of the PostgreSQL, MySQ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from datalog.model import Row
 from selfmaint.errors import Code
-from selfmaint.feeds.debezium_source import position_in, table_names
-from selfmaint.feeds.events import Event, Ignored, RecordError, RowEvent
+from selfmaint.feeds.changes import Event, Ignored, RecordError, RowEvent
+from selfmaint.feeds.ranges import Position, Scale, position_of
 from selfmaint.feeds.record import RowReader
-from selfmaint.feeds.table_names import TableNames
+from selfmaint.feeds.table import TableNames
 from selfmaint.feeds.values import Encoding, encodings
 
-Images = tuple[Row | None, Row | None, bool]
+_Images = tuple[Row | None, Row | None, bool]
 """The row that goes, the row that comes, and whether only the key of the first is known."""
 
 _KEY_ONLY_CONNECTORS = (None, "postgresql")
+_BINLOG_FILE = re.compile(r".*\.([0-9]+)")
+_SQL_SERVER = re.compile(r"[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{4}")
 
 
 @dataclass(slots=True)
@@ -58,7 +61,7 @@ class DebeziumReader:
         if op == "m":
             return Ignored.MESSAGE
         source = payload.get("source")
-        names = table_names(source)
+        names = _table_names(source)
         reader = self._reader(names)
         if reader is None:
             return Ignored.TABLE
@@ -81,7 +84,7 @@ class DebeziumReader:
         reader: RowReader,
         known: Mapping[str, Mapping[str, Encoding]],
         connector: object,
-    ) -> Images:
+    ) -> _Images:
         before, after = payload.get("before"), payload.get("after")
         match op:
             case "c" | "r":
@@ -208,3 +211,65 @@ def _truncated(relation: str) -> RecordError:
         f"`{relation}` was truncated (`t`), and which rows that deleted is not in the feed",
         hint="give the deleted rows as a file, or compute the views of this relation anew",
     )
+
+
+def _table_names(source: object) -> tuple[str, ...]:
+    """The names that the source table may go by, the fullest first; none where the event does not say it.
+
+    >>> table_names({"db": "shop", "schema": "public", "table": "orders"})
+    ('shop.public.orders', 'public.orders', 'shop.orders', 'orders')
+    """
+    if not isinstance(source, dict) or not isinstance(source.get("table"), str):
+        return ()
+    table = source["table"]
+    database, schema = source.get("db"), source.get("schema")
+    prefixes = [f"{database}.{schema}"] if database and schema else []
+    prefixes += [str(part) for part in (schema, database) if part]
+    return (*(f"{prefix}.{table}" for prefix in prefixes), table)
+
+
+def position_in(source: object) -> tuple[Scale, Position]:
+    """What the position counts, and the position: of PostgreSQL, MySQL, SQL Server, Oracle, else the commit time.
+
+    Raises:
+        RecordError: SM602 a position that is none.
+    """
+    if not isinstance(source, dict):
+        return Scale.LINE, ()
+    try:
+        return _position(source)
+    except (TypeError, ValueError) as problem:
+        raise RecordError(Code.FEED_UNREADABLE, f"`source` has no readable position: {problem}") from None
+
+
+def _position(source: dict[str, Any]) -> tuple[Scale, Position]:
+    if source.get("lsn") is not None:
+        return Scale.LSN, (_number(source["lsn"]),)
+    if source.get("file") and source.get("pos") is not None:
+        found = _BINLOG_FILE.fullmatch(str(source["file"]))
+        if found is None:
+            raise ValueError(f"`{source['file']}` is no binary log's name")
+        return Scale.BINLOG, (int(found[1]), _number(source["pos"]), _number(source.get("row") or 0))
+    if source.get("commit_lsn"):
+        change = source.get("change_lsn") or "00000000:00000000:0000"
+        for part in (source["commit_lsn"], change):
+            if not _SQL_SERVER.fullmatch(str(part)):
+                raise ValueError(f"`{part}` is no sequence number")
+        serial = _number(source.get("event_serial_no") or 0)
+        return Scale.SQL_SERVER, (*position_of(source["commit_lsn"]), *position_of(change), serial)
+    if source.get("scn") is not None:
+        return Scale.SCN, (_number(source["scn"]),)
+    for name in ("ts_ns", "ts_us", "ts_ms"):
+        if source.get(name) is not None:
+            return Scale.TIME, (_number(source[name]),)
+    return Scale.LINE, ()
+
+
+def _number(value: object) -> int:
+    """A number that fits into 64 bits, as JSON's number or as its digits."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise TypeError(f"`{value}` is no number")
+    number = int(value)
+    if not 0 <= number < 2**63:
+        raise ValueError(f"{number} is out of range")
+    return number

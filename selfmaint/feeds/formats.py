@@ -2,13 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum, unique
+from pathlib import Path
 
 from selfmaint.errors import Code, input_error
-from selfmaint.feeds.column_feed import CHANGE_TYPE, ColumnFormat
-from selfmaint.feeds.delta import DELTA
-from selfmaint.feeds.iceberg import ICEBERG
+from selfmaint.feeds.changes import Event, Kind, RecordError, RowEvent
+from selfmaint.feeds.ranges import Scale
+from selfmaint.feeds.record import RowReader
+from selfmaint.feeds.values import Encoding
+
+CHANGE_TYPE = "_change_type"
+_NO_ENCODINGS: Mapping[str, Encoding] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFormat:
+    """A format of this kind.
+
+    Attributes:
+        name: its name for messages.
+        removed: the change types of rows that go.
+        added: the change types of rows that come.
+        order: the column with the version.
+        scale: what that counts.
+        others: further columns of the format's own.
+    """
+
+    name: str
+    removed: frozenset[str]
+    added: frozenset[str]
+    order: str
+    scale: Scale
+    others: frozenset[str]
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The columns that are not the relation's."""
+        return self.others | {CHANGE_TYPE, self.order}
+
+    @property
+    def change_types(self) -> tuple[str, ...]:
+        """All change types, for messages."""
+        return tuple(sorted(self.removed | self.added))
+
+
+@dataclass(slots=True)
+class ColumnFeedReader:
+    """Reads rows as mappings from columns to values."""
+
+    format: ColumnFormat
+    rows: RowReader
+
+    def read(self, record: object) -> Event:
+        """What a row says; see `events.EventReader`."""
+        own = self.format
+        if not isinstance(record, Mapping) or CHANGE_TYPE not in record or own.order not in record:
+            found = ", ".join(f"`{c}`" for c in record) if isinstance(record, Mapping) else "none"
+            raise RecordError(
+                Code.FEED_FORMAT,
+                f"a record that is no row of {own.name}",
+                note=f"it needs `{CHANGE_TYPE}` and `{own.order}`; its columns are {found}",
+            )
+        change, version = record[CHANGE_TYPE], record[own.order]
+        if not isinstance(change, str) or change not in own.removed | own.added:
+            raise RecordError(Code.FEED_FORMAT, unknown_change(own, change), hint=known_changes(own))
+        if isinstance(version, bool) or not isinstance(version, int):
+            raise RecordError(Code.FEED_UNREADABLE, f"`{own.order}` is `{version}`, not a number")
+        image = {name: value for name, value in record.items() if name not in own.own}
+        row = self.rows.row(image, "the row", _NO_ENCODINGS)
+        gone, come = (row, None) if change in own.removed else (None, row)
+        return RowEvent(self.rows.table.name, (version,), own.scale, gone, come)
+
+
+def unknown_change(own: ColumnFormat, change: object) -> str:
+    """That a change type is not the format's."""
+    return f"`{change}` is no change type of {own.name}"
+
+
+def known_changes(own: ColumnFormat) -> str:
+    """What the change types are."""
+    return f"they are {', '.join(f'`{c}`' for c in own.change_types)}; a feed holds one format"
+
+
+DELTA = ColumnFormat(
+    name="a Delta change data feed",
+    removed=frozenset({"delete", "update_preimage"}),
+    added=frozenset({"insert", "update_postimage"}),
+    order="_commit_version",
+    scale=Scale.VERSION,
+    others=frozenset({"_commit_timestamp"}),
+)
+"""Delta's change data feed: `_change_type`, `_commit_version` and `_commit_timestamp` beside the table's columns.
+
+An update is a pair of rows, before (`update_preimage`) and after (`update_postimage`). Rows of one commit have no
+order among them: what goes comes before what comes. Source: the Delta Lake documentation, "Change data feed".
+"""
+ICEBERG = ColumnFormat(
+    name="an Iceberg changelog",
+    removed=frozenset({"DELETE", "UPDATE_BEFORE"}),
+    added=frozenset({"INSERT", "UPDATE_AFTER"}),
+    order="_change_ordinal",
+    scale=Scale.ORDINAL,
+    others=frozenset({"_commit_snapshot_id"}),
+)
+"""Iceberg's changelog view: `_change_type`, `_change_ordinal` and `_commit_snapshot_id` beside the table's columns.
+
+Copy-on-write gives a DELETE and an INSERT for each row that a rewritten file carries over; the net effect has none
+of them. Source: the Iceberg documentation, Spark procedure `create_changelog_view`.
+"""
+_KINDS = {"insert": Kind.INSERT, "delete": Kind.DELETE}
 
 
 @unique
@@ -61,3 +165,17 @@ def recognised(columns: Collection[str], what: str) -> FeedFormat:
                 note=f"its columns are {', '.join(f'`{c}`' for c in columns)}",
                 hint="name the format, or leave the other's columns out",
             )
+
+
+def plain_files(folder: Path) -> Iterator[tuple[str | None, Kind, Path]]:
+    """The files of a directory that are named so: the relation (None: not in the name), the kind, and the file.
+
+    What goes comes before what comes: a row in both files stays, and a key in both has changed.
+    """
+    for path in sorted(folder.iterdir()):
+        pieces = path.name.rsplit(".", 2)
+        if path.name.startswith(("_", ".")) or len(pieces) == 1:
+            continue
+        if pieces[-2] in _KINDS:
+            relation = pieces[0] if len(pieces) > len(("part", "suffix")) else None
+            yield relation, _KINDS[pieces[-2]], path

@@ -17,14 +17,16 @@ from selfmaint.engine.arrow_types import arrow_type, column_type
 from selfmaint.engine.column_types import settled
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, SelfmaintError, first_line, input_error
+from selfmaint.feeds.ranges import Bounds
+from selfmaint.store.delta import delta_table
 from selfmaint.store.exchange import Exchange
 from selfmaint.store.expected import Expected, require_names, require_types
 from selfmaint.store.frames import ArrowStream, added_by_pandas, held_type
 from selfmaint.store.spill import Spill
 
-BATCH_ROWS = 20_000
-ArrowBatch: TypeAlias = pa.RecordBatch
-ArrowSchema: TypeAlias = pa.Schema
+_BATCH_ROWS = 20_000
+_ArrowBatch: TypeAlias = pa.RecordBatch
+_ArrowSchema: TypeAlias = pa.Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,8 @@ class ArrowFrame(Generic[D]):
         file: where they are held if they are many.
     """
 
-    schema: ArrowSchema
-    batches: Iterable[ArrowBatch]
+    schema: _ArrowSchema
+    batches: Iterable[_ArrowBatch]
     what: str
     exchange: Exchange[D]
     file: Path
@@ -94,7 +96,9 @@ def stream_frame(rows: ArrowStream, what: str, exchange: Exchange[D], file: Path
     index = added_by_pandas(reader.schema)
     schema = pa.schema([field for field in reader.schema if field.name not in index])
     batches = (
-        b.select(schema.names).slice(i, BATCH_ROWS) for b in reader for i in range(0, b.num_rows, BATCH_ROWS)
+        b.select(schema.names).slice(i, _BATCH_ROWS)
+        for b in reader
+        for i in range(0, b.num_rows, _BATCH_ROWS)
     )
     return ArrowFrame(schema, batches, what, exchange, file)
 
@@ -106,9 +110,9 @@ def parquet_frame(files: Sequence[Path], what: str, exchange: Exchange[D], file:
         InputError: SM104 they cannot be read, now or as they are read.
     """
 
-    def batches() -> Iterator[ArrowBatch]:
+    def batches() -> Iterator[_ArrowBatch]:
         for path in files:
-            yield from pq.ParquetFile(path).iter_batches(BATCH_ROWS)
+            yield from pq.ParquetFile(path).iter_batches(_BATCH_ROWS)
 
     def damaged(failure: Exception) -> SelfmaintError:
         return input_error(Code.COLUMNS_DIFFER, f"{what} cannot be read as Parquet: {first_line(failure)}")
@@ -117,10 +121,10 @@ def parquet_frame(files: Sequence[Path], what: str, exchange: Exchange[D], file:
         schema = pq.read_schema(files[0])
     except (pa.ArrowException, OSError) as failure:
         raise damaged(failure) from failure
-    return ArrowFrame(schema, guarded(batches(), damaged), what, exchange, file)
+    return ArrowFrame(schema, _guarded(batches(), damaged), what, exchange, file)
 
 
-def guarded(batches: Iterable[ArrowBatch], error: Any) -> Iterator[ArrowBatch]:
+def _guarded(batches: Iterable[_ArrowBatch], error: Any) -> Iterator[_ArrowBatch]:
     """The batches; what goes wrong as they are read becomes an error of this package."""
     try:
         yield from batches
@@ -137,3 +141,47 @@ def _plain(value: Any) -> Any:
             return {name: _plain(part) for name, part in value.items()}
         case _:
             return value
+
+
+def delta_frame(path: Path, within: Bounds, exchange: Exchange[D], file: Path) -> ArrowFrame[D]:
+    """The rows of a table's change data feed, batch by batch through bounded memory.
+
+    Where Spark has Delta's jars, its `readChangeFeed` gives a DataFrame with the same columns instead.
+
+    Args:
+        path: the table.
+        within: the versions to take; without a beginning from the first one.
+        exchange: of the engine that the rows are for.
+        file: where a larger feed is held.
+
+    Raises:
+        InputError: SM607 `deltalake` is not installed; SM602 the feed cannot be read in that range, for example
+            because it was not enabled.
+    """
+    first = 0 if within.after is None else within.after[0] + 1
+    last = None if within.upto is None else within.upto[0]
+
+    def unreadable(failure: Exception) -> SelfmaintError:
+        return input_error(
+            Code.FEED_UNREADABLE,
+            f"the change data feed of `{path}` cannot be read: {first_line(failure)}",
+            hint="it must be enabled (`delta.enableChangeDataFeed`), and the versions not vacuumed",
+        )
+
+    try:
+        table = delta_table(path)
+        if first > table.version():
+            first, last = table.version() + 1, table.version()
+        reader = pa.RecordBatchReader.from_stream(
+            table.load_cdf(starting_version=first, ending_version=last, allow_out_of_range=True)
+        )
+    except SelfmaintError:
+        raise
+    except Exception as failure:
+        raise unreadable(failure) from failure
+    kinds = [
+        (f.name, pa.int64() if f.type == pa.uint64() else f.type) for f in reader.schema
+    ]  # of the versions
+    schema = pa.schema(kinds)
+    batches = _guarded((batch.cast(schema) for batch in reader), unreadable)
+    return ArrowFrame(schema, batches, f"`{path}`", exchange, file)

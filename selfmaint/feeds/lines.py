@@ -14,9 +14,9 @@ from typing import IO, TypeAlias, cast
 from datalog.diagnostics import Diagnostic
 from datalog.model import Span
 from selfmaint.errors import Code, InputError, input_error
-from selfmaint.feeds.column_feed import ColumnFeedReader
-from selfmaint.feeds.events import Event, EventReader, Ignored, RecordError, RowEvent
-from selfmaint.feeds.positions import Bounds
+from selfmaint.feeds.changes import Event, EventReader, Ignored, RecordError, RowEvent
+from selfmaint.feeds.formats import ColumnFeedReader
+from selfmaint.feeds.ranges import Bounds
 
 MAX_PROBLEMS = 20
 """After so many lines that cannot be read, reading ends."""

@@ -10,7 +10,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Constant, Row, Value
 from datalog.syntax import show
 from selfmaint.errors import Code
-from selfmaint.feeds.positions import Position, Scale, shown
+from selfmaint.feeds.ranges import Position, Scale, shown
 from selfmaint.feeds.table import FeedTable
 
 SHOWN = 3

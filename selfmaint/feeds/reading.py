@@ -13,27 +13,25 @@ from datalog.model import ColumnType, TypeName
 from datalog.sql import changes as sql
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, input_error
-from selfmaint.feeds.changes import Kind
-from selfmaint.feeds.column_feed import (
+from selfmaint.feeds.changes import EventReader, Kind
+from selfmaint.feeds.condense import Changes
+from selfmaint.feeds.debezium import DebeziumReader
+from selfmaint.feeds.formats import (
     CHANGE_TYPE,
     ColumnFeedReader,
     ColumnFormat,
+    FeedFormat,
     known_changes,
+    plain_files,
+    recognised,
     unknown_change,
 )
-from selfmaint.feeds.condense import Changes
-from selfmaint.feeds.debezium import DebeziumReader
-from selfmaint.feeds.delta_table import delta_frame
-from selfmaint.feeds.events import EventReader
-from selfmaint.feeds.formats import FeedFormat, recognised
-from selfmaint.feeds.frames import parquet_frame, stream_frame
+from selfmaint.feeds.frames import delta_frame, parquet_frame, stream_frame
 from selfmaint.feeds.lines import PlacedEvent, Tally, first_record, frame_records, line_records, placed_events
-from selfmaint.feeds.plain import plain_files
-from selfmaint.feeds.positions import Bounds, Scale
+from selfmaint.feeds.ranges import Bounds, Scale
 from selfmaint.feeds.record import RowReader
 from selfmaint.feeds.spilled import spilled
-from selfmaint.feeds.table import FeedTable
-from selfmaint.feeds.table_names import TableNames
+from selfmaint.feeds.table import FeedTable, TableNames
 from selfmaint.store.delta import is_delta_table
 from selfmaint.store.exchange import Exchange, Frame
 from selfmaint.store.expected import Expected

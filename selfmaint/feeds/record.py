@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from datalog.model import Row, Value
 from selfmaint.errors import Code, InputError
-from selfmaint.feeds.events import RecordError
+from selfmaint.feeds.changes import RecordError
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.feeds.table import FeedTable
 from selfmaint.feeds.values import NO_SCHEMA, Encoding, decoded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from selfmaint.feeds.events import Ignored
+from selfmaint.feeds.changes import Ignored
 
 
 @dataclass(frozen=True, slots=True)

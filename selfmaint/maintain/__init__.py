@@ -1,10 +1,9 @@
 """Maintenance queries: the rows that a view gains and loses."""
 
-from selfmaint.maintain.deltas import Delta, applied, delta, recounted
+from selfmaint.maintain.core_rows import for_changes, new_rows
+from selfmaint.maintain.deltas import Delta, applied, delta, gained, lost, maintenance_program, recounted
 from selfmaint.maintain.groups import GroupChange, group_change
 from selfmaint.maintain.roll_up import RollUp, roll_ups
-from selfmaint.maintain.rolled_rows import for_changes, new_rows
-from selfmaint.maintain.rules import gained, lost, maintenance_program
 
 __all__ = [
     "Delta",

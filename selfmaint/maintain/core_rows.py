@@ -8,17 +8,34 @@ Conditions of soundness:
 1. The update is effective: a gained row uses an inserted fact that was not there before, so it is new; a lost row
    uses a deleted fact that was there, and is gone.
 2. Base relations are sets, so a core row stands once.
+
+The rows that a coarser view is rolled up from are a finer view's rows joined with the other subgoals.
+
+    gained   cust@inserted(C, R), by_customer@after(C, N, S)        and core rows of customers that stay
+    lost     cust@deleted(C, R), by_customer(C, N, S)               and core rows of customers that stay
+    all      cust@after(C, R), by_customer@after(C, N, S)
+
+Conditions of soundness:
+
+3. The finer view's rows after the update are at hand (`Situation.followed`), those before it are stored.
+4. The update is effective: a core row is gained with an inserted fact of another subgoal, or with none such and an
+   inserted fact of the finer view's subgoals; never both ways. So for lost ones.
+5. For all rows of a group, all facts of the other subgoals must be known: their relations are, wholly, or plain
+   views whose new rows are determined hold all their matches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic
 
-from datalog.model import Atom, Literal, Predicate, Program, Rule, Version, variables_of
-from selfmaint.canonical.knowledge import Knowledge
-from selfmaint.canonical.support import Support
+from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Version, variables_of
+from selfmaint.canonical.support import Knowledge, Support
 from selfmaint.engine.protocol import D
-from selfmaint.warehouse.catalog import View
+from selfmaint.maintain.roll_up import RollUp, roll_ups
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.finer import finer_views
 from selfmaint.warehouse.situation import Situation
 
 _ROWS = Predicate("rows", Version.STEP)
@@ -52,27 +69,32 @@ def core_program(support: Support, situation: Situation, view: View) -> Program:
 
 def anchored(core: View, anchor: int, version: Version, others: Version) -> tuple[Literal, ...]:
     """The core's body with one subgoal in the update, then the others, joined ones first."""
-    atoms = [Atom(core.body[anchor].predicate.of(version), core.body[anchor].terms)]
-    waiting = [j for j in range(len(core.body)) if j != anchor]
+    rest = (atom.of(others) for j, atom in enumerate(core.body) if j != anchor)
+    return (*joined_first(core.body[anchor].of(version), rest), *core.filters)
+
+
+def joined_first(start: Atom, others: Iterable[Atom]) -> tuple[Atom, ...]:
+    """An atom, then others: each time the first that joins with what stands before it, if one does."""
+    atoms, waiting, bound = [start], list(others), set(variables_of([start]))
     while waiting:
-        bound = set(variables_of(atoms))
-        chosen = max(waiting, key=lambda j: (len(bound.intersection(core.body[j].terms)) > 0, -j))
+        chosen = next((atom for atom in waiting if not bound.isdisjoint(atom.terms)), waiting[0])
         waiting.remove(chosen)
-        atoms.append(Atom(core.body[chosen].predicate.of(others), core.body[chosen].terms))
-    return (*atoms, *core.filters)
+        atoms.append(chosen)
+        bound.update(variables_of([chosen]))
+    return tuple(atoms)
 
 
 def gained_rows(known: Knowledge[D], view: View) -> D | None:
     """The core rows that a view gains, columns as in its core's head, held by the engine; None if there are none."""
-    return _changed(known, view, core_gained(view))
+    return _core_rows(known, view, core_gained(view))
 
 
 def lost_rows(known: Knowledge[D], view: View) -> D | None:
     """The core rows that a view loses, columns as in its core's head, held by the engine; None if there are none."""
-    return _changed(known, view, core_lost(view))
+    return _core_rows(known, view, core_lost(view))
 
 
-def _changed(known: Knowledge[D], view: View, goal: Predicate) -> D | None:
+def _core_rows(known: Knowledge[D], view: View, goal: Predicate) -> D | None:
     program = core_program(known.support, known.situation, view)
     if not program.rules_for(goal):
         return None
@@ -90,3 +112,135 @@ def rows_of(
     """The core rows that some bodies give, columns as in the core's head; None if there are none."""
     head = Atom(_ROWS, core.head.terms)
     return known.rows((Rule(head, tuple(body)) for body in bodies), given)
+
+
+@dataclass(frozen=True)
+class Asked(Generic[D]):
+    """Some groups, as an atom over a core's terms, and its rows."""
+
+    atom: Atom
+    given: Mapping[Predicate, D]
+
+
+def _usable(catalog: Catalog, situation: Situation, view: View) -> Iterator[RollUp]:
+    """The ways of rolling up a view from finer ones whose new rows are at hand."""
+    if situation.followed:
+        yield from (found for found in roll_ups(catalog, view) if found.name in situation.followed)
+
+
+def for_changes(catalog: Catalog, situation: Situation, view: View) -> RollUp | None:
+    """How the core rows that a view gains and loses by changes of other subgoals are told by a finer view.
+
+    Args:
+        catalog: the warehouse's schema.
+        situation: what changes, and what is known.
+        view: a view with a core.
+    """
+    changed = situation.inserted | situation.deleted
+    for found in _usable(catalog, situation, view):
+        body = found.plan.core.body
+        if found.part is not None and any(body[i].predicate.name in changed for i in found.others):
+            return found
+    return None
+
+
+def for_all_rows(
+    catalog: Catalog, situation: Situation, whole: frozenset[str], view: View
+) -> RollUp | frozenset[int] | None:
+    """How all core rows of a group after the update are told; all subgoals if the known facts do so.
+
+    Args:
+        catalog: the warehouse's schema.
+        situation: what changes, and what is known.
+        whole: the base relations all of whose facts are known.
+        view: a view with a core.
+
+    Returns:
+        A way of rolling up, or the subgoals' indices, or None if not all rows are told.
+    """
+    assert view.core is not None
+    every = frozenset(range(len(view.core.body)))
+    told = {i for i in every if view.core.body[i].predicate.name in whole}
+    for finer in finer_views(catalog.views, view):
+        if finer.view.core is None and finer.view.name in situation.followed:
+            told |= finer.subgoals
+    if told == every:
+        return every
+    for found in _usable(catalog, situation, view):
+        if told.issuperset(found.others):
+            return found
+    return None
+
+
+def rolled_gained(known: Knowledge[D], roll: RollUp) -> D | None:
+    """The rows gained with an inserted fact of another subgoal; columns as in `RollUp.columns`."""
+    return _rolled(known, roll, Version.INSERTED, Version.AFTER)
+
+
+def rolled_lost(known: Knowledge[D], roll: RollUp) -> D | None:
+    """The rows lost with a deleted fact of another subgoal; columns as in `RollUp.columns`."""
+    return _rolled(known, roll, Version.DELETED, Version.KNOWN)
+
+
+def _rolled(known: Knowledge[D], roll: RollUp, version: Version, others: Version) -> D | None:
+    body, names = roll.plan.core.body, _changing(known.situation, version)
+    row = roll.row.of(others if others is Version.AFTER else Version.STORED)
+    bodies = []
+    for index in roll.others:
+        if body[index].predicate.name in names:
+            start = body[index].of(version)
+            rest = [body[i].of(others) for i in roll.others if i != index]
+            bodies.append((start, *rest, row))
+    return _found(known, roll, bodies)
+
+
+def all_rows(known: Knowledge[D], roll: RollUp, keys: Asked[D] | None) -> D | None:
+    """All rows after the update, of some groups if these are given."""
+    after = [roll.plan.core.body[i].of(Version.AFTER) for i in roll.others]
+    start = [] if keys is None else [keys.atom]
+    body = (*start, *after, roll.row.of(Version.AFTER))
+    return _found(known, roll, [body], {} if keys is None else keys.given)
+
+
+def kept_gained(known: Knowledge[D], roll: RollUp) -> D | None:
+    """Condition 4: the core rows gained without an inserted fact of another subgoal; columns as in the core's head."""
+    return _kept(known, roll, Version.INSERTED, Version.AFTER)
+
+
+def kept_lost(known: Knowledge[D], roll: RollUp) -> D | None:
+    """Condition 4: the core rows lost without a deleted fact of another subgoal; columns as in the core's head."""
+    return _kept(known, roll, Version.DELETED, Version.KNOWN)
+
+
+def _kept(known: Knowledge[D], roll: RollUp, version: Version, others: Version) -> D | None:
+    core, names = roll.plan.core, _changing(known.situation, version)
+    stay = [
+        Negation((core.body[i].of(version),)) for i in roll.others if core.body[i].predicate.name in names
+    ]
+    bodies = [
+        (*anchored(core, index, version, others), *stay)
+        for index in sorted(roll.finer.subgoals)
+        if core.body[index].predicate.name in names
+    ]
+    return rows_of(known, core, bodies)
+
+
+def _changing(situation: Situation, version: Version) -> frozenset[str]:
+    """The relations that rows are inserted into, or deleted from."""
+    return situation.inserted if version is Version.INSERTED else situation.deleted
+
+
+def _found(
+    known: Knowledge[D],
+    roll: RollUp,
+    bodies: Iterable[Sequence[Atom]],
+    given: Mapping[Predicate, D] | None = None,
+) -> D | None:
+    tests = [f for f in roll.plan.core.filters if set(variables_of([f])) <= set(roll.columns)]
+    found = known.bindings(((*body, *tests) for body in bodies), roll.columns, given)
+    return None if found is None else found.rows
+
+
+def new_rows(view: View) -> Predicate:
+    """The predicate of a followed view's rows after the update."""
+    return view.predicate.of(Version.AFTER)

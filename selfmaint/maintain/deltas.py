@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic
 
-from datalog.model import Predicate, Program
-from selfmaint.canonical.knowledge import Knowledge
+from datalog.model import Atom, Negation, Predicate, Program, Rule, Version
+from selfmaint.canonical.support import Knowledge, Support
 from selfmaint.engine.protocol import D, Engine
+from selfmaint.maintain.core_rows import anchored
 from selfmaint.maintain.groups import group_change
-from selfmaint.maintain.rules import gained, lost, maintenance_program
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,40 @@ def _of_groups(known: Knowledge[D], catalog: Catalog, view: View, *, whole: bool
     if view.is_counted:
         return recounted(engine, new, change.old)
     return Delta(engine.keep(engine.minus(new, change.old)), engine.keep(engine.minus(change.old, new)))
+
+
+def gained(view: View) -> Predicate:
+    """The predicate of the rows that the view gains."""
+    return view.predicate.of(Version.GAINED)
+
+
+def lost(view: View) -> Predicate:
+    """The predicate of the rows that the view loses."""
+    return view.predicate.of(Version.LOST)
+
+
+def maintenance_program(support: Support, situation: Situation, view: View) -> Program:
+    """The rules of `view@gained` and `view@lost`; a predicate without rules is empty in this situation.
+
+    The new state is Qk(U(D^)); only its difference from the stored state is computed, anchored on the update:
+
+        v@gained(head) :- g@inserted, others@after, not v(head).
+        v@lost(head)   :- v(head), g@deleted.
+
+    A row of the view grounds its whole body, so it is lost iff one of its subgoals' facts is deleted.
+    All deltas are over the old state of all views. The look into the view is left out where the update is effective:
+    an inserted fact that was not there before supplied no stored row.
+
+    Sound only for a view that is self-maintainable; for another it computes the certain part.
+    """
+    rules: list[Rule | None] = []
+    for index, atom in enumerate(view.body):
+        name = atom.predicate.name
+        if name in situation.inserted:
+            head = Atom(gained(view), view.head.terms)
+            stored = [] if situation.effective else [Negation((view.head,))]
+            rules.append(support.rule(head, anchored(view, index, Version.INSERTED, Version.AFTER), stored))
+        if name in situation.deleted:
+            removed = atom.of(Version.DELETED)
+            rules.append(Rule(Atom(lost(view), view.head.terms), (removed, view.head)))
+    return support.program([rule for rule in rules if rule is not None], [gained(view), lost(view)])

@@ -25,22 +25,24 @@ from datalog.model import (
     Version,
     ViewDefinition,
 )
-from selfmaint.canonical.knowledge import Knowledge
+from selfmaint.canonical.support import Knowledge
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.maintain.core_rows import gained_rows, lost_rows, rows_of
-from selfmaint.maintain.group_plan import BESIDE, PARTS, ROWS, GroupPlan
-from selfmaint.maintain.group_values import variables
-from selfmaint.maintain.roll_up import UNITED, RollUp, united
-from selfmaint.maintain.rolled_rows import (
+from selfmaint.maintain.core_rows import (
     Asked,
     all_rows,
     for_all_rows,
     for_changes,
+    gained_rows,
     kept_gained,
     kept_lost,
+    lost_rows,
     rolled_gained,
     rolled_lost,
+    rows_of,
 )
+from selfmaint.maintain.group_plan import BESIDE, PARTS, ROWS, GroupPlan
+from selfmaint.maintain.group_values import variables
+from selfmaint.maintain.roll_up import UNITED, RollUp, united
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.grouped import Grouped
 
@@ -266,7 +268,7 @@ class _Work(Generic[D]):
         if key is None and not every:
             return None
         start = () if key is None else (key.atom,)
-        atoms = (Atom(a.predicate.of(Version.AFTER), a.terms) for a in self.core.body)
+        atoms = (a.of(Version.AFTER) for a in self.core.body)
         given = None if key is None else key.given
         return rows_of(self.known, self.core, [(*start, *atoms, *self.core.filters)], given)
 

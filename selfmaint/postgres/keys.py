@@ -7,15 +7,16 @@ for with `IS NULL`, the others with `=` against arrays, one array a column.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Context, Decimal
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from psycopg import sql
 
-from datalog.model import ColumnType, TypeName
-from selfmaint.engine.exact_values import fitting
+from datalog.model import ColumnType, Row, TypeName, Value
+from selfmaint.engine.column_types import decimal_size
 from selfmaint.postgres.types import PostgresColumn, PostgresTable, identifier
 from selfmaint.store.exchange import Rows
 
@@ -23,7 +24,9 @@ KEYS_PER_STATEMENT = 20_000
 """How many keys go to the server at a time; bounds what this process holds."""
 _FLOATS = (TypeName.FLOAT, TypeName.DOUBLE)
 
-Key: TypeAlias = tuple[object, ...]
+_Key: TypeAlias = tuple[object, ...]
+_WIDE = Context(prec=200)
+_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def _is_float(kind: ColumnType | None) -> bool:
     return kind is not None and kind.name in _FLOATS
 
 
-def key_batches(keys: Rows, columns: Sequence[PostgresColumn]) -> Iterator[list[Key]]:
+def key_batches(keys: Rows, columns: Sequence[PostgresColumn]) -> Iterator[list[_Key]]:
     """The keys that a table can hold, in the types of its columns, a bounded number at a time.
 
     Args:
@@ -65,7 +68,7 @@ def key_batches(keys: Rows, columns: Sequence[PostgresColumn]) -> Iterator[list[
     arriving = iter(keys.rows)
     while batch := list(islice(arriving, KEYS_PER_STATEMENT)):
         held = [key for key in batch if all(map(_is_held, key, is_known))]
-        sent = fitting(held, [column.stored for column in columns])
+        sent = _fitting(held, [column.stored for column in columns])
         yield [tuple(map(_sent, key, columns)) for key in sent]
 
 
@@ -87,7 +90,7 @@ def key_queries(
     table: PostgresTable,
     columns: Sequence[PostgresColumn],
     key_columns: Sequence[PostgresColumn],
-    keys: Iterable[Key],
+    keys: Iterable[_Key],
 ) -> Iterator[KeyQuery]:
     """The statements that read a table's rows for some distinct keys; no row comes twice.
 
@@ -96,7 +99,7 @@ def key_queries(
         `SELECT ... FROM t JOIN unnest(ARRAY[1], ARRAY['a']) AS k (k0, k1) ON t.k = k.k0 AND t.s = k.k1` and
         `SELECT ... FROM t JOIN unnest(ARRAY[2]) AS k (k0) ON t.k = k.k0 WHERE t.s IS NULL`.
     """
-    by_nulls: dict[tuple[bool, ...], list[Key]] = {}
+    by_nulls: dict[tuple[bool, ...], list[_Key]] = {}
     for key in keys:
         by_nulls.setdefault(tuple(value is None for value in key), []).append(key)
     for nulls, alike in by_nulls.items():
@@ -132,3 +135,61 @@ def _join_keys(columns: Sequence[PostgresColumn]) -> sql.Composed:
 
 def _of_table(column: PostgresColumn) -> sql.Composed:
     return sql.SQL("t.{}").format(identifier(column.name))
+
+
+def _fitting(rows: Collection[Row], types: Sequence[ColumnType | None]) -> list[Row]:
+    """Those rows whose values the types can hold, as equal values of these types: a 5.00 is a 5 among integers.
+
+    Args:
+        rows: rows of exact values.
+        types: a type a column; None for one that the language does not have, which takes values as they are.
+    """
+    if all(map(_are_of, zip(*rows, strict=True), types)):
+        return list(rows)
+    found = []
+    for row in rows:
+        try:
+            found.append(tuple([_as(value, kind) for value, kind in zip(row, types, strict=True)]))
+        except ValueError:
+            continue
+    return found
+
+
+def _are_of(column: Collection[Value], kind: ColumnType | None) -> bool:
+    """Whether all values of a column are a type's as they are; looked at together, which is faster."""
+    if kind is None or not _is_sized(kind):
+        return True
+    expected = Decimal if kind.name is TypeName.DECIMAL else int
+    return set(map(type, column)) <= {expected, type(None)} and all(
+        _holds(kind, value) for value in set(column) if value is not None
+    )
+
+
+def _is_sized(kind: ColumnType) -> bool:
+    """Whether a type holds exact numbers, and not all of them."""
+    return kind.name in _BITS or kind.name is TypeName.DECIMAL
+
+
+def _as(value: Value, kind: ColumnType | None) -> Value:
+    """An equal value of a type.
+
+    Raises:
+        ValueError: there is none.
+    """
+    is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    if not is_number or kind is None or not _is_sized(kind):
+        return value
+    if not _holds(kind, value):
+        raise ValueError(value)
+    assert isinstance(value, int | Decimal)
+    return Decimal(value) if kind.name is TypeName.DECIMAL else int(value)
+
+
+def _holds(kind: ColumnType, value: Any) -> bool:
+    """Whether a type of whole numbers, or of decimals, holds a number."""
+    if kind.name in _BITS:
+        bits = _BITS[kind.name]
+        return bool(value == int(value) and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1))
+    precision, scale = decimal_size(kind)
+    scaled = Decimal(value).scaleb(scale, _WIDE)
+    return scaled == scaled.to_integral_value() and abs(scaled) < 10**precision

@@ -20,8 +20,7 @@ from psycopg import sql
 from datalog.diagnostics import Diagnostic
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, SourceError
-from selfmaint.postgres.connection import PAUSES_S, TIMEOUT_S, Connection, begun, may_pass
-from selfmaint.postgres.errors import source_error
+from selfmaint.postgres.connection import PAUSES_S, TIMEOUT_S, Connection, begun, may_pass, source_error
 from selfmaint.postgres.keys import KeyQuery, compared, key_batches, key_queries, whole_table
 from selfmaint.postgres.types import (
     PostgresColumn,

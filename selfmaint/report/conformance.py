@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from selfmaint.conformance.run import Outcome, Summary
-from selfmaint.report.values import Json, cell, json_rows
+from selfmaint.report.values import Json, json_rows, table
 
 _COUNTS = ("cases", "views", "yes", "no", "undecided", "unsound", "incomplete", "wrong_state")
 
@@ -36,11 +36,5 @@ def summaries_json(found: Sequence[Summary]) -> list[Json]:
 
 def summaries_table(found: Sequence[Summary]) -> Table:
     """One line for each file."""
-    table = Table(title="conformance", title_justify="left")
-    table.add_column("file", overflow="fold")
-    for name in _COUNTS:
-        table.add_column(name.replace("_", " "), justify="right")
-    for summary in found:
-        counts = (str(getattr(summary, name)) for name in _COUNTS)
-        table.add_row(cell(summary.file), *counts)
-    return table
+    rows = ((s.file, *(str(getattr(s, name)) for name in _COUNTS)) for s in found)
+    return table("conformance", ["file"], [name.replace("_", " ") for name in _COUNTS], rows)

@@ -8,13 +8,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from datalog.model import Atom, Row, ViewDefinition
+from datalog.model import Atom, Comparison, Constant, Predicate, Program, Row, Rule, ViewDefinition
+from datalog.sql import select, text
 from datalog.syntax import show
 from selfmaint.api.explain import Explanation, Supply, Tested
 from selfmaint.decide.pairs import Counterexample
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
-from selfmaint.report.script import script
-from selfmaint.report.values import Json, cell, json_row, json_rows, shown_row
+from selfmaint.report.values import Json, cell, json_row, json_rows, shown_row, table
 from selfmaint.warehouse.catalog import View
 
 
@@ -69,18 +69,17 @@ _HEADLINES = {
 
 def _counterexample(explanation: Explanation, found: Counterexample) -> Iterator[RenderableType]:
     scope = "the two databases, whole" if found.complete else "the facts of the two databases that matter"
-    table = Table(title=scope, title_justify="left", show_lines=True)
-    for column in ("relation", "first database", "second database", "the update"):
-        table.add_column(column, overflow="fold")
-    for name in dict.fromkeys((*found.first, *found.added, *found.inserted, *found.deleted)):
-        first, added = found.first.get(name, frozenset()), found.added.get(name, frozenset())
-        table.add_row(
-            cell(name),
-            cell(_rows(first)),
-            _second(first - found.removed.get(name, frozenset()), added),
-            cell(_change(found, name)),
+    none: frozenset[Row] = frozenset()
+    rows = (
+        (
+            name,
+            _rows(found.first.get(name, none)),
+            _second(found.first.get(name, none) - found.removed.get(name, none), found.added.get(name, none)),
+            _change(found, name),
         )
-    yield table
+        for name in dict.fromkeys((*found.first, *found.added, *found.inserted, *found.deleted))
+    )
+    yield table(scope, ["relation", "first database", "second database", "the update"], [], rows, lines=True)
     yield cell(
         f"after the update, `{explanation.view.name}` has the row {shown_row(found.row)} on the second database, "
         "and not on the first; both were evaluated again"
@@ -133,15 +132,12 @@ def _atoms(atoms: Iterable[Atom]) -> str:
 
 
 def _supplies(explanation: Explanation) -> Table:
-    table = Table(title="gained rows, and where their facts come from", title_justify="left", show_lines=True)
-    for column in ("gained row", "fact", "known from"):
-        table.add_column(column, overflow="fold")
-    for row, supplies in explanation.supplies.items():
-        facts, sources = (
-            list(column) for column in zip(*((show(s.fact), _sources(s)) for s in supplies), strict=True)
-        )
-        table.add_row(cell(shown_row(row)), cell("\n".join(facts)), cell("\n".join(sources)))
-    return table
+    rows = (
+        (shown_row(row), "\n".join(show(s.fact) for s in found), "\n".join(_sources(s) for s in found))
+        for row, found in explanation.supplies.items()
+    )
+    title = "gained rows, and where their facts come from"
+    return table(title, ["gained row", "fact", "known from"], [], rows, lines=True)
 
 
 def _sources(supply: Supply) -> str:
@@ -202,3 +198,34 @@ def _counterexample_json(explanation: Explanation, found: Counterexample) -> Jso
         "deleted": tables(found.deleted),
         "sql": script(explanation.view, found),
     }
+
+
+def script(view: View, found: Counterexample) -> str:
+    """Four queries that need no table: each carries its database's rows.
+
+    The first two give the same rows, those that the warehouse stores; the last two differ.
+    """
+    parts = []
+    for after in (False, True):
+        for second in (False, True):
+            when, which = ("after" if after else "before"), ("second" if second else "first")
+            parts.append(f"-- the view {when} the update, on the {which} database")
+            parts.append(f"{_query(view, found.database(second, after))};")
+    return "\n".join(parts)
+
+
+def _query(view: View, database: Mapping[str, frozenset[Row]]) -> str:
+    relations = {atom.predicate: atom.arity for atom in view.body}
+    facts = (rule for predicate, arity in relations.items() for rule in _facts(predicate, arity, database))
+    rule = Rule(view.head, (*view.body, *view.filters))
+    return text(select(Program((rule, *facts)), view.predicate, {}, columns=view.columns))
+
+
+def _facts(predicate: Predicate, arity: int, database: Mapping[str, frozenset[Row]]) -> Iterator[Rule]:
+    """A relation's rows as facts; an empty one as a rule that never holds."""
+    rows = sorted(database.get(predicate.name, frozenset()), key=repr)
+    for row in rows:
+        yield Rule(Atom(predicate, tuple(Constant(value) for value in row)))
+    if not rows:
+        never = Comparison("=", Constant(1), Constant(0))
+        yield Rule(Atom(predicate, tuple(Constant(None) for _ in range(arity))), (never,))

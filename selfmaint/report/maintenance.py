@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
@@ -11,7 +11,7 @@ from selfmaint.api.maintain import Maintained
 from selfmaint.api.verify import Difference
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D
-from selfmaint.report.values import Json, cell, json_rows, shown_rows
+from selfmaint.report.values import Json, json_rows, shown_rows, table
 from selfmaint.sources.protocol import Read
 
 
@@ -41,13 +41,7 @@ def changes_json(found: Sequence[Change]) -> Json:
 
 def changes_table(found: Sequence[Change]) -> Table:
     """One line for each view."""
-    table = Table(title="changes", title_justify="left")
-    table.add_column("view", overflow="fold")
-    table.add_column("gained", justify="right")
-    table.add_column("lost", justify="right")
-    for change in found:
-        table.add_row(cell(change.view), f"{change.gained:,}", f"{change.lost:,}")
-    return table
+    return table("changes", ["view"], ["gained", "lost"], ((c.view, c.gained, c.lost) for c in found))
 
 
 def reads_json(reads: Sequence[Read]) -> Json:
@@ -67,21 +61,13 @@ def reads_json(reads: Sequence[Read]) -> Json:
 
 def reads_table(reads: Sequence[Read]) -> Table:
     """One line for each read of a base relation."""
-    table = Table(title="base relations read", title_justify="left")
-    for name in ("relation", "source", "by"):
-        table.add_column(name, overflow="fold")
-    for name in ("keys asked", "rows read", "bytes read"):
-        table.add_column(name, justify="right")
-    for read in reads:
-        table.add_row(
-            cell(read.relation),
-            cell(read.source),
-            cell(", ".join(read.key_columns) or "the whole relation"),
-            f"{read.keys_asked:,}",
-            f"{read.rows_read:,}",
-            f"{read.bytes_read:,}",
-        )
-    return table
+    rows: Iterator[tuple[str | int, ...]] = (
+        (r.relation, r.source, by or "the whole relation", r.keys_asked, r.rows_read, r.bytes_read)
+        for r in reads
+        for by in [", ".join(r.key_columns)]
+    )
+    numbers = ["keys asked", "rows read", "bytes read"]
+    return table("base relations read", ["relation", "source", "by"], numbers, rows)
 
 
 def differences_json(found: Sequence[Difference]) -> Json:
@@ -91,10 +77,6 @@ def differences_json(found: Sequence[Difference]) -> Json:
 
 def differences_table(found: Sequence[Difference]) -> Table:
     """One line for each view that recomputing shows to be different."""
-    table = Table(title="recomputing from the sources gives something else", title_justify="left")
-    for name in ("view", "rows missing", "rows too many"):
-        table.add_column(name, overflow="fold")
-    for difference in found:
-        missing, extra = shown_rows(difference.missing), shown_rows(difference.extra)
-        table.add_row(cell(difference.view), cell(missing), cell(extra))
-    return table
+    rows = ((d.view, shown_rows(d.missing), shown_rows(d.extra)) for d in found)
+    title = "recomputing from the sources gives something else"
+    return table(title, ["view", "rows missing", "rows too many"], [], rows)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TypeAlias
 
+from rich.table import Table
 from rich.text import Text
 
 from datalog.model import Constant, Row, Value
@@ -66,3 +67,24 @@ def cell(text: str, style: str = "") -> Text:
         char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text
     )
     return Text(safe, style=style)
+
+
+def table(
+    title: str,
+    texts: Sequence[str],
+    numbers: Sequence[str],
+    rows: Iterable[Iterable[str | int | Text]],
+    *,
+    lines: bool = False,
+) -> Table:
+    """A table for a terminal: columns of text, then columns of numbers; with `lines` one between its rows."""
+    found = Table(title=title, title_justify="left", show_lines=lines)
+    for name in texts:
+        found.add_column(name, overflow="fold")
+    for name in numbers:
+        found.add_column(name, justify="right")
+    for row in rows:
+        found.add_row(
+            *(f"{x:,}" if isinstance(x, int) else cell(x) if isinstance(x, str) else x for x in row)
+        )
+    return found

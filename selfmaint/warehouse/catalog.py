@@ -14,13 +14,26 @@ from functools import cached_property
 from datalog.analysis import atoms_of, diagnose, validate
 from datalog.diagnostics import Code, Diagnostic, ProgramError, in_text_order
 from datalog.graphs import components
-from datalog.model import ANY, Constant, OpaqueView, Predicate, Program, Version, value_kind
+from datalog.model import (
+    ANY,
+    Atom,
+    Constant,
+    Literal,
+    Negation,
+    OpaqueView,
+    Predicate,
+    Program,
+    TextQuery,
+    Version,
+    ViewDefinition,
+    value_kind,
+)
 from datalog.syntax import show
 from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, base_relations, certain_variables
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
-from selfmaint.warehouse.empty_views import with_empty_views
+from selfmaint.warehouse.emptiness import with_empty_views
 from selfmaint.warehouse.views import Limitation, Outside, View
 
 __all__ = [
@@ -206,3 +219,34 @@ def _require_plain_names(program: Program) -> None:
 def with_inexact_sums(schema: Catalog) -> Catalog:
     """The catalog where views that add up doubles are maintained, though the result depends on the order of adding."""
     return replace(schema, views=tuple(view.if_inexact or view for view in schema.views))
+
+
+def reads(catalog: Catalog) -> Mapping[str, frozenset[str]]:
+    """For each view the relations and views that its definition names, and those that these name."""
+    rules: dict[str, set[str]] = {}
+    for rule in catalog.program.rules:
+        rules.setdefault(rule.head.predicate.name, set()).update(_names(rule.body))
+    direct = {view.name: _direct(view) | rules.get(view.name, set()) for view in catalog.views}
+    found: dict[str, frozenset[str]] = {}
+    for name in direct:
+        below, waiting = set[str](), [name]
+        while waiting:
+            more = direct.get(waiting.pop(), set()) - below
+            below |= more
+            waiting.extend(more)
+        found[name] = frozenset(below)
+    return found
+
+
+def _direct(view: View) -> set[str]:
+    definition, names = view.definition, {atom.predicate.name for atom in view.body}
+    if isinstance(definition, ViewDefinition):
+        names |= {predicate.name for predicate in definition.reads}
+    if isinstance(definition, OpaqueView) and isinstance(definition.query, TextQuery):
+        names |= set(definition.query.relations)
+    return names
+
+
+def _names(body: tuple[Literal, ...]) -> set[str]:
+    found = {li.predicate.name for li in body if isinstance(li, Atom)}
+    return found.union(*(_names(li.body) for li in body if isinstance(li, Negation)))

@@ -9,6 +9,8 @@ from decimal import Decimal
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import (
+    Aggregate,
+    AggregateFunction,
     Atom,
     Comparison,
     Constant,
@@ -23,16 +25,17 @@ from datalog.model import (
     Variable,
     ViewDefinition,
     apply_rule,
+    implied_groups,
     value_kind,
     variables_of,
 )
 from datalog.order import normalise
 from datalog.rewrite import Beyond, MoreThanRules, guard_joins, plain_rules, propagate_equalities, unfold
 from selfmaint.errors import Code, InputError
-from selfmaint.warehouse.bags import grouping
 from selfmaint.warehouse.base_relations import BaseRelation, certain_variables, variable_types
 from selfmaint.warehouse.constraints import given_subgoal, merged_by_keys
 from selfmaint.warehouse.emptiness import impossible, unfitting
+from selfmaint.warehouse.grouped import SOME_ROWS
 from selfmaint.warehouse.views import Limitation, Outside, View
 
 
@@ -290,3 +293,53 @@ def _column_names(head: Atom) -> tuple[str, ...]:
     names = [t.name.lower() if isinstance(t, Variable) else f"c{i}" for i, t in enumerate(head.terms)]
     repeated = {n for n, times in Counter(names).items() if times > 1}
     return tuple(f"{n}_{i}" if n in repeated else n for i, n in enumerate(names))
+
+
+def grouping(definition: ViewDefinition, *, counted: bool) -> ViewDefinition | None:
+    """The definition of a view's distinct rows as groups of core rows; None if it has several blocks, or groups.
+
+        SELECT a, b FROM r                 keeps duplicates
+        SELECT a, b, count(*) FROM r GROUP BY a, b           the same rows, each once with its number of copies
+
+    So the stored rows of a bag *are* the groups with their counts: wherever rows of such a view are read they are
+    *counted rows*, each distinct row once, with its number of copies, at least 1, as a last column. A view whose
+    rows stand once groups likewise, without the count.
+
+    Conditions of soundness:
+
+    1. The number of copies of a row is the number of core rows that it comes from: the core is a set, since
+       relations are.
+    2. Of a view that removes duplicates, or whose columns determine their core row by keys, each group is one row.
+
+    Args:
+        definition: a view.
+        counted: whether the number of copies of each row is to be the last column.
+
+    Example:
+        >>> from datalog.model import Atom, Predicate, Variable, block
+        >>> from datalog.syntax import show
+        >>> x, y = Variable("X"), Variable("Y")
+        >>> bag = ViewDefinition("v", ("x",), (block("v", 0, [Atom(Predicate("r"), (x, y))], [x]),))
+        >>> print(show(grouping(bag, counted=True)))
+        .view v(x, copies) bag.
+        v(X, count(*)) :- r(X, Y).
+    """
+    if len(definition.blocks) != 1 or definition.is_grouped:
+        return None
+    (block,) = definition.blocks
+    groups = implied_groups(block.outputs)
+    more = (Aggregate(AggregateFunction.COUNT),) if counted else ()
+    made = replace(
+        block, outputs=(*block.outputs, *more), groups=groups, having=() if groups else (SOME_ROWS,)
+    )
+    columns = (*definition.columns, *([_copies_column(definition)] if counted else []))
+    return replace(definition, columns=columns, blocks=(made,), semantics=Semantics.BAG)
+
+
+def _copies_column(definition: ViewDefinition) -> str:
+    """The name of the column of counted rows that holds the number of copies: `copies`, or longer if it is taken."""
+    taken = {column.casefold() for column in definition.columns}
+    name = "copies"
+    while name in taken:
+        name += "_"
+    return name

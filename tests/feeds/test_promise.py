@@ -19,12 +19,11 @@ from datalog.sql import changes as sql
 from selfmaint.api.platform import platform_of
 from selfmaint.duckdb import DuckEngine
 from selfmaint.errors import InputError
-from selfmaint.feeds.changes import Change, split
+from selfmaint.feeds.changes import Change, RowEvent, split
 from selfmaint.feeds.condense import Changes, Condensed, condensed, judged_changes
-from selfmaint.feeds.events import RowEvent
 from selfmaint.feeds.lines import PlacedEvent
 from selfmaint.feeds.memory import NetEffect, net_effect
-from selfmaint.feeds.positions import Scale
+from selfmaint.feeds.ranges import Scale
 from selfmaint.feeds.spilled import spilled
 from selfmaint.feeds.table import FeedTable
 

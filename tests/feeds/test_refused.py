@@ -13,7 +13,7 @@ from selfmaint import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
-from selfmaint.feeds.events import Ignored
+from selfmaint.feeds.changes import Ignored
 from selfmaint.feeds.settings import FeedSettings
 
 Rows = frozenset[tuple[Any, ...]]

@@ -10,9 +10,9 @@ import pytest
 
 from datalog.model import ColumnType, TypeName
 from selfmaint.errors import InputError
-from selfmaint.feeds.debezium_source import position_in
+from selfmaint.feeds.debezium import position_in
 from selfmaint.feeds.formats import recognised
-from selfmaint.feeds.positions import Scale, bounds, position_of, shown
+from selfmaint.feeds.ranges import Scale, bounds, position_of, shown
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from selfmaint.feeds.values import NO_SCHEMA, Encoding, decoded
 

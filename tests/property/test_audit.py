@@ -30,11 +30,10 @@ from datalog.model import Predicate, Program, Value, Version
 from selfmaint.audit.candidates import Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of
 from selfmaint.audit.example import Example
-from selfmaint.audit.instance import Instance
+from selfmaint.audit.instance import Instance, Unfolding
 from selfmaint.audit.outcome import Always, Depends
 from selfmaint.audit.ruled_out import RuledOut
 from selfmaint.audit.search import Search
-from selfmaint.audit.unfolding import Unfolding
 from selfmaint.conformance.cases import case_of
 from selfmaint.decide.procedure import check
 from selfmaint.decide.selftest import DependsRules, compact_program

@@ -29,7 +29,7 @@ from selfmaint.countermodel.databases import Evaluation
 from selfmaint.decide.counterexample import counterexample
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
-from selfmaint.report.script import script
+from selfmaint.report.explanation import script
 from selfmaint.warehouse.catalog import View, catalog
 from tests.oracle.aggregates import Schema
 from tests.oracle.random_stars import random_bag_above, random_roll_up, random_star

@@ -33,15 +33,14 @@ from datalog.model import (
 )
 from datalog.sql.block import Frame
 from datalog.sql.conditions import OPERATORS
-from datalog.sql.duckdb.arithmetic import computed, quotient
-from datalog.sql.duckdb.casts import as_type
-from datalog.sql.duckdb.functions import Typed, called
+from datalog.sql.duckdb.functions import Typed, called, computed, quotient
 from datalog.sql.duckdb.types import (
     DOUBLE,
     FLOATS,
     WHOLE,
     SqlType,
     UnlikeSparkError,
+    as_type,
     cast,
     common,
     value_type,

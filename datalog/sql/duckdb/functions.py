@@ -7,12 +7,171 @@ floating-point numbers. An error when they come: `lower` and `upper` of texts th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 
 from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, TypeName
-from datalog.sql.duckdb.casts import as_type
-from datalog.sql.duckdb.types import TIMES, SqlType, UnlikeSparkError, cast
+from datalog.sql.duckdb.types import (
+    MOST_DIGITS,
+    TIMES,
+    WHOLE,
+    SqlType,
+    UnlikeSparkError,
+    as_double,
+    as_type,
+    cast,
+    decimal,
+    digits,
+)
+
+_OPERATORS: Mapping[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
+_NARROW = 18
+"""DuckDB computes with decimals of at most so many digits in 64 bits, and fails where the result needs more."""
+
+
+def computed(
+    operator: str, left: tuple[exp.Expr, ColumnType], right: tuple[exp.Expr, ColumnType], found: ColumnType
+) -> exp.Expr:
+    """The value of `left operator right`, which has type `found` in Spark.
+
+    A sum, difference or product of decimals is exact in both, where Spark keeps all digits behind the point; one for
+    which it gives some up is refused. DuckDB divides decimals as doubles, and anything by zero to null or infinity: a
+    quotient of decimals is computed here from whole numbers of 128 bits, and a division by zero is an error.
+
+    Raises:
+        UnlikeSparkError: the digits behind the point are cut, or it is no arithmetic on numbers.
+    """
+    if found.name is TypeName.DECIMAL:
+        if operator == "/":
+            return quotient(left, right, found, guarded=True)
+        return _exact(operator, left, right, found)
+    if found.name is TypeName.DOUBLE:
+        return _of_doubles(operator, left, right)
+    if found.name in WHOLE:
+        one, other = (_paren(tree if kind == found else cast(tree, found)) for tree, kind in (left, right))
+        return _OPERATORS[operator](this=one, expression=other)
+    raise UnlikeSparkError(f"arithmetic on `{left[1]}` and `{right[1]}`")
+
+
+def _of_doubles(
+    operator: str, left: tuple[exp.Expr, ColumnType], right: tuple[exp.Expr, ColumnType]
+) -> exp.Expr:
+    one, other = as_double(*left), as_double(*right)
+    if one is None or other is None:
+        raise UnlikeSparkError(f"arithmetic on `{left[1]}` and `{right[1]}`")
+    if operator == "/":
+        divided = exp.Div(this=_paren(one), expression=_paren(other), typed=False, safe=True)
+        return _unless_zero(one, other, divided)
+    return _OPERATORS[operator](this=_paren(one), expression=_paren(other))
+
+
+def _exact(
+    operator: str, left: tuple[exp.Expr, ColumnType], right: tuple[exp.Expr, ColumnType], found: ColumnType
+) -> exp.Expr:
+    (whole1, scale1), (whole2, scale2) = _digits(left[1]), _digits(right[1])
+    scale = scale1 + scale2 if operator == "*" else max(scale1, scale2)
+    if found.scale != scale:
+        raise UnlikeSparkError(f"`{left[1]} {operator} {right[1]}`, of which Spark cuts digits")
+    width = (whole1 + whole2 if operator == "*" else max(whole1, whole2)) + scale + 1
+    least = _NARROW + 1 if width > _NARROW else 0
+    one = cast(left[0], decimal(max(whole1 + scale1, least), scale1))
+    other = cast(right[0], decimal(whole2 + scale2, scale2))
+    return cast(_OPERATORS[operator](this=one, expression=other), found)
+
+
+def quotient(
+    left: tuple[exp.Expr, ColumnType],
+    right: tuple[exp.Expr, ColumnType],
+    found: ColumnType,
+    *,
+    guarded: bool,
+) -> exp.Expr:
+    """A quotient of exact numbers, halves rounded away from zero.
+
+    Args:
+        left: what is divided.
+        right: by what.
+        found: the decimal type of the result.
+        guarded: whether a division by zero is an error; else it is null.
+
+    What does not fit in 128 bits on the way is an error of DuckDB's.
+    """
+    (_, scale1), (_, scale2) = _digits(left[1]), _digits(right[1])
+    _, scale = _digits(found)
+    shift = scale2 + scale - scale1
+    above, below = _unscaled(*left), _unscaled(*right)
+    if shift >= 0:
+        above = _times_ten(above, shift)
+    else:
+        below = _times_ten(below, -shift)
+    whole = exp.IntDiv(this=_paren(above), expression=_paren(below))
+    rest = exp.Abs(this=exp.Mod(this=_paren(above.copy()), expression=_paren(below.copy())))
+    rounds = exp.GTE(
+        this=exp.Mul(this=exp.Literal.number(2), expression=rest), expression=exp.Abs(this=below.copy())
+    )
+    sign = exp.Mul(this=exp.Sign(this=above.copy()), expression=exp.Sign(this=below.copy()))
+    more = exp.Case(ifs=[exp.If(this=rounds, true=sign)], default=exp.Literal.number(0))
+    total = cast(exp.Add(this=whole, expression=more), decimal(MOST_DIGITS, 0))
+    unit = cast(exp.Literal.string(f"{Decimal(1).scaleb(-scale):f}"), decimal(max(scale, 1), scale))
+    made = cast(exp.Mul(this=total, expression=unit), found)
+    return _unless_zero(left[0], right[0], made) if guarded else made
+
+
+def _unscaled(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
+    """All digits of a number as a whole number of 128 bits."""
+    whole, scale = _digits(kind)
+    if scale == 0:
+        return _hugeint(tree)
+    if whole + 2 * scale <= MOST_DIGITS:
+        return _hugeint(_shifted(tree, kind))
+    before = exp.Anonymous(this="trunc", expressions=[tree])
+    behind = cast(
+        exp.Sub(this=_paren(tree.copy()), expression=before.copy()),
+        decimal(min(scale + 1, MOST_DIGITS), scale),
+    )
+    return exp.Add(
+        this=_times_ten(_hugeint(before), scale),
+        expression=_hugeint(_shifted(behind, decimal(scale, scale))),
+    )
+
+
+def _shifted(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
+    """A decimal times ten to the power of its scale."""
+    _, scale = _digits(kind)
+    wide = cast(tree, decimal(MOST_DIGITS - scale, scale) if 2 * scale <= MOST_DIGITS else kind)
+    return exp.Mul(this=wide, expression=cast(exp.Literal.number(10**scale), decimal(scale + 1, 0)))
+
+
+def _times_ten(tree: exp.Expr, power: int) -> exp.Expr:
+    return exp.Paren(this=exp.Mul(this=_paren(tree), expression=_hugeint(exp.Literal.number(10**power))))
+
+
+def _hugeint(tree: exp.Expr) -> exp.Expr:
+    return cast(tree, "HUGEINT")
+
+
+def _unless_zero(divided: exp.Expr, divisor: exp.Expr, result: exp.Expr) -> exp.Expr:
+    """The result, or an error where something is divided by zero; null divided by it is null."""
+    known = exp.Is(this=_paren(divided.copy()), expression=exp.Not(this=exp.Null()))
+    is_zero = exp.and_(
+        exp.EQ(this=_paren(divisor.copy()), expression=exp.Literal.number(0)), known, copy=False
+    )
+    failing = exp.Anonymous(this="error", expressions=[exp.Literal.string("division by zero")])
+    return exp.Case(ifs=[exp.If(this=is_zero, true=failing)], default=result)
+
+
+def _digits(kind: ColumnType) -> tuple[int, int]:
+    found = digits(kind)
+    if found is None:
+        raise UnlikeSparkError(f"arithmetic on `{kind}` as an exact number")
+    return found
+
+
+def _paren(tree: exp.Expr) -> exp.Expr:
+    closed = isinstance(tree, exp.Column | exp.Cast | exp.Paren | exp.Anonymous)
+    return tree if closed else exp.Paren(this=tree)
+
 
 Typed = tuple[exp.Expr, SqlType]
 

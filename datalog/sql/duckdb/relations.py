@@ -8,9 +8,8 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from datalog.model import ColumnType, TypeName
-from datalog.sql.duckdb.casts import as_type
-from datalog.sql.duckdb.types import SqlType, cast, common
-from datalog.sql.union import UNIT_COLUMN
+from datalog.sql.duckdb.types import SqlType, as_type, cast, common
+from datalog.sql.unions import UNIT_COLUMN
 
 Query: TypeAlias = exp.Query
 

@@ -35,7 +35,7 @@ from datalog.sql.duckdb.types import SqlType, cast, common, value_type
 from datalog.sql.inline import inline
 from datalog.sql.nesting import spark_shaped
 from datalog.sql.tables import Table
-from datalog.sql.union import UNIT_COLUMN
+from datalog.sql.unions import UNIT_COLUMN
 
 Types = Mapping[Predicate, Sequence[SqlType]]
 

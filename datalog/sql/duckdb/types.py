@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from datalog.analysis.common_type import constant_type
+from datalog.analysis.types import constant_type
 from datalog.model import ANY, ColumnType, TypeName, Value
 from datalog.sql.errors import EmissionError
 
@@ -21,7 +21,7 @@ SqlType: TypeAlias = ColumnType | str
 """A type of the language, `any` of a column of nothing but nulls; or the name of one that the language lacks."""
 
 MOST_DIGITS = 38
-EXACT_IN_DOUBLE = 15
+_EXACT_IN_DOUBLE = 15
 """A decimal of at most so many digits becomes the nearest double in DuckDB, as it does in Spark."""
 
 _NAMES = {
@@ -43,6 +43,10 @@ TIMES = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
 """The session's zone is UTC: there a clock shows an instant as it is counted."""
 FLOATS = (TypeName.FLOAT, TypeName.DOUBLE)
 DOUBLE = ColumnType(TypeName.DOUBLE)
+_TEXTS = (TypeName.BOOLEAN, TypeName.DECIMAL, TypeName.DATE, *TIMES, *WHOLE)
+"""Types whose values have one text."""
+_NUMBERS = (TypeName.DECIMAL, *WHOLE)
+_SHOWN = ColumnType(TypeName.TIMESTAMP_NTZ)
 
 
 class UnlikeSparkError(EmissionError):
@@ -138,7 +142,7 @@ def _common_float(left: ColumnType, right: ColumnType) -> ColumnType:
     for other in others:
         sizes = digits(other)
         assert sizes is not None
-        if other.name is TypeName.DECIMAL and sum(sizes) > EXACT_IN_DOUBLE:
+        if other.name is TypeName.DECIMAL and sum(sizes) > _EXACT_IN_DOUBLE:
             raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
         if has_float and other.name not in (TypeName.TINYINT, TypeName.SMALLINT):
             raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
@@ -167,3 +171,57 @@ def value_type(value: Value) -> SqlType:
 def _needed(written: int, exponent: int) -> int:
     """How many digits a decimal type has that holds a number of so many digits."""
     return max(written + max(0, exponent), -exponent)
+
+
+def as_type(tree: exp.Expr, kind: SqlType, to: SqlType) -> exp.Expr:
+    """A value of one type as another's: an error where it does not fit, as in Spark.
+
+    Refused: texts as anything else (DuckDB rounds '1.5' to a whole number, and reads fewer kinds of dates),
+    floating-point numbers as texts or decimals (their digits differ), anything as `float`.
+
+    Raises:
+        UnlikeSparkError: DuckDB would give another value for some.
+    """
+    if to in {kind, ANY}:
+        return tree
+    if kind == ANY:
+        return cast(tree, to)
+    found = None if isinstance(kind, str) or isinstance(to, str) else _as_type(tree, kind, to)
+    if found is None:
+        raise UnlikeSparkError(f"a cast of `{kind}` to `{to}`")
+    return found
+
+
+def _as_type(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | None:
+    if to.name is kind.name is not TypeName.DECIMAL:
+        return tree
+    if to.name is TypeName.STRING:
+        shown = cast(tree, _SHOWN) if kind.name is TypeName.TIMESTAMP else tree  # without the zone
+        return cast(shown, to) if kind.name in _TEXTS else None
+    if to.name is TypeName.DOUBLE:
+        return as_double(tree, kind)
+    if to.name in _NUMBERS:
+        return _as_exact_number(tree, kind, to)
+    if to.name is TypeName.BOOLEAN and kind.name in WHOLE:
+        return cast(tree, to)
+    dates = (TypeName.DATE, *TIMES)
+    return cast(tree, to) if to.name in dates and kind.name in dates else None
+
+
+def as_double(tree: exp.Expr, kind: ColumnType) -> exp.Expr | None:
+    """A number as the nearest double. DuckDB divides a decimal's digits, of which many are rounded twice."""
+    if kind.name is TypeName.DOUBLE:
+        return tree
+    if kind.name is TypeName.DECIMAL and decimal_digits(kind)[0] > _EXACT_IN_DOUBLE:
+        return cast(cast(tree, ColumnType(TypeName.STRING)), DOUBLE)
+    return cast(tree, DOUBLE) if kind.name in (*_NUMBERS, TypeName.FLOAT, TypeName.BOOLEAN) else None
+
+
+def _as_exact_number(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | None:
+    if kind.name in WHOLE or (kind.name is TypeName.BOOLEAN and to.name in WHOLE):
+        return cast(tree, to)
+    if to.name is TypeName.DECIMAL:
+        return cast(tree, to) if kind.name is TypeName.DECIMAL else None
+    if kind.name is TypeName.DECIMAL or kind.name in FLOATS:
+        return cast(exp.Anonymous(this="trunc", expressions=[tree]), to)  # a plain cast rounds
+    return None

@@ -21,10 +21,9 @@ from datalog.model import (
 )
 from datalog.rewrite.guards import guard_joins
 from datalog.sql.conditions import Writer
-from datalog.sql.duckdb.casts import as_type
 from datalog.sql.duckdb.expressions import Trees
 from datalog.sql.duckdb.rules import Derived, Types, require_comparable, term_type, without_void
-from datalog.sql.duckdb.types import SqlType, cast, common
+from datalog.sql.duckdb.types import SqlType, as_type, cast, common
 from datalog.sql.tables import Table
 
 

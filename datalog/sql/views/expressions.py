@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from datalog.analysis.common_type import common_type, constant_type
+from datalog.analysis.types import common_type, constant_type
 from datalog.diagnostics import Code
 from datalog.model import (
     Aggregate,

@@ -13,9 +13,8 @@ from datalog.diagnostics import Code
 from datalog.model import Compared, Condition, Expression
 from datalog.sql.views.conditions import condition
 from datalog.sql.views.expressions import Reader
-from datalog.sql.views.pieces import Draft
 from datalog.sql.views.problems import Problems, UnreadableError, near
-from datalog.sql.views.scope import Scope, Source, Variables
+from datalog.sql.views.scope import Draft, Scope, Source, Variables
 
 MOST_BLOCKS = 32
 """How many blocks a view may have: a union inside a join multiplies them."""

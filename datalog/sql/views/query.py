@@ -12,9 +12,8 @@ from datalog.diagnostics import Code
 from datalog.model import Atom, Column, Predicate
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
-from datalog.sql.views.pieces import Draft, Query
 from datalog.sql.views.problems import Problems, UnreadableError, counted
-from datalog.sql.views.scope import Scope, Source, Variables, family
+from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
 from datalog.sql.views.select import is_grouped, select_query
 
 

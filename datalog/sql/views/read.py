@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -18,19 +19,20 @@ from datalog.model import (
     NotToRun,
     OpaqueView,
     Semantics,
+    Variable,
     ViewDefinition,
     block,
+    expression_variables,
+    terms_of,
+    variables_of,
 )
-from datalog.sql.views.anonymous import with_anonymous
 from datalog.sql.views.catalogue import Catalogue, Named, second
 from datalog.sql.views.outside import report_outside
-from datalog.sql.views.pieces import Query
 from datalog.sql.views.problems import Problems, UnreadableError, counted
 from datalog.sql.views.query import QueryReader
-from datalog.sql.views.scope import Variables
+from datalog.sql.views.scope import Draft, Query, Variables
 from datalog.sql.views.source import SqlText, Statement, statements
-from datalog.sql.views.statement import Defined, Kind, defined, query_text
-from datalog.sql.views.tables import declaration
+from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
 from datalog.sql.views.text_reads import text_query
 
 _LONGEST_REASON = 300
@@ -231,7 +233,7 @@ class _Reading:
         names = self._names(view, query)
         blocks = []
         for number, draft in enumerate(query.drafts):
-            made = with_anonymous(draft)
+            made = _with_anonymous(draft)
             blocks.append(
                 block(
                     view.name,
@@ -311,3 +313,15 @@ def _skipped(statement: Statement) -> Diagnostic:
         hint="views are defined by CREATE VIEW, tables by CREATE TABLE with columns",
         severity=Severity.WARNING,
     )
+
+
+def _with_anonymous(draft: Draft) -> Draft:
+    """The draft with every variable that occurs only once, in an atom, called `_1`, `_2`, ... in order.
+
+    Before: `r(Id, Name), s(Id, Price)` with the output `Name`
+    After:  `r(Id, Name), s(Id, _1)`
+    """
+    above = expression_variables((*draft.outputs, *draft.filters, *(draft.groups or ()), *draft.having))
+    places = Counter(term for literal in draft.body for term in terms_of(literal))
+    unused = [v for v in variables_of(draft.body) if places[v] == 1 and v not in above]
+    return draft.substituted({v: Variable(f"_{number}") for number, v in enumerate(unused, 1)})

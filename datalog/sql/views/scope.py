@@ -10,7 +10,18 @@ from sqlglot import exp
 
 from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import Code
-from datalog.model import ANY, ColumnType, Expression, Variable
+from datalog.model import (
+    ANY,
+    ColumnType,
+    Condition,
+    Expression,
+    Literal,
+    Term,
+    Variable,
+    apply_literal,
+    map_condition,
+    map_expression,
+)
 from datalog.sql.names import identifier
 from datalog.sql.views.problems import Problems, near
 
@@ -181,3 +192,51 @@ def _listed(before: str, names: Sequence[str]) -> str | None:
         return None
     shown = ", ".join(f"`{name}`" for name in names[:8])
     return f"{before} {shown}{', ...' if len(names) > 8 else ''}"  # noqa: PLR2004 - as many as a line holds
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A block that is not named yet.
+
+    Attributes:
+        body: atoms, comparisons and null tests.
+        outputs: what the columns are.
+        filters: conditions that are no literals.
+        groups: grouping expressions; None without grouping.
+        having: conditions on groups.
+    """
+
+    body: tuple[Literal, ...] = ()
+    outputs: tuple[Expression, ...] = ()
+    filters: tuple[Condition, ...] = ()
+    groups: tuple[Expression, ...] | None = None
+    having: tuple[Condition, ...] = ()
+
+    def substituted(self, substitution: Mapping[Variable, Term]) -> Draft:
+        """The draft with variables replaced everywhere."""
+
+        def change(value: Expression) -> Expression | None:
+            return substitution.get(value) if isinstance(value, Variable) else None
+
+        return Draft(
+            tuple(apply_literal(substitution, literal) for literal in self.body),
+            tuple(map_expression(change, output) for output in self.outputs),
+            tuple(map_condition(change, one) for one in self.filters),
+            None if self.groups is None else tuple(map_expression(change, one) for one in self.groups),
+            tuple(map_condition(change, one) for one in self.having),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query that was read.
+
+    Attributes:
+        columns: the names of its columns.
+        drafts: the blocks whose rows are added up.
+        distinct: whether equal rows then stand once.
+    """
+
+    columns: tuple[str, ...]
+    drafts: tuple[Draft, ...]
+    distinct: bool = False

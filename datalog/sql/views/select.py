@@ -10,9 +10,16 @@ from sqlglot import exp
 
 from datalog.diagnostics import Code
 from datalog.model import (
+    Compared,
+    Comparison,
     Condition,
     Constant,
     Expression,
+    IsNull,
+    Literal,
+    NullTest,
+    TypeName,
+    Variable,
     aggregates_of,
     expression_variables,
     has_one_value,
@@ -21,10 +28,49 @@ from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import chain
-from datalog.sql.views.literals import with_conditions
-from datalog.sql.views.pieces import Draft, Query
 from datalog.sql.views.problems import Problems, UnreadableError
-from datalog.sql.views.scope import Scope, Variables
+from datalog.sql.views.scope import Draft, Query, Scope, Variables
+
+_LOOK_ALIKE = (TypeName.FLOAT, TypeName.DOUBLE)
+
+
+def _with_conditions(draft: Draft, given: Iterable[Condition], variables: Variables) -> Draft:
+    """The draft with further conditions, all of which must hold; they are over the draft's variables.
+
+    Two columns become one variable only where their types are the same and equal values look the same: not for
+    doubles (0.0 and -0.0), nor for decimals of different scale. Otherwise the equality stays a comparison.
+    """
+    waiting = list(conjuncts(given))
+    while waiting:
+        one = waiting.pop(0)
+        match one:
+            case Compared("=", Variable() as left, Variable() as right) if left == right:
+                draft = _with_literal(draft, NullTest(left, span=one.span))
+            case Compared("=", Variable() as left, Variable() as right) if _same(left, right, variables):
+                # The plainer name stays.
+                plainer = left in variables.numbered and right not in variables.numbered
+                change = {left: right} if plainer else {right: left}
+                draft = draft.substituted(change)
+                rest = Draft(filters=tuple(waiting)).substituted(change)
+                waiting = list(rest.filters)
+            case Compared(operator, (Variable() | Constant()) as left, (Variable() | Constant()) as right):
+                draft = _with_literal(draft, Comparison(operator, left, right, one.span))
+            case IsNull(Variable() as term, negated):
+                draft = _with_literal(draft, NullTest(term, negated, one.span))
+            case _:
+                draft = Draft(draft.body, draft.outputs, (*draft.filters, one), draft.groups, draft.having)
+    return draft
+
+
+def _with_literal(draft: Draft, literal: Literal) -> Draft:
+    body = draft.body if literal in draft.body else (*draft.body, literal)
+    return Draft(body, draft.outputs, draft.filters, draft.groups, draft.having)
+
+
+def _same(left: Variable, right: Variable, variables: Variables) -> bool:
+    one, other = variables.types.get(left), variables.types.get(right)
+    return one == other and (one is None or one.name not in _LOOK_ALIKE)
+
 
 _AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 
@@ -110,16 +156,16 @@ def _draft(
         draft = replace(piece.draft, outputs=outputs, having=(*piece.draft.having, *conjuncts(tests)))
         return draft, tuple(name for name, _, _ in items)
     draft = replace(piece.draft, outputs=outputs, groups=groups, having=tuple(conjuncts(having)))
-    return with_conditions(draft, tests, variables), tuple(name for name, _, _ in items)
+    return _with_conditions(draft, tests, variables), tuple(name for name, _, _ in items)
 
 
-Item = tuple[str, Expression, exp.Expr]
+_Item = tuple[str, Expression, exp.Expr]
 """A column of a select list: its name, what it is, and where it is written."""
 
 
-def _items(select: exp.Select, reader: Reader) -> tuple[list[Item], dict[str, Expression]]:
+def _items(select: exp.Select, reader: Reader) -> tuple[list[_Item], dict[str, Expression]]:
     """The columns of a select list, `*` written out; an item may use the names of those before it."""
-    items: list[Item] = []
+    items: list[_Item] = []
     aliases: dict[str, Expression] = {}
     for node in select.expressions:
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
@@ -139,7 +185,7 @@ def _items(select: exp.Select, reader: Reader) -> tuple[list[Item], dict[str, Ex
     return items, aliases
 
 
-def _star(node: exp.Expr, reader: Reader) -> list[Item]:
+def _star(node: exp.Expr, reader: Reader) -> list[_Item]:
     qualifier = [part.name for part in reversed(node.parts[:-1])] if isinstance(node, exp.Column) else []
     if qualifier and not reader.scope.keeps_order(qualifier):
         # Spark puts the columns that NATURAL and USING join on first, in `t.*` too.
@@ -178,7 +224,7 @@ def _conditions(reader: Reader, node: exp.Expr) -> list[Condition]:
 def _groups(
     select: exp.Select,
     scope: Scope,
-    items: Sequence[Item],
+    items: Sequence[_Item],
     aliases: dict[str, Expression],
     variables: Variables,
     problems: Problems,
@@ -198,7 +244,7 @@ def _groups(
     return varying
 
 
-def _group(node: exp.Expr, items: Sequence[Item], reader: Reader) -> Expression:
+def _group(node: exp.Expr, items: Sequence[_Item], reader: Reader) -> Expression:
     """A grouping expression: by position in the select list, or by itself."""
     if isinstance(node, exp.Literal) and not node.is_string:
         number = int(node.this) if str(node.this).isdigit() else 0
@@ -218,7 +264,7 @@ def _group(node: exp.Expr, items: Sequence[Item], reader: Reader) -> Expression:
 
 def _check_grouped(
     select: exp.Select,
-    items: Sequence[Item],
+    items: Sequence[_Item],
     having: Iterable[Condition],
     groups: tuple[Expression, ...],
     problems: Problems,

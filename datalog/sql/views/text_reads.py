@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import NotToRun, Span, TextQuery, TextRead
-from datalog.sql.reads import stored_tables
+from datalog.sql.tables import stored_tables
 from datalog.sql.views.catalogue import Catalogue, Named
 from datalog.sql.views.source import SqlText, offsets, statements
 from datalog.sql.views.text_allowed import refused_in

@@ -11,8 +11,8 @@ from selfmaint.api.confirming import proposal_sql
 from selfmaint.audit.advice import Advice
 from selfmaint.audit.baseline import Worse
 from selfmaint.audit.example import Example
-from selfmaint.audit.losing import Loss
 from selfmaint.audit.matrix import Line
+from selfmaint.audit.needs import Loss
 from selfmaint.audit.outcome import Depends, Outcome, word
 from selfmaint.report.audit.words import proposal_text, reason
 from selfmaint.report.values import Json, json_rows

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from datalog.evaluate import EvaluationError, core_rows, evaluate_view
-from datalog.evaluate.functions import call
+from datalog.evaluate.scalars import call
 from datalog.model import ColumnType, Predicate, Row, TypeName, Value
 from datalog.syntax import parse_program
 

@@ -13,8 +13,7 @@ from selfmaint.api.maintain import NotMaintainedError, new_contents
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
-from selfmaint.engine.bags import SetBags
-from selfmaint.engine.memory import MemoryEngine
+from selfmaint.engine.memory import MemoryEngine, SetBags
 from selfmaint.errors import InputError
 from selfmaint.fallback.settle import Readable
 from selfmaint.report.maintenance import changes

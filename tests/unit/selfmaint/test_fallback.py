@@ -17,9 +17,8 @@ from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, SourceError
-from selfmaint.fallback.costs import LazyCosts
 from selfmaint.fallback.probes import next_probes, options
-from selfmaint.fallback.settle import Readable, Reader, settle
+from selfmaint.fallback.settle import LazyCosts, Readable, Reader, settle
 from selfmaint.maintain import delta
 from selfmaint.sources.memory import RowsSource
 from selfmaint.sources.protocol import Read

@@ -14,7 +14,7 @@ from sqlglot import exp
 from datalog.evaluate import Evaluator
 from datalog.model import Program, Rule
 from datalog.sql import Table
-from datalog.sql.bags import delete_changed
+from datalog.sql.merge import delete_changed
 from datalog.sql.text import text
 from datalog.syntax import parse_program
 from selfmaint.api.programs import catalog_of_path

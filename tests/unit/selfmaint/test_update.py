@@ -17,10 +17,9 @@ from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.cli.inputs import split_assignment
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import Code, InputError
-from selfmaint.fallback.costs import LazyCosts
-from selfmaint.fallback.settle import Readable
-from selfmaint.sources.lazy import LazySource
+from selfmaint.fallback.settle import LazyCosts, Readable
 from selfmaint.sources.memory import RowsSource
+from selfmaint.sources.protocol import LazySource
 from selfmaint.warehouse.catalog import Catalog, catalog
 
 RELATIONS = {"orders": None, "a.b": None}

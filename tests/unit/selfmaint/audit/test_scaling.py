@@ -12,7 +12,7 @@ from datalog.model import Atom, Predicate, Variable, Version
 from datalog.syntax import parse_program
 from selfmaint.api.audit import AuditOptions, audit_catalog
 from selfmaint.audit import advice, orders, search
-from selfmaint.audit.advice import advised
+from selfmaint.audit.advice import Refuting, advised
 from selfmaint.audit.candidates import Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of
 from selfmaint.audit.chase import Chase
@@ -22,7 +22,6 @@ from selfmaint.audit.needs import needs
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear, word
 from selfmaint.audit.parts import parts
 from selfmaint.audit.proposals import NewKey, proposals, with_proposals
-from selfmaint.audit.refuting import Refuting
 from selfmaint.audit.search import Search
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.report.audit.objects import audit_json
