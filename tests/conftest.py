@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -40,6 +41,13 @@ def says_spark(nodeid: str) -> bool:
     return "spark" in nodeid.lower()
 
 
+def pytest_collection_finish() -> None:
+    """Takes what is loaded by now out of garbage collection, which else looks through all of it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Keeps what `pytest_xdist_make_scheduler` goes by true."""
     if "spark" in getattr(item, "fixturenames", ()) and not says_spark(item.nodeid):
@@ -74,8 +82,8 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 NOISY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
-_COMPILER = "" if IN_CI else "-XX:TieredStopAtLevel=1"
-"""For a few tests compiling fast pays more than compiling well; for all of them it does not."""
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Compiling well what runs a few times costs more processor time than it saves, and so does collecting beside it."""
 
 
 def spark_settings(folder: Path) -> dict[str, str]:
@@ -85,7 +93,7 @@ def spark_settings(folder: Path) -> dict[str, str]:
         "spark.app.name": "selfmaint-tests",
         "spark.driver.memory": "2g",
         "spark.driver.extraJavaOptions": (
-            f"{_COMPILER} -Dlog4j2.configurationFile=file:{folder / 'log4j2.properties'}".lstrip()
+            f"{JVM_OPTIONS} -Dlog4j2.configurationFile=file:{folder / 'log4j2.properties'}"
         ),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -159,6 +167,38 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield session
     SparkContext._gateway = None
     SparkContext._jvm = None
+
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""For many generated statements over a few rows each: compiling code costs far more than running it."""
+
+
+@pytest.fixture
+def interpreting_spark(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session, which compiles no code for its statements meanwhile."""
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name in INTERPRETED:
+        spark.conf.unset(name)
+
+
+@pytest.fixture(autouse=True)
+def _session_only_where_spark_is_named(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hides the session from tests that do not name Spark: where one is active, it is the engine of whoever names none.
+
+    So a test has the same engine whatever ran before it in its process.
+    """
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    active = getattr(context, "_active_spark_context", None)
+    if active is None or says_spark(request.node.nodeid):
+        yield
+        return
+    context._active_spark_context = None
+    try:
+        yield
+    finally:
+        context._active_spark_context = active
 
 
 # -------------------------------------------------------------------------------------------- PostgreSQL
