@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from tests.many_statements import interpreting
+
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
     from pyspark.sql import SparkSession
@@ -65,6 +67,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return "spark" if says_spark(nodeid) else nodeid
 
+        def _reschedule(self, node: Any) -> None:
+            """Forgets what is done: else all that a process has ever run is counted after each test."""
+            work = self.assigned_work[node]
+            for scope in [scope for scope, tests in work.items() if all(tests.values())]:
+                del work[scope]
+            super()._reschedule(node)
+
     return SparkInOneProcess(config, log)
 
 
@@ -82,8 +91,12 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 NOISY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
-JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Compiling well what runs a few times costs more processor time than it saves, and so does collecting beside it."""
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xmn512m"
+"""Compiling well what runs a few times costs more processor time than it saves, and so does collecting beside it.
+
+The room for compiled code is that of the other compilers: in the little that this one has by default, code is thrown
+out and compiled anew all the time.
+"""
 
 
 def spark_settings(folder: Path) -> dict[str, str]:
@@ -169,18 +182,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     SparkContext._jvm = None
 
 
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""For many generated statements over a few rows each: compiling code costs far more than running it."""
-
-
 @pytest.fixture
 def interpreting_spark(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session, which compiles no code for its statements meanwhile."""
-    for name, value in INTERPRETED.items():
-        spark.conf.set(name, value)
-    yield spark
-    for name in INTERPRETED:
-        spark.conf.unset(name)
+    """The session, meanwhile with the settings for many generated statements."""
+    with interpreting(spark):
+        yield spark
 
 
 @pytest.fixture(autouse=True)
