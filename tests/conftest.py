@@ -91,7 +91,9 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 NOISY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
-JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xmn512m"
+JVM_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xmn512m -XX:MetaspaceSize=256m"
+)
 """Compiling well what runs a few times costs more processor time than it saves, and so does collecting beside it.
 
 The room for compiled code is that of the other compilers: in the little that this one has by default, code is thrown
