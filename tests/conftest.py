@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+
+from tests.many_statements import interpreting
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -40,6 +43,13 @@ def says_spark(nodeid: str) -> bool:
     return "spark" in nodeid.lower()
 
 
+def pytest_collection_finish() -> None:
+    """Takes what is loaded by now out of garbage collection, which else looks through all of it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Keeps what `pytest_xdist_make_scheduler` goes by true."""
     if "spark" in getattr(item, "fixturenames", ()) and not says_spark(item.nodeid):
@@ -56,6 +66,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class SparkInOneProcess(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             return "spark" if says_spark(nodeid) else nodeid
+
+        def _reschedule(self, node: Any) -> None:
+            """Forgets what is done: else all that a process has ever run is counted after each test."""
+            work = self.assigned_work[node]
+            for scope in [scope for scope, tests in work.items() if all(tests.values())]:
+                del work[scope]
+            super()._reschedule(node)
 
     return SparkInOneProcess(config, log)
 
@@ -74,8 +91,14 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 NOISY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
-_COMPILER = "" if IN_CI else "-XX:TieredStopAtLevel=1"
-"""For a few tests compiling fast pays more than compiling well; for all of them it does not."""
+JVM_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xmn512m -XX:MetaspaceSize=256m"
+)
+"""Compiling well what runs a few times costs more processor time than it saves, and so does collecting beside it.
+
+The room for compiled code is that of the other compilers: in the little that this one has by default, code is thrown
+out and compiled anew all the time.
+"""
 
 
 def spark_settings(folder: Path) -> dict[str, str]:
@@ -85,7 +108,7 @@ def spark_settings(folder: Path) -> dict[str, str]:
         "spark.app.name": "selfmaint-tests",
         "spark.driver.memory": "2g",
         "spark.driver.extraJavaOptions": (
-            f"{_COMPILER} -Dlog4j2.configurationFile=file:{folder / 'log4j2.properties'}".lstrip()
+            f"{JVM_OPTIONS} -Dlog4j2.configurationFile=file:{folder / 'log4j2.properties'}"
         ),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -159,6 +182,31 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield session
     SparkContext._gateway = None
     SparkContext._jvm = None
+
+
+@pytest.fixture
+def interpreting_spark(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session, meanwhile with the settings for many generated statements."""
+    with interpreting(spark):
+        yield spark
+
+
+@pytest.fixture(autouse=True)
+def _session_only_where_spark_is_named(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hides the session from tests that do not name Spark: where one is active, it is the engine of whoever names none.
+
+    So a test has the same engine whatever ran before it in its process.
+    """
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    active = getattr(context, "_active_spark_context", None)
+    if active is None or says_spark(request.node.nodeid):
+        yield
+        return
+    context._active_spark_context = None
+    try:
+        yield
+    finally:
+        context._active_spark_context = active
 
 
 # -------------------------------------------------------------------------------------------- PostgreSQL

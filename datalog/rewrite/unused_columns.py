@@ -111,7 +111,8 @@ def _atoms(body: Sequence[Literal], around: Counter[Term]) -> Iterator[tuple[Ato
         body: the literals.
         around: how often each term occurs around the body.
     """
-    occurs = around + Counter(term for literal in body for term in terms_of(literal))
+    occurs = around.copy()
+    occurs.update(term for literal in body for term in terms_of(literal))
     bound = {*around, *variables_of(li for li in body if not isinstance(li, Negation))}
     for literal in body:
         match literal:

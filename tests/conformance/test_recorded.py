@@ -114,23 +114,23 @@ def test_cases_found_by_search() -> None:
 
 
 @pytest.mark.parametrize("file", EXACT)
-def test_a_sample_on_spark(file: str, spark: SparkSession) -> None:
+def test_a_sample_on_spark(file: str, interpreting_spark: SparkSession) -> None:
     from selfmaint.spark.engine import SparkEngine
 
     every = cases(f"{file}.jsonl")
     chosen = every[:: len(every) // SPARK_CASES][:SPARK_CASES]
-    outcomes = [o for case in chosen for o in run_case(case, SparkEngine(spark))]
+    outcomes = [o for case in chosen for o in run_case(case, SparkEngine(interpreting_spark))]
     assert [o for o in outcomes if o.disagreement or o.verdict == "undecided"] == []
     assert summary(outcomes).cases == SPARK_CASES
 
 
 @pytest.mark.parametrize("file", EXACT)
-def test_a_sample_that_only_spark_computes(file: str, spark: SparkSession) -> None:
+def test_a_sample_that_only_spark_computes(file: str, interpreting_spark: SparkSession) -> None:
     from selfmaint.spark.engine import SparkEngine
 
     every = cases(f"{file}.jsonl")
     chosen = every[:: len(every) // SPARK_ALONE_CASES][:SPARK_ALONE_CASES]
-    outcomes = [o for case in chosen for o in run_case(case, SparkEngine(spark, near_values=0))]
+    outcomes = [o for case in chosen for o in run_case(case, SparkEngine(interpreting_spark, near_values=0))]
     assert [o for o in outcomes if o.disagreement or o.verdict == "undecided"] == []
 
 
@@ -146,12 +146,12 @@ def test_a_sample_on_duckdb(file: str) -> None:
     assert [(o.verdict, o.state) for o in on_duckdb] == [(o.verdict, o.state) for o in in_memory]
 
 
-def test_views_that_group_on_spark(spark: SparkSession) -> None:
+def test_views_that_group_on_spark(interpreting_spark: SparkSession) -> None:
     from selfmaint.spark.engine import SparkEngine
 
     every = cases("aggregates.jsonl")
     chosen = every[:: len(every) // GROUPED_ON_SPARK][:GROUPED_ON_SPARK]
-    on_spark = [o for case in chosen for o in run_case(case, SparkEngine(spark))]
+    on_spark = [o for case in chosen for o in run_case(case, SparkEngine(interpreting_spark))]
     in_memory = [o for case in chosen for o in run_case(case, MemoryEngine())]
     assert [o for o in on_spark if o.disagreement] == []
     assert [o.verdict for o in on_spark] == [o.verdict for o in in_memory]

@@ -9,6 +9,7 @@ import datetime as dt
 import json
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from tests.feeds.histories import (
     image,
     versions,
 )
+from tests.many_statements import interpreting
 
 SETTINGS = FeedSettings(decimals=DecimalText.TEXT, timestamps=TimeUnit.MICROS, full_before_images=True)
 SCHEMA = pa.schema(
@@ -67,12 +69,14 @@ both = pytest.mark.parametrize("engine", ["duckdb", "spark"], indirect=True)
 
 
 @pytest.fixture(scope="module")
-def engine(request: pytest.FixtureRequest) -> Any:
+def engine(request: pytest.FixtureRequest) -> Iterator[Any]:
     if getattr(request, "param", "duckdb") == "duckdb":
-        return DuckEngine()
+        yield DuckEngine()
+        return
     from selfmaint.spark import SparkEngine
 
-    return SparkEngine(request.getfixturevalue("spark"), near_values=0)
+    with interpreting(request.getfixturevalue("spark")) as spark:
+        yield SparkEngine(spark, near_values=0)
 
 
 def warehouse(engine: Any) -> Warehouse[Any]:

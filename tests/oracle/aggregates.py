@@ -263,7 +263,16 @@ def questions(schema: Schema, random: Random, updates: int, each: int) -> Iterat
     """Random updates of a schema's databases, each with some of the contents that the views may have before."""
     every = schema.databases()
     names = [r.name for r in schema.relations]
-    before = [tuple(frozenset(v.rows(d).items()) for v in schema.views) for d in every]
+    found: dict[Any, frozenset[tuple[Row, int]]] = {}
+
+    def rows(view: View, database: Database) -> frozenset[tuple[Row, int]]:
+        """A view's rows, computed once for all databases that agree in what it reads."""
+        key = (view.name, *(database[name] for name, _ in view.body))
+        if key not in found:
+            found[key] = frozenset(view.rows(database).items())
+        return found[key]
+
+    before = [tuple(rows(v, d) for v in schema.views) for d in every]
     for _ in range(updates):
         inserted, deleted = _update(schema, random, random.choice(every))
         groups: dict[Any, list[int]] = defaultdict(list)
@@ -278,9 +287,7 @@ def questions(schema: Schema, random: Random, updates: int, each: int) -> Iterat
         chosen = random.sample(sorted(groups, key=repr), min(each, len(groups)))
         for known in chosen:
             members = groups[known]
-            states = {
-                v.name: frozenset(frozenset(v.rows(afters[n]).items()) for n in members) for v in schema.views
-            }
+            states = {v.name: frozenset(rows(v, afters[n]) for n in members) for v in schema.views}
             contents = {v.name: Counter(dict(k)) for v, k in zip(schema.views, known, strict=True)}
             yield Question(contents, inserted, deleted, states, every[members[0]])
 

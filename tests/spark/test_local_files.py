@@ -82,12 +82,14 @@ def files_of(frame: DataFrame) -> Relation | None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_same_rows_as_by_spark(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_the_same_rows_as_by_spark(interpreting_spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """Demanded rows of files in an order, of columns in another one, by one or two columns."""
     from selfmaint.spark import SparkEngine
 
     rows = some_rows(seed)
-    frame = spark.read.parquet(written(tmp_path / "v", rows)).select("text", "key", "near", "day", "money")
+    frame = interpreting_spark.read.parquet(written(tmp_path / "v", rows)).select(
+        "text", "key", "near", "day", "money"
+    )
     assert files_of(frame) is not None
     program = parse_program(
         "one(T, D) :- new(K, N), v(T, K, N0, D, M). two(T, M) :- new(K, N), v(T, K, N, D, M), M > 0."
@@ -96,7 +98,7 @@ def test_the_same_rows_as_by_spark(spark: SparkSession, tmp_path: Path, seed: in
     stored, new = Predicate("v"), Predicate("new")
     keys = [(row[0], row[1]) for row in random.Random(seed).sample(rows, 9)]
     found = []
-    for engine in (SparkEngine(spark, 2000), SparkEngine(spark, 0)):
+    for engine in (SparkEngine(interpreting_spark, 2000), SparkEngine(interpreting_spark, 0)):
         given = engine.load(keys, ["k", "n"], [ColumnType(TypeName.BIGINT), ColumnType(TypeName.INT)])
         facts = Facts({stored: frame, new: given}, small=frozenset({new}))
         goals = [Predicate(name) for name in ("one", "two", "again")]

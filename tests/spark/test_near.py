@@ -39,15 +39,15 @@ def loaded(engine: SparkEngine, random: Random) -> tuple[Facts[DataFrame], dict]
 @pytest.mark.parametrize("values", [0, 6, 4_000_000])
 @pytest.mark.parametrize("seed", range(6))
 def test_wherever_it_is_computed_a_program_has_its_meaning(
-    seed: int, values: int, spark: SparkSession
+    seed: int, values: int, interpreting_spark: SparkSession
 ) -> None:
     """Nothing, some relations, or all of them are in this process."""
     from selfmaint.spark import SparkEngine
 
     random = Random(seed)
     program, goal, _ = Generator(random, STORED).program()
-    engine = SparkEngine(spark, values)
-    far, rows = loaded(SparkEngine(spark, 0), random)
+    engine = SparkEngine(interpreting_spark, values)
+    far, rows = loaded(SparkEngine(interpreting_spark, 0), random)
     found = engine.evaluate(program, goal, far)
     assert frozenset(engine.sample(found, 10_000)) == meaning(program, goal, rows)
     assert engine.nonempty(program, [goal], far) == ({goal} if meaning(program, goal, rows) else frozenset())

@@ -31,6 +31,7 @@ from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.report.explanation import script
 from selfmaint.warehouse.catalog import View, catalog
+from tests.many_statements import interpreting_session
 from tests.oracle.aggregates import Schema
 from tests.oracle.random_stars import random_bag_above, random_roll_up, random_star
 from tests.spark.printed_cases import Case, example, facts_of, stars, verdicts_of
@@ -175,11 +176,7 @@ def applied(view: View, stored: Counter[Row], found: Mapping[StatementKind, Coun
 def hold(spark: SparkSession, cases: Sequence[Case]) -> Held:
     held = Held()
     for case in cases:
-        session = spark.newSession()
-        session.conf.set(
-            "spark.sql.codegen.wholeStage", "false"
-        )  # code for few rows costs more than it saves
-        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        session = interpreting_session(spark)
         hold_case(session, case, held)
     return held
 

@@ -18,6 +18,7 @@ import selfmaint
 from selfmaint.errors import Code, InputError, ReadRefusedError, SelfmaintError, SourceError
 from selfmaint.fallback.recompute import reads
 from tests.command_line import run
+from tests.many_statements import interpreting_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -135,6 +136,7 @@ def session(spark: SparkSession) -> SparkSession:
 def test_every_view_is_what_spark_says(
     session: SparkSession, tmp_path: Path, state: str, names: list[str]
 ) -> None:
+    session = interpreting_session(session)
     given = frames(session)
     old, new = (truth(session, given[s], names) for s in ("before", "after"))
     path = stored(tmp_path, old, given[state], names)

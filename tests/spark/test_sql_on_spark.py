@@ -22,6 +22,7 @@ from sqlglot import exp
 from datalog.model import Predicate, Program, Row, Value
 from datalog.sql import select, text, union_all
 from datalog.syntax import parse_program
+from tests.many_statements import interpreting_session
 from tests.property.sql_programs import (
     Generator,
     Relation,
@@ -120,9 +121,7 @@ def quoted(name: str) -> str:
 @pytest.mark.parametrize("seed", range(BATCHES))
 def test_queries_give_the_meaning_each_row_once(spark: SparkSession, seed: int) -> None:
     random = Random(seed)
-    session = spark.newSession()
-    session.conf.set("spark.sql.codegen.wholeStage", "false")  # code for five rows costs more than it saves
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session = interpreting_session(spark)
     facts = random_facts(random, STORED)
     load(session, STORED, facts)
     batch = list(cases(random, PROGRAMS))
@@ -154,7 +153,7 @@ LIMITS = (
 
 
 def test_what_spark_limits(spark: SparkSession) -> None:
-    session = spark.newSession()
+    session = interpreting_session(spark)
     rows = frozenset(product((1, 2, 3, None), repeat=2)) - {(1, 2), (2, 2), (3, None)}
     facts = {
         Predicate("r"): rows,

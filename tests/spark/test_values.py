@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -90,7 +91,7 @@ SETTINGS = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def on_a_changing_clock(spark: SparkSession) -> Iterator[SparkSession]:
     before = {name: spark.conf.get(name) for name in SETTINGS}
     for name, value in SETTINGS.items():
@@ -135,20 +136,37 @@ def shown(frame: DataFrame, *, signs: bool) -> Counter[tuple[str | None, ...]]:
     return Counter(tuple(row) for row in frame.select(*(text(n, kind) for n, kind in frame.dtypes)).collect())
 
 
+@dataclass(frozen=True)
+class Rows:
+    """The rows of the relation: those before and after the update, those deleted and those inserted."""
+
+    before: DataFrame
+    after: DataFrame
+    gone: DataFrame
+    new: DataFrame
+
+
+@pytest.fixture(scope="module")
+def rows_of_every_type(on_a_changing_clock: SparkSession) -> Rows:
+    kept, gone, new = (frame_of(on_a_changing_clock, rows) for rows in numbered_rows(Random(1)))
+    return Rows(kept.union(gone).localCheckpoint(), kept.union(new).localCheckpoint(), gone, new)
+
+
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_type_is_maintained_as_it_is_recomputed(view: str, on_a_changing_clock: SparkSession) -> None:
-    spark = on_a_changing_clock
+def test_every_type_is_maintained_as_it_is_recomputed(
+    view: str, on_a_changing_clock: SparkSession, rows_of_every_type: Rows
+) -> None:
+    spark, given = on_a_changing_clock, rows_of_every_type
     views = {"plain": PLAIN, view: VIEWS[view]}
     program = ";\n".join([TABLE, *(f"create view {name} as {query}" for name, query in views.items())])
-    kept, gone, new = (frame_of(spark, rows) for rows in numbered_rows(Random(1)))
-    kept.union(gone).createOrReplaceTempView("r")
+    given.before.createOrReplaceTempView("r")
     before = {name: spark.sql(query).localCheckpoint() for name, query in views.items()}
-    after = kept.union(new).localCheckpoint()
-    warehouse = build(program, before, sources={"r": FrameSource({"r": after})}, spark=spark)
-    found = warehouse.maintain(Update({"r": new}, {"r": gone}, effective=True), verify=view == "by_group")
+    warehouse = build(program, before, sources={"r": FrameSource({"r": given.after})}, spark=spark)
+    update = Update({"r": given.new}, {"r": given.gone}, effective=True)
+    found = warehouse.maintain(update, verify=view == "by_group")
     assert not found.differences
 
-    after.createOrReplaceTempView("r")
+    given.after.createOrReplaceTempView("r")
     for name, query in views.items():
         rows = new_contents(warehouse, warehouse.view(name), found.deltas[name])
         if name == "bag":

@@ -20,6 +20,7 @@ from datalog.evaluate import evaluate_view
 from datalog.model import Predicate, Row, Value, ViewDefinition
 from datalog.sql import Table, select_view, text
 from datalog.sql.views import SqlText, read_sql
+from tests.many_statements import interpreting_session
 from tests.property.sql_views import CREATE, TABLES, column_types, random_bags, views
 
 if TYPE_CHECKING:
@@ -85,9 +86,7 @@ def read(query: str) -> ViewDefinition | None:
 @pytest.mark.parametrize("seed", range(BATCHES))
 def test_text_definition_and_written_back_text_have_the_same_rows(spark: SparkSession, seed: int) -> None:
     random = Random(seed)
-    session = spark.newSession()
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session = interpreting_session(spark)
     bags = random_bags(random)
     load(session, bags)
     cases = [(query, read(query)) for query in views(random, VIEWS)]
@@ -118,7 +117,7 @@ STARS = (
 
 
 def test_columns_of_star_stand_in_spark_s_order(spark: SparkSession) -> None:
-    session = spark.newSession()
+    session = interpreting_session(spark)
     full = {
         Predicate("r"): Counter[Row]({(1, 2, "a"): 1, (2, 1, "B c"): 2}),
         Predicate("t"): Counter[Row](
