@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
         for record in _recompute(spark, place, arguments.repetitions):
             show(record)
         for label in arguments.updates:
-            with _database_after(url, place / "updates" / label):
+            with database_after(url, place / "updates" / label):
                 _measure(spark, place, label, arguments.repetitions, show)
     arguments.json.write_text(json.dumps(records), encoding="utf-8")
     return 0
@@ -91,12 +91,12 @@ def _recompute(spark: Any, place: Path, repetitions: int) -> Iterator[Record]:
 
     by_spark = _in_session(spark, work, repetitions)
     shutil.rmtree(target)
-    by_duckdb = _as_command(repetitions, "contents.py", place / "base", target)
+    by_duckdb = as_command(repetitions, "contents.py", place / "base", target)
     rows = sum(_rows(target / name) for name in contents.statements())
     size = sum(file.stat().st_size for file in target.rglob("*.parquet"))
     shutil.rmtree(target)
     for engine, found in (("duckdb", by_duckdb), ("spark", by_spark)):
-        yield {"what": "recompute", "engine": engine, **_summary("", found), "rows": rows, "bytes": size}
+        yield {"what": "recompute", "engine": engine, **summary("", found), "rows": rows, "bytes": size}
 
 
 def _measure(spark: Any, place: Path, label: str, repetitions: int, show: Show) -> None:
@@ -105,16 +105,16 @@ def _measure(spark: Any, place: Path, label: str, repetitions: int, show: Show) 
     size = sum(pq.ParquetFile(part).metadata.num_rows for part in update.iterdir())
     common = {"what": "refresh", "update": label, "update_rows": size}
     command = ("follow.py", file, update)
-    check = _as_command(repetitions, *command)
-    maintain = _as_command(repetitions, *command, "--out", out)
+    check = as_command(repetitions, *command)
+    maintain = as_command(repetitions, *command, "--out", out)
     said = json.loads((out / "said.json").read_text(encoding="utf-8"))
     deltas = sum(_rows(folder) for folder in out.iterdir() if folder.is_dir())
     show(
         {
             **common,
             "engine": "duckdb",
-            **_summary("check_", check),
-            **_summary("maintain_", maintain),
+            **summary("check_", check),
+            **summary("maintain_", maintain),
             **said,
             "delta_rows": deltas,
             "peak_mb": max(one.peak_mb for one in maintain),
@@ -127,8 +127,8 @@ def _measure(spark: Any, place: Path, label: str, repetitions: int, show: Show) 
         {
             **common,
             "engine": "spark",
-            **_summary("check_", check),
-            **_summary("maintain_", maintain),
+            **summary("check_", check),
+            **summary("maintain_", maintain),
             **json.loads((out / "said.json").read_text(encoding="utf-8")),
             "delta_rows": sum(_rows(folder) for folder in out.iterdir() if folder.is_dir()),
             "peak_mb": max(one.peak_mb for one in maintain),
@@ -150,22 +150,29 @@ class Time:
     peak_mb: int
 
 
-def _as_command(repetitions: int, script: str, *arguments: object) -> list[Time]:
+def as_command(repetitions: int, script: str, *arguments: object) -> list[Time]:
     """The times of a script's whole run; one that does not count fills the system's cache of files."""
     folder = HERE if (HERE / script).exists() else tpch.EXAMPLE
-    line = [sys.executable, str(folder / script), *map(str, arguments)]
+    return timed(repetitions, [str(folder / script), *map(str, arguments)])
+
+
+def timed(
+    repetitions: int, arguments: list[str], allowed: tuple[int, ...] = (0,), warm: int = 1
+) -> list[Time]:
+    """The times of Python's run with some arguments; the first ones do not count."""
+    line = [sys.executable, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(tpch.ROOT)}
     found = []
-    for _ in range(repetitions + 1):
+    for _ in range(repetitions + warm):
         started = time.perf_counter()
         process = subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
+        if process.returncode not in allowed:
             raise subprocess.CalledProcessError(process.returncode, line)
         cpu_s = used.ru_utime + used.ru_stime
         found.append(Time(time.perf_counter() - started, cpu_s, used.ru_maxrss // 1024))
-    return found[1:]
+    return found[warm:]
 
 
 def _in_session(spark: Any, work: Callable[[], None], repetitions: int) -> list[Time]:
@@ -187,7 +194,7 @@ def _cpu_s(jvm: psutil.Process) -> float:
     return float(used.user + used.system) + time.process_time()
 
 
-def _summary(prefix: str, times: list[Time]) -> Record:
+def summary(prefix: str, times: list[Time]) -> Record:
     return {
         f"{prefix}s": statistics.median(t.clock_s for t in times),
         f"{prefix}cpu_s": statistics.median(t.cpu_s for t in times),
@@ -196,7 +203,7 @@ def _summary(prefix: str, times: list[Time]) -> Record:
 
 
 @contextmanager
-def _database_after(url: str, update: Path) -> Iterator[None]:
+def database_after(url: str, update: Path) -> Iterator[None]:
     """The database in the state after an update, and back again."""
     parts: dict[str, dict[str, Any]] = {"insert": {}, "delete": {}}
     for file in update.iterdir():

@@ -53,7 +53,7 @@ class Warehouse(Generic[D]):
             if warehouse.check(update):
                 warehouse.apply(warehouse.maintain(update))
 
-    Use it as a context manager, or `close` it: connections are ended then, and what the engine holds is let go of.
+    Use it as a context manager, or `close` it, which ends connections and lets go of what the engine holds.
 
     Attributes:
         catalog: the views' definitions and the base relations' declarations.
@@ -65,9 +65,9 @@ class Warehouse(Generic[D]):
         readable: base relations that may be read, if need be; in the state right after the update.
         locations: where each view's contents are stored, for those that are files.
         tables: the names of the tables of a catalog that hold views.
-        copy_locations: the same for partial copies, by relation and `PRESENT` or `ABSENT`.
+        copy_locations: those of partial copies' files, by relation and `PRESENT` or `ABSENT`.
         effective: whether updates are effective unless they say otherwise.
-        fingerprints: what the stored files looked like when they were loaded or last applied to.
+        fingerprints: what the stored files looked like when they were last read.
         feeds: how change feeds of the base relations are to be read.
         budget_s: how many seconds a search may take for one view, unless a call says otherwise.
         lake: where the contents are kept, if in a lake, and which of its states they are.
@@ -168,10 +168,9 @@ class Warehouse(Generic[D]):
     def apply(self, maintained: Maintained[D]) -> tuple[Written, ...]:
         """Writes the new contents of the views that changed, and of the partial copies of the changed relations.
 
-        All are written beside the old contents, and switched to only after all are written. A partial copy
-        follows the update too, else it would be out of date for the next one: what was deleted leaves `present`
-        and joins `absent`, and what was inserted the other way round. Of a view that keeps duplicates each row is
-        written as many times as it stands in it.
+        In a lake that is one transaction; files are written beside the old contents, and switched to only after all
+        are. A partial copy follows the update too, else it would be out of date for the next one: what was deleted
+        leaves `present` and joins `absent`, and what was inserted the other way round.
 
         Args:
             maintained: what `maintain` returned, since the last `apply`.
@@ -181,8 +180,8 @@ class Warehouse(Generic[D]):
 
         Raises:
             InputError: SM405 something that changes is no local file or directory, another process has written
-                since the warehouse was loaded, or what is given was computed from an earlier state; nothing was
-                written.
+                since the warehouse was loaded, or what is given was computed from an earlier state; SM409 the lake
+                has the update already. Nothing was written.
             SelfmaintError: SM405 writing or switching failed; every old contents is in place.
 
         Semantics:
@@ -291,11 +290,11 @@ class Warehouse(Generic[D]):
         return f"Warehouse({', '.join(view.name for view in self.catalog.views)}; {self.engine.name})"
 
     def __enter__(self) -> Warehouse[D]:
-        """The warehouse; at the end of the block it is closed."""
+        """The warehouse."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes the warehouse, whatever happened."""
+        """Closes it."""
         self.close()
 
     def close(self) -> None:

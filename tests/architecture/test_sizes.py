@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("datalog", "selfmaint")
 
 MODULE_LINES = 400
-MEDIAN_LINES = 150
+MEDIAN_LINES = 170  # some 200 modules of 34,000 lines, the aim, have so many on the average
 FUNCTION_LINES = 60
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers"}
 
