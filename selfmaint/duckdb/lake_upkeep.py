@@ -68,3 +68,5 @@ def compacted(lake: Lake, keep_days: float | None) -> None:
             age = int(keep_days * 86_400_000_000)
             run("CALL ducklake_expire_snapshots('lake', older_than => now() - to_microseconds(?))", [age])
             run("CALL ducklake_cleanup_old_files('lake', older_than => now() - to_microseconds(?))", [age])
+        # Of commits that died: nobody else writes now, so that no file is on its way into the catalog.
+        run("CALL ducklake_delete_orphaned_files('lake', cleanup_all => true)")

@@ -156,9 +156,10 @@ class LakeCatalog:
                 yield connection
         except (sqlite3.Error, ValueError, KeyError) as failure:
             message = f"the catalog of the lake `{self.place.folder}` cannot be read: {first_line(failure)}"
-            raise input_error(
-                Code.LAKE, message, "put it back from a backup, or make the lake anew"
-            ) from failure
+            is_of_system = isinstance(failure, sqlite3.OperationalError) and "no such" not in str(failure)
+            mend = "see to the disk, and to the rights of the folder, which is written to by who reads, too"
+            hint = mend if is_of_system else "put it back from a backup, or make the lake anew"
+            raise input_error(Code.LAKE, message, hint) from failure
 
     def newest(self) -> int:
         """The newest snapshot."""

@@ -70,6 +70,10 @@ class LakePlace:
                 raise input_error(
                     Code.WRITE_FAILED, message, "wait until it has ended", "nothing was written"
                 ) from None
+            except OSError as failure:
+                message = f"the lake `{self.folder}` cannot be locked: {first_line(failure)}"
+                hint = "keep it on a file system that has locks"
+                raise input_error(Code.WRITE_FAILED, message, hint, "nothing was written") from failure
             self._sign(lock.fileno(), what)
             yield
 

@@ -418,12 +418,13 @@ def test_a_lake_is_not_made_over_something(shop: Shop) -> None:
 # ------------------------------------------------------------------------------------- killed on the way
 
 KILLED = """
-import os, signal, sys
+import os, signal, sys, threading
 from selfmaint.cli.app import app
 from selfmaint.duckdb.database import Database
 from selfmaint.store import lake_place
 
 left = int(sys.argv[1])
+within_s = float(os.environ.get("WITHIN_S", "nan"))
 plain = Database.run
 
 def run(self, statement, values=()):
@@ -431,6 +432,8 @@ def run(self, statement, values=()):
     left -= 1
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
+    if statement.strip() == "COMMIT" and within_s >= 0:
+        threading.Timer(within_s, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
     found = plain(self, statement, values)
     if left == 1 and statement.strip() == "COMMIT":
         left = 0
@@ -442,10 +445,11 @@ sys.exit(app(sys.argv[2:]))
 """
 
 
-def killed(at: int, *arguments: object) -> int:
-    """The exit status of a command that is killed before its `at`-th statement of the lake."""
+def killed(at: int, *arguments: object, within_s: float | None = None) -> int:
+    """The exit status of a command that is killed before its `at`-th statement of the lake, or within the commit."""
     command = [sys.executable, "-c", KILLED, str(at), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, check=False, timeout=120).returncode
+    environment = os.environ if within_s is None else {**os.environ, "WITHIN_S": str(within_s)}
+    return subprocess.run(command, capture_output=True, check=False, timeout=120, env=environment).returncode
 
 
 def killings(make: Any, look: Any, *arguments: object, step: int = 1) -> int:
@@ -483,6 +487,13 @@ def test_whenever_a_commit_is_killed_all_views_are_old_or_all_new(shop: Shop, tm
     number = killings(make, look, "maintain", shop.toml, "--update", update, "--engine", "duckdb", step=2)
     print(f"killed at {number} points: {dict(seen)}")
     assert seen["old"] > 10
+    for within_s in (0, 0.002, 0.004, 0.007, 0.01, 0.015, 0.02, 0.03):
+        make()
+        killed(10**6, "maintain", shop.toml, "--update", update, "--engine", "duckdb", within_s=within_s)
+        look(done=False)
+        assert shop.command("maintain", "--update", update).status == 0
+        assert shop.stored() == new
+    print(f"and with those within a commit: {dict(seen)}")
     # It is neither lost nor applied twice by the next one.
     make()
     assert killed(10**6, "maintain", shop.toml, "--update", update) == 0
@@ -527,6 +538,39 @@ def test_whenever_compaction_or_undoing_is_killed_nothing_is_lost(shop: Shop) ->
         assert not done or found == before
 
     assert killings(lambda: None, undone, "undo", shop.toml, step=9) > 2
+
+
+def test_files_of_a_commit_that_died_go_with_the_next_compaction(shop: Shop) -> None:
+    lake, old = shop.folder / "lake", shop.stored()
+    left = [shutil.copy(file, file.with_stem(f"{file.stem[:-1]}x")) for file in lake.rglob("*.parquet")]
+    assert len(left) == 4
+    assert shop.command("compact").status == 0
+    assert not any(file.exists() for file in left)
+    assert shop.stored() == old
+
+
+FULL = """
+import resource, signal, sys
+from selfmaint.cli.app import app
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+sys.exit(app(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("most", [1_000, 40_000, 55_000, 70_000])
+def test_where_no_more_can_be_written_all_is_as_it_was(shop: Shop, most: int) -> None:
+    old, update = shop.stored(), a_change(shop)
+    command = [sys.executable, "-c", FULL, str(most), "maintain", str(shop.toml), "--update", str(update)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert "Traceback" not in done.stderr
+    if done.returncode == 0:  # the commit was small enough, and the compaction after it was not
+        assert "is not compacted" in done.stderr
+    else:
+        assert "error[SM40" in done.stderr
+        assert shop.stored() == old
+    assert shop.command("maintain", "--update", update).status == 0
+    assert shop.stored() == shop.expected()
 
 
 def test_readers_see_all_views_old_or_all_new_while_others_write(shop: Shop) -> None:
