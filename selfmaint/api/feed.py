@@ -50,7 +50,7 @@ class _Request:
         return Wanted(_names(warehouse, only), self.within.of(only), self.named, self.initial_load)
 
 
-def update_from_feed(
+def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
     warehouse: Warehouse[D],
     feed: Feed | Mapping[str, Feed] | Mapping[str | None, Feed],
     *,
@@ -59,6 +59,7 @@ def update_from_feed(
     upto: Ends = None,
     initial_load: bool = False,
     effective: bool | None = None,
+    id: str | None = None,  # noqa: A002 - what it is
 ) -> Update[D]:
     """The net effect of a batch of change events; see `Update.from_feed`."""
     feeds: dict[str | None, Feed] = dict(feed.items()) if isinstance(feed, Mapping) else {None: feed}
@@ -79,6 +80,8 @@ def update_from_feed(
         cast(dict[str, D], deleted),
         effective,
         report,
+        id=id,
+        is_named=id is not None,
         positions=_ends(report, feeds, within),
     )
 

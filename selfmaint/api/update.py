@@ -121,7 +121,7 @@ class Update(Generic[D]):
         return update_from(warehouse, inserted, deleted, effective=effective, id=id)
 
     @staticmethod
-    def from_feed(
+    def from_feed(  # noqa: PLR0913 - each is a choice of its own
         warehouse: Warehouse[E],
         feed: Feed | Mapping[str, Feed] | Mapping[str | None, Feed],
         *,
@@ -130,6 +130,7 @@ class Update(Generic[D]):
         upto: Ends = None,
         initial_load: bool = False,
         effective: bool | None = None,
+        id: str | None = None,  # noqa: A002 - what it is
     ) -> Update[E]:
         """The update that a batch of change events amounts to.
 
@@ -151,6 +152,7 @@ class Update(Generic[D]):
             effective: whether inserted rows were absent before and deleted ones present. By default yes if all
                 relations that change have declared keys: databases and tables log what really happened. Without a
                 key two rows may look the same; then as the warehouse says.
+            id: what tells it from other updates, so that a lake knows it again.
 
         Returns:
             The update; its `feed` says how much was read, what it came to, and up to which position.
@@ -175,6 +177,7 @@ class Update(Generic[D]):
             upto=upto,
             initial_load=initial_load,
             effective=effective,
+            id=id,
         )
 
 

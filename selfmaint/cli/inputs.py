@@ -164,6 +164,7 @@ def _from_feed(
             upto=upto,
             initial_load=given.initial_load,
             effective=arguments.effective,
+            id=arguments.id,
         )
 
     return update_of
