@@ -10,6 +10,7 @@ from __future__ import annotations
 # ruff: noqa: S608 - names are quoted, values are bound
 import contextlib
 import importlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ _EXTENSIONS = {"ducklake": "duckdb_extension_ducklake", "sqlite_scanner": "duckd
 """DuckDB's extensions and the packages that have them."""
 
 _WHOLE = [ColumnType(name) for name in (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)]
+_RESERVED = re.compile(r"rowid|file_row_number|_ducklake_.*", re.IGNORECASE)
 _LAKE = "lake"
 _META = f"__ducklake_metadata_{_LAKE}"
 _COMMITS = f"{_LAKE}.selfmaint.commits"
@@ -143,6 +145,7 @@ class Lake:
             InputError: SM104 a value that its column cannot hold; SM405 rows that a table is to lose are not in it.
             SelfmaintError: SM405 what is to be written cannot be. Nothing has changed then.
         """
+        _require_names(new or {})
         before = self.catalog.newest()
         with self.attached() as run:
             run("BEGIN")
@@ -219,6 +222,22 @@ class Lake:
             yield
         except duckdb.Error as failure:
             raise _failed(self.place, "cannot be written to", failure) from failure
+
+
+def _require_names(tables: Mapping[str, Relation]) -> None:
+    """Refuses columns that DuckLake, or its reading of files, would take for its own; and tables without any.
+
+    Raises:
+        InputError: SM408.
+    """
+    for name, rows in tables.items():
+        wrong = next((column for column in rows.columns if _RESERVED.fullmatch(column)), None)
+        if wrong is not None:
+            message = f"the column `{wrong}` of `{name}` has a name that a lake keeps for itself"
+            raise input_error(Code.LAKE, message, "name it otherwise in the view", "nothing was written")
+        if not rows.columns:
+            message = f"`{name}` has no columns, and a table of a lake has some"
+            raise input_error(Code.LAKE, message, "give the view a column", "nothing was written")
 
 
 def _failed(place: LakePlace, what: str, failure: Exception) -> InputError:

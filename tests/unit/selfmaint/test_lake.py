@@ -408,6 +408,25 @@ def test_what_the_file_says_of_a_lake_is_checked(tmp_path: Path) -> None:
         assert said is None or said in done.stderr, (text, done.stderr)
 
 
+@pytest.mark.parametrize("name", ["rowid", "ROWID", "file_row_number", "_ducklake_internal_row_id", None])
+def test_a_name_that_a_lake_keeps_for_itself_is_refused(tmp_path: Path, name: str | None) -> None:
+    shop = Shop(tmp_path)
+    view = ".decl sale(id: int, customer: int, amount: int). v() :- sale(X, Y, Z)."
+    if name is not None:
+        view = (
+            f".decl sale(id: int, customer: int, amount: int). .decl v({name}: int). v(X) :- sale(X, Y, Z)."
+        )
+    (tmp_path / "views.dl").write_text(view, encoding="utf-8")
+    only_sale = WAREHOUSE.replace("views.sql", "views.dl").replace(
+        '[relations.customer]\nsource = "files"\npath = "base/customer.parquet"\n', ""
+    )
+    shop.toml.write_text(only_sale, encoding="utf-8")
+    done = shop.command("init")
+    assert done.status == 2
+    assert "[SM408]" in done.stderr
+    assert not (tmp_path / "lake").exists()
+
+
 def test_a_lake_is_not_made_over_something(shop: Shop) -> None:
     before = shop.stored()
     done = shop.command("init")
