@@ -52,7 +52,7 @@ def _expected_words(terminals: Collection[str]) -> str:
         terminals: names of the grammar's terminals that could come next.
 
     Example:
-        >>> expected_words({"COMMA", "AMPERSAND", "_STOP"})
+        >>> _expected_words({"COMMA", "AMPERSAND", "_STOP"})
         '`,` or `.`'
     """
     left = set(terminals)

@@ -111,7 +111,7 @@ _PIECE = re.compile(
 def _pieces(text: str, start: int = 0) -> Iterator[Piece]:
     """The pieces of a text from an offset on, without blanks and comments, and last the end.
 
-    >>> [piece.text for piece in pieces("p(X) :- 'a.b'. % no")]
+    >>> [piece.text for piece in _pieces("p(X) :- 'a.b'. % no")]
     ['p', '(', 'X', ')', ':-', "'a.b'", '.', '']
     """
     for found in _PIECE.finditer(text, start):

@@ -219,7 +219,7 @@ def _show_expression(expression: Expression, term: Callable[[Term], str]) -> str
         term: shows a term.
 
     Example:
-        >>> show_expression(Minus(Arithmetic("*", Variable("X"), Constant(-1))), lambda t: str(t))
+        >>> _show_expression(Minus(Arithmetic("*", Variable("X"), Constant(-1))), lambda t: str(t))
         '-(X * -1)'
     """
     match expression:

@@ -308,7 +308,7 @@ def _estimated_cost(rows: int) -> float:
     the busy one that should be spared. The unit is that of costs given by hand: a key of an almost empty
     relation.
 
-    >>> estimated_cost(0), estimated_cost(999), estimated_cost(999_999)
+    >>> _estimated_cost(0), _estimated_cost(999), _estimated_cost(999_999)
     (1.0, 4.0, 7.0)
     """
     return round(1 + math.log10(1 + max(rows, 0)), 2)

@@ -216,7 +216,7 @@ def _truncated(relation: str) -> RecordError:
 def _table_names(source: object) -> tuple[str, ...]:
     """The names that the source table may go by, the fullest first; none where the event does not say it.
 
-    >>> table_names({"db": "shop", "schema": "public", "table": "orders"})
+    >>> _table_names({"db": "shop", "schema": "public", "table": "orders"})
     ('shop.public.orders', 'public.orders', 'shop.orders', 'orders')
     """
     if not isinstance(source, dict) or not isinstance(source.get("table"), str):

@@ -147,7 +147,7 @@ def _settings_of(url: str) -> Mapping[str, str]:
 def _address(url: str) -> str:
     """Where a URL leads, without the password.
 
-    >>> address("postgresql://ann:s3cret@db.example:5433/shop")
+    >>> _address("postgresql://ann:s3cret@db.example:5433/shop")
     'database `shop` on `db.example:5433` as `ann`'
     """
     found = _settings_of(url)
