@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from selfmaint.api.explain import RuledOut as RuledOut
     from selfmaint.api.explain import Supply as Supply
     from selfmaint.api.explain import Tested as Tested
+    from selfmaint.api.lake_upkeep import compact as compact
+    from selfmaint.api.lake_upkeep import history as history
     from selfmaint.api.lake_upkeep import init as init
+    from selfmaint.api.lake_upkeep import undo as undo
     from selfmaint.api.load import load as load
     from selfmaint.api.maintain import Maintained as Maintained
     from selfmaint.api.not_maintained import NotMaintainedError as NotMaintainedError
@@ -73,6 +76,8 @@ if TYPE_CHECKING:
     from selfmaint.sources.protocol import Read as Read
     from selfmaint.sources.protocol import Source as Source
     from selfmaint.store.frames import ArrowStream as ArrowStream
+    from selfmaint.store.lake_catalog import Occupied as Occupied
+    from selfmaint.store.lake_catalog import Snapshot as Snapshot
     from selfmaint.warehouse.catalog import Catalog as Catalog
     from selfmaint.warehouse.views import View as View
 
@@ -99,7 +104,12 @@ _FROM = {
         "Tested",
     ),
     "selfmaint.store.frames": ("ArrowStream",),
-    "selfmaint.api.lake_upkeep": ("init",),
+    "selfmaint.api.lake_upkeep": (
+        "compact",
+        "history",
+        "init",
+        "undo",
+    ),
     "selfmaint.api.load": ("load",),
     "selfmaint.api.maintain": ("Maintained",),
     "selfmaint.api.not_maintained": ("NotMaintainedError",),
@@ -151,6 +161,10 @@ _FROM = {
     "selfmaint.sources.protocol": (
         "Read",
         "Source",
+    ),
+    "selfmaint.store.lake_catalog": (
+        "Occupied",
+        "Snapshot",
     ),
     "selfmaint.warehouse.catalog": ("Catalog",),
     "selfmaint.warehouse.views": ("View",),

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
+KEPT_DAYS = 7.0
+"""How long snapshots stay, unless it is said otherwise."""
+
 Origins = Mapping[str, str | Path]
 
 
@@ -114,75 +117,83 @@ def _require_lake(file: WarehouseFile) -> None:
         raise input_error(Code.WAREHOUSE_FILE, message, hint)
 
 
-def snapshots(open_: OpenLake) -> list[Snapshot]:
-    """The lake's states, oldest first."""
+def history(path: str | Path) -> list[Snapshot]:
+    """The states of a warehouse's lake, oldest first: when each was committed, by which update, and what changed.
+
+    Raises:
+        InputError: SM101 the file names no lake; SM408 there is none.
+    """
+    return _snapshots(lake_of(path))
+
+
+def _snapshots(open_: OpenLake) -> list[Snapshot]:
     return open_.lake.catalog.history(open_.lake.commits())
 
 
-def undo(open_: OpenLake, to: int | None = None) -> tuple[Snapshot, int]:
-    """Puts the contents of all tables back to what they were before the last update, or at a snapshot.
+def undo(path: str | Path, to: int | None = None) -> tuple[Snapshot, int]:
+    """Puts the contents of all views back to what they were before the last update, or at a snapshot, as a new one.
 
     Args:
-        open_: the lake.
+        path: the warehouse file.
         to: the snapshot; by default that before the last update.
 
     Returns:
         The snapshot whose contents the lake has again, and the new one.
 
     Raises:
-        InputError: SM405 somebody writes; SM408 there is nothing to undo, or the snapshot is gone.
+        InputError: SM101 the file names no lake; SM405 somebody writes; SM408 there is nothing to undo, or the
+            snapshot is gone.
     """
-    known = {one.version: one for one in snapshots(open_)}
-    done = [(version, said) for version, said in open_.commits() if said.kind == "maintain"]
-    wanted = to if to is not None else (done[-1][0] - 1 if done else -1)
+    open_ = lake_of(path)
+    known = {one.version: one for one in _snapshots(open_)}
+    done = [version for version, said in open_.commits() if said.kind == "maintain"]
+    wanted = to if to is not None else (done[-1] - 1 if done else -1)
     if wanted not in known:
         what = f"the lake has no snapshot {wanted}" if wanted >= 0 else "no update is there to be undone"
         hint = "`selfmaint history` lists the snapshots"
         raise input_error(Code.LAKE, f"`{open_.lake.place.folder}`: {what}", hint, "nothing was changed")
-    kept = [(version, said) for version, said in open_.commits() if version <= wanted]
-    positions = kept[-1][1].positions if kept else None
+    kept = [said for version, said in open_.commits() if version <= wanted]
     with changing(open_, "undo"):
-        said = Commit("undo", str(wanted), positions)
-        open_.version = undone(open_.lake, wanted, said)
-    return known[wanted], open_.version
-
-
-def compact_if_due(open_: OpenLake, progress: Callable[[str], None]) -> bool:
-    """Compacts the lake where a table has many files or deleted rows; whether it did.
-
-    Who writes meanwhile goes first: then it is left to the next time.
-    """
-    if not needs_compaction(open_.lake):
-        return False
-    progress("compacting the lake")
-    try:
-        compact(open_)
-    except SelfmaintError as error:
-        _LOG.warning("the lake is not compacted: %s", error)
-        return False
-    return True
+        new = undone(open_.lake, wanted, Commit("undo", str(wanted), kept[-1].positions if kept else None))
+    return known[wanted], new
 
 
 def compact(
-    open_: OpenLake, *, keep_days: float | None = 7.0, dry_run: bool = False
+    path: str | Path, *, keep_days: float | None = KEPT_DAYS, dry_run: bool = False
 ) -> tuple[Occupied, Occupied]:
     """Writes files with many deleted rows anew, puts small ones together, lets go of old snapshots.
 
     Args:
-        open_: the lake.
-        keep_days: how long snapshots stay; None keeps all.
+        path: the warehouse file.
+        keep_days: how many days snapshots stay; None keeps all.
         dry_run: only look.
 
     Returns:
         What the files took up before and after.
 
     Raises:
-        InputError: SM405 somebody writes; SM408.
+        InputError: SM101 the file names no lake; SM405 somebody writes; SM408.
     """
+    open_ = lake_of(path)
     before = open_.lake.catalog.occupied()
     if dry_run:
         return before, before
     with changing(open_, "compact"):
         compacted(open_.lake, keep_days)
-        open_.version = open_.lake.catalog.newest()
     return before, open_.lake.catalog.occupied()
+
+
+def compact_if_due(open_: OpenLake, progress: Callable[[str], None]) -> None:
+    """Compacts the lake where a table has many files or deleted rows.
+
+    Who writes meanwhile goes first: then it is left to the next time.
+    """
+    if not needs_compaction(open_.lake):
+        return
+    progress("compacting the lake")
+    try:
+        with changing(open_, "compact"):
+            compacted(open_.lake, KEPT_DAYS)
+        open_.version = open_.lake.catalog.newest()
+    except SelfmaintError as error:
+        _LOG.warning("the lake is not compacted: %s", error)

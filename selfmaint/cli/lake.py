@@ -10,8 +10,9 @@ from rich.table import Table
 
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.lake_upkeep import compact as compact_lake
+from selfmaint.api.lake_upkeep import history as states_of
 from selfmaint.api.lake_upkeep import init as fill
-from selfmaint.api.lake_upkeep import lake_of, origins_in, snapshots
+from selfmaint.api.lake_upkeep import origins_in
 from selfmaint.api.lake_upkeep import undo as undo_last
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.app import UsageError
@@ -124,7 +125,7 @@ def history(given: Namespace) -> int:
     Exit status: 0; 2 bad usage or input.
     """
     with reporting(given.format):
-        found = snapshots(lake_of(given.warehouse))
+        found = states_of(given.warehouse)
     if given.format is Format.JSON:
         print_json({"snapshots": [_snapshot_json(one) for one in found]})
         return 0
@@ -169,7 +170,7 @@ def undo(given: Namespace) -> int:
     """
     with reporting(given.format), progressing() as progress:
         progress("undoing")
-        old, new = undo_last(lake_of(given.warehouse), given.to)
+        old, new = undo_last(given.warehouse, given.to)
     if given.format is Format.JSON:
         print_json({"returned_to": old.version, "snapshot": new})
     else:
@@ -186,7 +187,7 @@ def compact(given: Namespace) -> int:
     with reporting(given.format), progressing() as progress:
         progress("compacting")
         keep = None if given.keep_all else given.keep_days
-        before, after = compact_lake(lake_of(given.warehouse), keep_days=keep, dry_run=given.dry_run)
+        before, after = compact_lake(given.warehouse, keep_days=keep, dry_run=given.dry_run)
     if given.format is Format.JSON:
         print_json(
             {"before": _occupied_json(before), "after": _occupied_json(after), "dry_run": given.dry_run}

@@ -11,6 +11,9 @@ from selfmaint.store.lake_place import Commit
 REWRITE_SHARE = 0.1
 """A file of which a larger share of the rows is deleted is written anew."""
 
+FEWEST_DELETED = 1_000
+"""Fewer deleted rows are no reason to compact a table after a commit."""
+
 MOST_FILES = 100
 """A table of more files is compacted after a commit."""
 
@@ -44,7 +47,7 @@ def _beyond(lake: Lake, one: Relation, other: Relation) -> Relation:
 
 def needs_compaction(lake: Lake) -> bool:
     """Whether some table has many files, or many deleted rows."""
-    files, share = lake.catalog.worst()
+    files, share = lake.catalog.worst(FEWEST_DELETED)
     return files > MOST_FILES or share > REWRITE_SHARE
 
 

@@ -279,8 +279,8 @@ class LakeCatalog:
             ).fetchone()
         return Occupied(*(int(number) for number in found))
 
-    def worst(self) -> tuple[int, float]:
-        """The largest number of files of a table, and the largest share of deleted rows."""
+    def worst(self, fewest: int) -> tuple[int, float]:
+        """The largest number of files of a table, and the largest share of deleted rows where they are not few."""
         with self._open() as connection:
             rows = connection.execute(
                 """SELECT count(*), total(f.record_count), total(d.gone) FROM ducklake_data_file f LEFT JOIN
@@ -288,7 +288,7 @@ class LakeCatalog:
                 WHERE end_snapshot IS NULL GROUP BY 1) d USING (data_file_id)
                 WHERE f.end_snapshot IS NULL GROUP BY f.table_id"""
             ).fetchall()
-        shares = [gone / number for _, number, gone in rows if number]
+        shares = [gone / number for _, number, gone in rows if number and gone >= fewest]
         return max((files for files, _, _ in rows), default=0), max(shares, default=0.0)
 
 

@@ -77,9 +77,9 @@ def test_spark_reads_any_state_whatever_was_compacted(spark: SparkSession, tmp_p
             states[lake_of(shop.toml).version] = shop.expected()
             assert of(warehouse) == shop.expected()
     assert {v: contents(spark, shop, v) for v in states} == states
-    compact(lake_of(shop.toml), keep_days=None)
+    compact(shop.toml, keep_days=None)
     assert {v: contents(spark, shop, v) for v in states} == states
-    undo(lake_of(shop.toml))
+    undo(shop.toml)
     assert contents(spark, shop) == [*states.values()][-2]
 
 
@@ -125,8 +125,7 @@ def test_every_type_comes_back_as_it_was(engine: Any, spark: SparkSession, tmp_p
     left = pa.concat_tables([before.slice(3), after])
     assert stored(tmp_path, "v") == bits(left)
     assert stored(tmp_path, "bag") == bits(left.drop_columns("id"))
-    lake = lake_of(tmp_path / "w.toml")
-    compact(lake, keep_days=0)
+    compact(tmp_path / "w.toml", keep_days=0)
     assert stored(tmp_path, "v") == bits(left)
 
 
