@@ -81,7 +81,6 @@ def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
         effective,
         report,
         id=id,
-        is_named=id is not None,
         positions=_ends(report, feeds, within),
     )
 

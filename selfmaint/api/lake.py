@@ -81,13 +81,32 @@ class OpenLake:
     def committed(self, update: Update[Any]) -> int | None:
         """The snapshot in which an update was committed; None if it was not, or nobody can tell.
 
-        An id that was given is looked for in all commits, one that was made of the files in the last: the same files
-        after others are another update.
+        Raises:
+            InputError: SM409 its files are those of an earlier update, and nothing says whether it is that one sent
+                again; or its id is that of an update of other files.
         """
-        if update.id is None:
+        commits = self.commits()
+        if update.id is not None:
+            found = next(((v, said) for v, said in reversed(commits) if said.update == update.id), None)
+            if (
+                found is not None
+                and None not in (found[1].digest, update.digest)
+                and found[1].digest != update.digest
+            ):
+                message = f"the id `{update.id}` is that of an update of other files, in snapshot {found[0]}"
+                raise input_error(Code.COMMITTED, message, "give this one another id", "nothing was done")
+            return None if found is None else found[0]
+        if update.digest is None:
             return None
-        commits = self.commits() if update.is_named else self.commits()[-1:]
-        return next((version for version, said in reversed(commits) if said.update == update.id), None)
+        same = next((version for version, said in reversed(commits) if said.digest == update.digest), None)
+        if same is not None and same != commits[-1][0]:
+            raise input_error(
+                Code.COMMITTED,
+                f"the same files were committed as an update before, in snapshot {same}, and others since",
+                "if it is another update with the same rows, give it an id: `--id`; if it was sent again, leave it",
+                "nothing was done",
+            )
+        return same
 
 
 @contextlib.contextmanager
@@ -151,7 +170,7 @@ def commit_changes(
             made[name] = Change(*rows)
             gained, lost = (0 if one is None else one.stored.known_rows or 0 for one in rows)
             sizes[name] = (lost, gained)
-        said = Commit("maintain", update.id, {**open_.positions(), **update.positions}, sizes)
+        said = Commit("maintain", update.id, {**open_.positions(), **update.positions}, sizes, update.digest)
         open_.version = lake.commit(made, said)
 
 
@@ -196,15 +215,26 @@ def fill_lake(
     _require_computable(
         file, computed, readable, [name for name in names if "@" in name and name not in given]
     )
-    rows = {**given, **_computed(platform, catalog, computed, given, readable, filling.progress)}
+    open_ = None if filling.views is None else OpenLake.at(platform, file.lake)
+    others = given if open_ is None else {**_stored(platform, open_, file.catalog, names), **given}
+    rows = {**given, **_computed(platform, catalog, computed, others, readable, filling.progress)}
     filling.progress("writing the lake")
-    if filling.views is None:
+    if open_ is None:
         return _made(platform, file.lake, rows)
-    open_ = OpenLake.at(platform, file.lake)
     with changing(open_, "import") as folder:
         new = _in_lake(platform, open_.lake, rows, folder)
         open_.lake.commit({}, Commit("import"), new=new)
     return _sizes(new)
+
+
+def _stored(platform: Platform[D], open_: OpenLake, catalog: Catalog, but: Collection[str]) -> dict[str, D]:
+    """The rows of the other views that the lake has."""
+    columns, there = columns_of(catalog), open_.lake.catalog.tables(open_.version)
+    return {
+        view.name: platform.read_lake(open_.lake, open_.table(view.name), columns[view.name])
+        for view in catalog.views
+        if view.name in there and view.name not in but
+    }
 
 
 def _tables(file: WarehouseFile, filling: Filling) -> list[str]:
@@ -264,7 +294,8 @@ def _computed(
     if not views:
         return {}
     engine, columns = platform.engine, columns_of(catalog)
-    empty = {view.name: engine.load((), columns[view.name].names, columns[view.name].types) for view in views}
+    # Nothing is known of the sources: what the lake holds may be what is to be repaired.
+    empty = {v.name: engine.load((), columns[v.name].names, columns[v.name].types) for v in catalog.views}
     facts = {catalog.view(n).predicate: rows for n, rows in with_counts(platform, catalog, empty).items()}
     counted = with_counts(platform, catalog, {n: rows for n, rows in given.items() if "@" not in n})
     recomputing = Recomputing(
@@ -300,7 +331,7 @@ def _made(platform: Platform[D], place: LakePlace, rows: Mapping[str, D]) -> dic
                 if left.name != "writer.lock":
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
             new.files.mkdir()
-            lake = Lake.new(platform.lake_database, new, place.files)
+            lake = Lake.new(platform.lake_database, new)
             tables = _in_lake(platform, lake, rows, Path(folder))
             lake.commit({}, Commit("init"), new=tables)
             sizes = _sizes(tables)

@@ -32,8 +32,8 @@ class Update(Generic[D]):
             from a database guarantees.
         feed: where it comes from a change feed, how much was read, and up to which position.
         files: for each part that was read from files (a relation in the version `INSERTED` or `DELETED`), the path.
-        id: what tells it from other updates, for a lake to know it again: given, or a digest of its files.
-        is_named: whether the id was given.
+        id: what tells it from other updates, for a lake to know it again, if it was given.
+        digest: that of its files, for a lake.
         positions: where the change feeds that it is from ended: by relation, under "" that of several relations.
     """
 
@@ -43,7 +43,7 @@ class Update(Generic[D]):
     feed: FeedReport | None = None
     files: Mapping[Predicate, str] = field(default_factory=dict)
     id: str | None = None
-    is_named: bool = False
+    digest: str | None = None
     positions: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:

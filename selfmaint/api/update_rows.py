@@ -89,8 +89,8 @@ def update_from(
         part(deleted),
         warehouse.effective if effective is None else effective,
         files=files,
-        id=id or (_digest(files) if warehouse.lake is not None else None),
-        is_named=id is not None,
+        id=id,
+        digest=_digest(files) if warehouse.lake is not None else None,
     )
     if not problems:
         copies = (warehouse.present, warehouse.absent)

@@ -63,13 +63,12 @@ class Lake:
         self.catalog = LakeCatalog(place)
 
     @classmethod
-    def new(cls, database: Database, place: LakePlace, files: Path) -> Lake:
+    def new(cls, database: Database, place: LakePlace) -> Lake:
         """Makes a lake without tables.
 
         Args:
             database: what it is written with.
             place: where it is made; its folder is there.
-            files: the folder in which its files will lie when all is done.
 
         Raises:
             InputError: SM408 an extension is missing; SM405 it cannot be made.
@@ -83,8 +82,7 @@ class Lake:
                 f"CALL {_LAKE}.set_option('data_inlining_row_limit', {_INLINED_ROWS}, schema => 'selfmaint', "
                 "table_name => 'commits')"
             )
-            query = f"UPDATE {_META}.ducklake_metadata SET value = ? WHERE key = 'data_path'"
-            database.run(query, [f"{files.resolve()}/"])
+            _say_where(database, place)
         except duckdb.Error as failure:
             raise _failed(place, "cannot be made", failure) from failure
         finally:
@@ -101,7 +99,12 @@ class Lake:
         """
         files = [path for file in table.files for path in (file.path, file.deleted) if path is not None]
         layout = Layout(table.rows, table.spreads)
-        return Relation(self.database.stored(_query(table), files, layout), table.columns)
+        try:
+            return Relation(self.database.stored(_query(table), files, layout), table.columns)
+        except duckdb.Error as failure:
+            message = f"a file of `{table.name}` in the lake is not what was written: {first_line(failure)}"
+            hint = f"`selfmaint import WAREHOUSE.toml --view {table.name}` brings its rows in anew"
+            raise input_error(Code.COLUMNS_DIFFER, message, hint) from failure
 
     def commits(self) -> list[tuple[int, Commit]]:
         """What was committed, oldest first, with the snapshots."""
@@ -266,8 +269,17 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
             "SET sqlite_disable_multithreaded_scans = true"
         )  # it reads a table in several transactions
         database.run(f"ATTACH {_text(f'ducklake:sqlite:{place.catalog}')} AS {_LAKE} ({said})")
+        if not is_new:  # who reads with DuckDB alone goes where the catalog says
+            _say_where(database, place)
     except duckdb.Error as failure:
         raise _failed(place, "cannot be opened", failure) from failure
+
+
+def _say_where(database: Database, place: LakePlace) -> None:
+    """Has the catalog say where the files are, or will be."""
+    path = f"{LakePlace(place.home or place.folder).files.resolve()}/"
+    tell = f"UPDATE {_META}.ducklake_metadata SET value = ? WHERE key = 'data_path' AND value <> ?"
+    database.run(tell, [path, path])
 
 
 def _query(table: TableFiles) -> str:

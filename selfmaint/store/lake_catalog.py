@@ -8,6 +8,7 @@ from __future__ import annotations
 
 # ruff: noqa: S608 - names are this module's own, values are bound
 import contextlib
+import os
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -136,7 +137,7 @@ class LakeCatalog:
             InputError: SM408 there is none.
         """
         self.place = place
-        if not place.catalog.is_file():
+        if not os.path.isfile(place.catalog):  # noqa: PTH113 - which is no error where nothing may be seen
             message = f"there is no lake at `{place.folder}`"
             raise input_error(Code.LAKE, message, "`selfmaint init WAREHOUSE.toml` makes it")
 

@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,10 +25,12 @@ class LakePlace:
     Attributes:
         folder: the folder.
         version: the snapshot that is read; by default the newest.
+        home: where the folder will be, if it is being made elsewhere.
     """
 
     folder: Path
     version: int | None = None
+    home: Path | None = None
 
     @property
     def catalog(self) -> Path:
@@ -43,7 +45,7 @@ class LakePlace:
     @property
     def new(self) -> LakePlace:
         """Where a new lake is made, before it is put in its place as a whole."""
-        return LakePlace(self.folder.with_name(f"{self.folder.name}.new"))
+        return LakePlace(self.folder.with_name(f"{self.folder.name}.new"), home=self.folder)
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
@@ -98,18 +100,18 @@ class Commit:
         update: the id of the update that was maintained, or undone.
         positions: where the change feeds of relations ended; that under "" is for all others.
         changes: for each table the number of rows that it lost and gained.
+        digest: that of the update's files, if it was given as files.
     """
 
     kind: str
     update: str | None = None
     positions: dict[str, str] | None = None
     changes: dict[str, tuple[int, int]] | None = None
+    digest: str | None = None
 
     def text(self) -> str:
         """As JSON."""
-        return json.dumps(
-            {"kind": self.kind, "update": self.update, "positions": self.positions, "changes": self.changes}
-        )
+        return json.dumps(asdict(self))
 
     @classmethod
     def read(cls, text: str) -> Commit:
@@ -125,4 +127,5 @@ class Commit:
             found["update"],
             found["positions"],
             None if changes is None else {name: (lost, gained) for name, (lost, gained) in changes.items()},
+            found.get("digest"),
         )

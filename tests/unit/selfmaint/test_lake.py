@@ -238,10 +238,22 @@ def test_an_id_is_remembered_behind_other_updates_and_files_are_not(shop: Shop) 
     assert "committed before" in shop.command("maintain", "--update", first, "--id", "monday").stdout
     shop.base["sale"] |= there["sale"]
     shop.store_base()
-    done = shop.command("maintain", "--update", first)  # the same files, and another update
+    before = shop.stored()
+    done = shop.command("maintain", "--update", first)  # the same files: sent again, or another update?
+    assert done.status == 2
+    assert "SM409" in done.stderr
+    assert shop.command("maintain", "--update", back, "--id", "monday").status == 2  # other files
+    assert shop.stored() == before
+    done = shop.command("maintain", "--update", first, "--id", "wednesday")
     assert done.status == 0, done
-    assert "committed before" not in done.stdout
     assert shop.stored() == shop.expected()
+
+
+def test_a_moved_lake_says_where_its_files_are(shop: Shop) -> None:
+    (shop.folder / "lake").rename(shop.folder / "moved")
+    shop.toml.write_text(WAREHOUSE.replace('path = "lake"', 'path = "moved"'), encoding="utf-8")
+    assert shop.command("maintain", "--update", a_change(shop)).status == 0
+    assert read_lake(shop.folder / "moved", shop.expected()) == shop.expected()
 
 
 def test_undo_returns_to_any_state_and_forgets_the_update(shop: Shop) -> None:
@@ -287,6 +299,10 @@ def test_views_are_brought_in_from_files(shop: Shop) -> None:
     done = shop.command("import", "--view", "regions", "--from", f"regions={shop.folder / 'regions.parquet'}")
     assert done.status == 0, done
     assert shop.stored() == {**before, "regions": Counter({("a",): 2, ("b",): 1})}
+    for name in before:
+        done = shop.command("import", "--view", name)
+        assert done.status == 0, done
+    assert shop.stored() == before
     assert shop.command("import").status == 0
     assert shop.stored() == before
 
@@ -382,6 +398,10 @@ def test_one_writes_at_a_time_and_is_named(shop: Shop) -> None:
         (lambda lake: (lake / "catalog.sqlite").write_bytes(b""), "SM408"),
         (lambda lake: [file.unlink() for file in lake.rglob("*.parquet")], "SM103"),
         (lambda lake: [file.write_bytes(b"PAR1") for file in lake.rglob("*.parquet")], "SM104"),
+        (
+            lambda lake: [pq.write_table(pa.table({"x": [1]}), file) for file in lake.rglob("*.parquet")],
+            "SM104",
+        ),
     ],
 )
 def test_a_damaged_lake_is_told(shop: Shop, spoil: Any, code: str) -> None:
