@@ -18,7 +18,7 @@ from datalog.rewrite import guard_joins
 from selfmaint.audit.candidates import Relations
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of
 from selfmaint.audit.example import Example
-from selfmaint.audit.matrix import SHARE
+from selfmaint.audit.matrix import ADVICE, SHARE
 from selfmaint.audit.outcome import Always, Depends
 from selfmaint.audit.proposals import (
     NewForeignKey,
@@ -81,7 +81,7 @@ def advised(
     """For each view that is not always self-maintainable, what would make it so, or help; cheapest first.
 
     Args:
-        search: of the warehouse as it is. All the advice may take as long as the verdicts on one view.
+        search: of the warehouse as it is. All the advice may take half as long as the verdicts on one view.
         sizes: rows of base relations, where known.
         views: the views to advise on; all by default.
         progress: told what is being done.
@@ -95,7 +95,7 @@ def advised(
     found: list[Advice] = []
     adviser = Adviser(search, sizes or {})
     chosen = tuple(search.catalog.views if views is None else views)
-    with limit(search.budget_s, "advice"):
+    with limit(ADVICE * search.budget_s, "advice"):
         for number, view in enumerate(chosen, 1):
             if isinstance(search.outcome(view, ANYTHING), Always):
                 continue

@@ -16,6 +16,9 @@ from selfmaint.warehouse.situation import Situation
 TOTAL = 5
 """How many times the budget of one view the verdicts on all of them may take."""
 
+ADVICE = 0.5
+"""The same for the advice on all of them."""
+
 SHARE = 3
 """So many times its equal share of what is left of that one view may take: what others do not need."""
 

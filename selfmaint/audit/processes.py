@@ -21,7 +21,7 @@ from typing import TypeVar
 from datalog.budget import limit
 from selfmaint.audit.advice import Advice, Adviser
 from selfmaint.audit.changes import ANYTHING, Change
-from selfmaint.audit.matrix import SHARE, TOTAL, Audit, ViewAudit, verdicts
+from selfmaint.audit.matrix import ADVICE, SHARE, TOTAL, Audit, ViewAudit, verdicts
 from selfmaint.audit.outcome import Always, Outcome
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import Catalog, View
@@ -178,4 +178,4 @@ def _verdicts(name: str, rounds: int) -> tuple[ViewAudit, _Found]:
 
 def _advice(name: str, rounds: int) -> tuple[list[Advice], bool]:
     (work,) = _work
-    return work.adviser.advice(work.catalog.view(name), work.share(1, rounds))
+    return work.adviser.advice(work.catalog.view(name), work.share(ADVICE, rounds))
