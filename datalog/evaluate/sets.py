@@ -6,8 +6,9 @@ are equal, and a value is compared with another one as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, TypeAlias, assert_never
 
@@ -28,8 +29,7 @@ from datalog.model import (
     variables_of,
 )
 
-_Cut: TypeAlias = Callable[[Row], Row]
-_Index: TypeAlias = Mapping[Row, set[Row]]
+_Index: TypeAlias = Mapping[Row, Sequence[Row]]
 
 MOST_INDEXES = 16
 """So many indexes of a relation are kept."""
@@ -50,15 +50,30 @@ class Indexed:
         """By the values of some columns the distinct values of others, of the rows that have two columns equal."""
         shape = tuple(key), tuple(more), tuple(equal)
         if shape not in self._indexes:
-            keyed, rest = _cut(key), _cut(more)
-            found: dict[Row, set[Row]] = {}
-            for row in self.rows:
-                if all(row[one] == row[other] for one, other in equal):
-                    found.setdefault(keyed(row), set()).add(rest(row))
             if len(self._indexes) >= MOST_INDEXES:
                 self._indexes.clear()
-            self._indexes[shape] = found
+            self._indexes[shape] = self._index(*shape)
         return self._indexes[shape]
+
+    def _index(
+        self, key: tuple[int, ...], more: tuple[int, ...], equal: tuple[tuple[int, int], ...]
+    ) -> _Index:
+        rows: Collection[Row] = self.rows
+        if equal:
+            rows = [row for row in rows if all(row[one] == row[other] for one, other in equal)]
+        if not more:
+            return dict.fromkeys(_cut(key, rows), ((),))
+        pairs: Iterable[tuple[Row, Row]] = zip(_cut(key, rows), _cut(more, rows), strict=True)
+        if rows and len({*key, *more}) < len(next(iter(rows))):
+            pairs = set(pairs)
+        found: dict[Row, list[Row]] = {}
+        for keyed, rest in pairs:
+            held = found.get(keyed)
+            if held is None:
+                found[keyed] = [rest]
+            else:
+                held.append(rest)
+        return found
 
 
 Facts: TypeAlias = Mapping[Predicate, Indexed]
@@ -78,12 +93,19 @@ class _Bindings:
             return lambda _: value
         return itemgetter(self.places[term])
 
-    def values(self, terms: Sequence[Term]) -> _Cut:
-        """The values of some terms in a row."""
+    def values(self, terms: Sequence[Term]) -> Iterable[Row]:
+        """The values of some terms, of one row after the other."""
         if not any(isinstance(term, Constant) for term in terms):
-            return _cut([self.places[term] for term in terms if isinstance(term, Variable)])
-        values = [self.of(term) for term in terms]
-        return lambda row: tuple(value(row) for value in values)
+            return _cut([self.places[term] for term in terms if isinstance(term, Variable)], self.rows)
+        return zip(
+            *(
+                repeat(term.value, len(self.rows))
+                if isinstance(term, Constant)
+                else map(itemgetter(self.places[term]), self.rows)
+                for term in terms
+            ),
+            strict=True,
+        )
 
     def filtered(self, test: Callable[[Row], bool]) -> _Bindings:
         """Those of which something holds."""
@@ -112,7 +134,7 @@ def derived(rules: Sequence[Rule], facts: Facts, most: int) -> frozenset[Row]:
     for rule in rules:
         bindings = _solved(rule.body, _Bindings({}, {()}), variables_of([rule.head]), facts, most)
         if bindings.rows:
-            found.update(map(bindings.values(rule.head.terms), bindings.rows))
+            found.update(bindings.values(rule.head.terms))
     return frozenset(found)
 
 
@@ -172,22 +194,22 @@ def _joined(
     kept = [variable for variable in bindings.places if variable in later]
     index = facts[atom.predicate].by(key, [new[variable] for variable in added], equal)
     asked, old = bindings.values([atom.terms[place] for place in key]), bindings.values(kept)
-    met = [(old(row), index[k]) for row in bindings.rows if (k := asked(row)) in index]
+    met = [(row, index[k]) for row, k in zip(old, asked, strict=True) if k in index]
     if sum(len(extensions) for _, extensions in met) > most:
         raise TooManyRowsError
     found = {row + extension for row, extensions in met for extension in extensions}
     return _Bindings({variable: place for place, variable in enumerate((*kept, *added))}, found)
 
 
-def _cut(places: Sequence[int]) -> _Cut:
-    """Some values of a row."""
+def _cut(places: Sequence[int], rows: Collection[Row]) -> Iterable[Row]:
+    """Some values of each row, one row after the other, without a call in Python for each."""
     match places:
         case []:
-            return lambda _: ()
+            return repeat((), len(rows))
         case [only]:
-            return lambda row: (row[only],)
+            return zip(map(itemgetter(only), rows))
         case _:
-            return itemgetter(*places)
+            return map(itemgetter(*places), rows)
 
 
 def _compared(literal: Comparison, bindings: _Bindings) -> _Bindings:
@@ -212,10 +234,10 @@ def _null_tested(literal: NullTest, bindings: _Bindings) -> _Bindings:
 def _without(body: Sequence[Literal], bindings: _Bindings, facts: Facts, most: int) -> _Bindings:
     """The bindings for which a body has no row: it is solved for all their keys at once."""
     shared = [variable for variable in variables_of(body) if variable in bindings.places]
-    key = bindings.values(shared)
-    keys = _Bindings({variable: place for place, variable in enumerate(shared)}, set(map(key, bindings.rows)))
+    keys = _Bindings({variable: place for place, variable in enumerate(shared)}, set(bindings.values(shared)))
     found = _solved(body, keys, shared, facts, most)
     if not found.rows:
         return bindings
-    met = set(map(found.values(shared), found.rows))
-    return bindings.filtered(lambda row: key(row) not in met)
+    met = set(found.values(shared))
+    left = (row for row, key in zip(bindings.rows, bindings.values(shared), strict=True) if key not in met)
+    return _Bindings(bindings.places, set(left))

@@ -27,6 +27,7 @@ from datalog.model import (
     Variable,
     Version,
     apply_comparison,
+    variables_of,
 )
 from datalog.rewrite import drop_empty, drop_unreachable, simplify
 from selfmaint.canonical.constraint_checks import Check, constraint_checks
@@ -253,7 +254,10 @@ def _null_checks(relation: BaseRelation, situation: Situation) -> Iterator[Check
 
 
 def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterator[Check]:
-    """A view, such as a copy, proves a deleted row absent if it lacks what that row and known facts would give."""
+    """A view, such as a copy, proves a deleted row absent if it lacks what that row and known facts would give.
+
+    A row that the view itself proves present is left out: what lacks then contradicts the other views, not the update.
+    """
     for number, atom in enumerate(view.body):
         name = atom.predicate.name
         if name not in situation.deleted:
@@ -267,8 +271,20 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
             f"rows deleted from `{name}` were not there before: `{view.name}` lacks what they would give",
             _NOT_EFFECTIVE,
             catalog.relations[name].columns,
-            (Rule(goal, (gone, *others, *view.filters, Negation((view.head,)))),),
+            (Rule(goal, (gone, *_unproved(atom, view), *others, *view.filters, Negation((view.head,)))),),
         )
+
+
+def _unproved(atom: Atom, view: View) -> tuple[Negation, ...]:
+    """That no row of the view comes from a row of one of several subgoals; the view has all their variables."""
+    if len(view.body) == 1:
+        return ()  # then the lacking row is the only one that there could be
+    its = set(variables_of([atom]))
+    free = (
+        t if t in its or isinstance(t, Constant) else Variable(f"any_{i}")
+        for i, t in enumerate(view.head.terms)
+    )
+    return (Negation((Atom(view.head.predicate, tuple(free)),)),)
 
 
 def _of_subgoals_alone(view: View) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -114,10 +116,31 @@ def using(
     def run(kind: EngineKind) -> T:
         is_started = kind is EngineKind.SPARK and not is_spark_active()
         progress("starting Spark and opening the views" if is_started else "opening the views")
-        with open_warehouse(file, engine=kind) as warehouse:
+        alone = _without_pandas() if kind is EngineKind.DUCKDB else nullcontext()
+        with alone, open_warehouse(file, engine=kind) as warehouse:
             return use(warehouse, update_of(warehouse))
 
     return first_that_can(engines_for(file, arguments.engine), run)
+
+
+class _NoPandas:
+    """A finder of modules that has no pandas."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Nothing, for the other finders to find."""
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+@contextmanager
+def _without_pandas() -> Iterator[None]:
+    """Arrow and DuckDB import pandas to know its objects: a command gives them none, and that import takes long."""
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
 
 
 def require_new(warehouse: Warehouse[Any], update: Update[Any]) -> None:

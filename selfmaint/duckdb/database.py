@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -93,7 +94,8 @@ class Stored:
     def with_null(self) -> frozenset[int]:
         """The columns of the few rows that hold a null."""
         rows = () if self.few is None else self.few.rows
-        return frozenset(i for row in rows for i, value in enumerate(row) if value is None)
+        kinds = (set(map(type, column)) for column in zip(*rows, strict=True))
+        return frozenset(i for i, found in enumerate(kinds) if NoneType in found)
 
     @property
     def known_rows(self) -> int | None:

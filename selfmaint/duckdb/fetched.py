@@ -48,8 +48,8 @@ class Lookup:
 
     @property
     def demand(self) -> tuple[object, ...]:
-        """What look-ups have in common that are read together."""
-        return self.keys, self.stored, self.by
+        """What look-ups have in common whose columns are read together."""
+        return self.stored, self.by
 
 
 def lookup_of(rules: Sequence[Rule]) -> Lookup | None:

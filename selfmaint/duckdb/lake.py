@@ -98,7 +98,7 @@ class Lake:
             InputError: SM103 a file is gone; SM104 one cannot be read.
         """
         files = [path for file in table.files for path in (file.path, file.deleted) if path is not None]
-        layout = Layout(table.rows, table.spreads)
+        layout = Layout(table.rows, table.spreads, table.never_null)
         try:
             return Relation(self.database.stored(_query(table), files, layout), table.columns)
         except duckdb.Error as failure:

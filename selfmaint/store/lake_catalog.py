@@ -72,6 +72,7 @@ class TableFiles:
         types: their types, as DuckDB names them.
         files: its files.
         spreads: for columns of whole numbers, how many there are from the smallest to the largest ever stored.
+        never_null: columns in which no null was ever stored.
     """
 
     name: str
@@ -80,6 +81,7 @@ class TableFiles:
     types: tuple[str, ...]
     files: tuple[DataFile, ...]
     spreads: dict[int, int]
+    never_null: frozenset[int]
 
     @property
     def rows(self) -> int | None:
@@ -218,6 +220,7 @@ class LakeCatalog:
                 tuple(self._type(name, column, kind) for column, kind in columns),
                 _files(connection, number, version, folder),
                 _spreads(connection, number),
+                _never_null(connection, number),
             )
 
     def _folder(self, parts: Sequence[Any]) -> Path:
@@ -329,15 +332,20 @@ def _files(connection: sqlite3.Connection, number: int, version: int, folder: Pa
     return tuple(found)
 
 
+_STATISTICS = """FROM ducklake_column c JOIN ducklake_table_column_stats s USING (table_id, column_id)
+    WHERE c.table_id = ? AND c.parent_column IS NULL AND c.end_snapshot IS NULL"""
+
+
 def _spreads(connection: sqlite3.Connection, number: int) -> dict[int, int]:
-    rows = connection.execute(
-        """SELECT c.column_order, s.min_value, s.max_value FROM ducklake_column c
-        JOIN ducklake_table_column_stats s USING (table_id, column_id)
-        WHERE c.table_id = ? AND c.end_snapshot IS NULL AND c.column_type LIKE 'int%'
-        AND s.min_value IS NOT NULL AND s.max_value IS NOT NULL""",
-        [number],
-    )
+    query = f"""SELECT c.column_order, s.min_value, s.max_value {_STATISTICS} AND c.column_type LIKE 'int%'
+        AND s.min_value IS NOT NULL AND s.max_value IS NOT NULL"""
+    rows = connection.execute(query, [number])
     return {place - 1: int(most) - int(least) + 1 for place, least, most in rows}
+
+
+def _never_null(connection: sqlite3.Connection, number: int) -> frozenset[int]:
+    query = f"SELECT c.column_order {_STATISTICS} AND NOT s.contains_null"
+    return frozenset(place - 1 for (place,) in connection.execute(query, [number]))
 
 
 def _time(text: str) -> datetime:
