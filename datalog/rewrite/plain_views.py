@@ -6,8 +6,8 @@ After:  `v(A, B) :- r(A, B), B = 1.   v(A, B) :- r(A, B), B is null.`
 Conditions of soundness:
 
 1. Relations are sets. A table of SQL is one only if a key is declared: else a deleted row may have a twin.
-2. The rows stand once anyway, so that the bag is the set: the view says so, or its only block's outputs determine
-   a row of every subgoal, through keys without nulls.
+2. The rows stand once anyway, so that the bag is the set: the view says so, or each block's outputs determine
+   a row of every subgoal, through keys without nulls, and no row is of two blocks.
 3. A filter is a union of conjunctions of literals; the rules overlap, which a set does not show.
 """
 
@@ -38,6 +38,7 @@ from datalog.model import (
     Variable,
     ViewDefinition,
 )
+from datalog.rewrite.branches import are_apart, are_told_apart
 
 MOST_RULES = 16
 """How many rules a view's disjunctions may make."""
@@ -87,12 +88,15 @@ def plain_rules(
     twins = _twins(definition, known)
     if twins is not None:
         return MoreThanRules(Beyond.BAG, twins)
-    rules = [rule for block in definition.blocks for rule in _rules(definition, block)]
-    if len(rules) < len(definition.blocks) or None in rules or len(rules) > MOST_RULES:
+    found = [list(_rules(definition, block)) for block in definition.blocks]
+    rules = [rule for its in found for rule in its if rule is not None]
+    if len(rules) < max(sum(map(len, found)), len(found)) or len(rules) > MOST_RULES:
         return MoreThanRules(
             Beyond.COMPUTED, f"`{definition.name}` has a computed column, or a condition on one"
         )
-    return tuple(rule for rule in rules if rule is not None)
+    if len(found) == 1 and not are_told_apart(rules):
+        return MoreThanRules(Beyond.COMPUTED, f"`{definition.name}` has a condition with OR, or IN")
+    return tuple(rules)
 
 
 def _twins(definition: ViewDefinition, known: Mapping[str, Declaration]) -> str | None:
@@ -105,15 +109,21 @@ def _twins(definition: ViewDefinition, known: Mapping[str, Declaration]) -> str 
                 )
     if definition.semantics is Semantics.SET:
         return None
-    if len(definition.blocks) > 1:
+    if len(definition.blocks) > 1 and not _are_apart(definition):
         return f"`{definition.name}` is a union that keeps duplicates (UNION ALL)"
-    (only,) = definition.blocks
-    loose = _undetermined(only, known)
+    loose = next((atom for block in definition.blocks if (atom := _undetermined(block, known))), None)
     if loose is None:
         return None
     return (
         f"`{definition.name}` keeps duplicates: its columns do not determine the row of `{loose.predicate}`"
     )
+
+
+def _are_apart(definition: ViewDefinition) -> bool:
+    """Whether no row is of two blocks, each of which is one rule."""
+    rules = [list(_rules(definition, block)) for block in definition.blocks]
+    plain = [rule for its in rules for rule in its if rule is not None]
+    return all(len(its) == 1 for its in rules) and len(plain) == len(rules) and are_apart(plain)
 
 
 def _keys(predicate: Predicate, known: Mapping[str, Declaration], arity: int | None) -> list[tuple[int, ...]]:

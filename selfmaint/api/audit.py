@@ -12,6 +12,7 @@ from selfmaint.audit.advice import Advice, advised
 from selfmaint.audit.matrix import Audit, audited
 from selfmaint.audit.needs import Loss, loss
 from selfmaint.audit.search import Search
+from selfmaint.audit.unions import advice_of_unions, loss_of_unions, of_unions
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.near import near_miss, require_known
@@ -119,8 +120,9 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
     require_known(options.views or (), names, "view")
     for part in (options.without, options.updates or {}, options.sizes or {}):
         require_known(part, catalog.relations, "base relation")
-    search = Search(catalog, known, budget_s=options.budget_s)
-    chosen = [view for view in catalog.views if options.views is None or view.name in options.views]
+    search = Search(catalog.apart, known, budget_s=options.budget_s)
+    asked = [view for view in catalog.views if options.views is None or view.name in options.views]
+    chosen = [part for view in asked for part in catalog.parts(view)]
     columns = _positions(catalog, options.updates or {})
     cut: list[str] = []
     if min(options.processes, len(chosen)) > 1:
@@ -131,7 +133,11 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
         advice = ()
         if options.advise:
             advice = advised(search, sizes=options.sizes, views=chosen, progress=told, cut=cut.append)
-    return AuditReport(found, advice, loss(search, options.without) if options.without else None, tuple(cut))
+    lost = loss_of_unions(catalog, loss(search, options.without)) if options.without else None
+    unfinished = tuple(dict.fromkeys(map(catalog.whole, cut)))
+    return AuditReport(
+        of_unions(catalog, found), advice_of_unions(catalog, advice, found.words()), lost, unfinished
+    )
 
 
 def _side_by_side(

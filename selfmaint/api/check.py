@@ -9,6 +9,7 @@ from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.unions import of_unions
 from selfmaint.decide.verdict import Verdicts
 from selfmaint.engine.protocol import D
 
@@ -27,4 +28,6 @@ def check(
     require_possible(warehouse, facts, situation, update.files, full=full)
     facts, situation = informed(decision, warehouse.engine, facts, situation)
     chosen = warehouse.catalog.views if views is None else [warehouse.view(name) for name in views]
-    return Verdicts(decide(decision, warehouse.engine, facts, situation, chosen))
+    parts = [part for view in chosen for part in warehouse.catalog.parts(view)]
+    found = decide(decision, warehouse.engine, facts, situation, parts)
+    return of_unions(warehouse.catalog, found)

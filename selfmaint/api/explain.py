@@ -49,6 +49,10 @@ SHOWN_ROWS = 10
 """How many gained rows are traced to the view rows that supply their facts."""
 
 
+_IN_ORDER = (NotSelfMaintainable, Undecided, SelfMaintainable)
+"""Of the branches of a union that which says most of it is explained."""
+
+
 @dataclass(frozen=True)
 class RuledOut:
     """Facts that cannot be unknown together, and the view that rules it out: it would have a row more.
@@ -166,12 +170,14 @@ def explain(
     warehouse: Warehouse[D], update: Update[D], view: str, *, budget_s: float | None = None
 ) -> Explanation:
     """The certificate of a verdict; see `Warehouse.explain`."""
-    chosen = warehouse.view(view)
+    parts = warehouse.catalog.parts(warehouse.view(view))
     decision, engine = warehouse.decision_within(budget_s), warehouse.engine
     facts, situation = warehouse.given(update)
     require_possible(warehouse, facts, situation, update.files)
     facts, situation = informed(decision, engine, facts, situation)
-    verdict = decide(decision, engine, facts, situation, [chosen])[view]
+    found = decide(decision, engine, facts, situation, parts)
+    chosen = min(parts, key=lambda part: _IN_ORDER.index(type(found[part.name])))
+    verdict = found[chosen.name]
     proof = None
     settled: tuple[tuple[str, tuple[str, ...]], ...] = ()
     if not isinstance(verdict, SelfMaintainable) and verdict.witnesses:

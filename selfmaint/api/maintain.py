@@ -17,6 +17,7 @@ from selfmaint.api.verify import Difference, differences, require_sources
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code
@@ -24,7 +25,7 @@ from selfmaint.fallback.groups import settle_groups
 from selfmaint.fallback.settle import Reader, settle
 from selfmaint.maintain import Delta, applied, delta
 from selfmaint.sources.protocol import Read
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
 SHOWN_WITNESSES = 3
@@ -71,53 +72,67 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     progress: Callable[[str], None] = lambda _message: None,
 ) -> Maintained[D]:
     """The deltas of all views; see `Warehouse.maintain`."""
-    engine, views = warehouse.engine, warehouse.catalog.views
+    engine, catalog = warehouse.engine, warehouse.catalog
     decision = warehouse.decision_within(budget_s)
     require_not_strict(recompute=recompute, strict=strict)
     if verify:
-        require_sources(warehouse.catalog, warehouse.readable)
-    known, verdicts = _decided(warehouse, update, progress, full=full)
-    open_views = [view for view in views if not isinstance(verdicts[view.name], SelfMaintainable)]
-    again = not_followed(open_views, known[1], verdicts) if recompute else []
+        require_sources(catalog, warehouse.readable)
+    known, found = _decided(warehouse, update, progress, full=full)
+    verdicts, views = of_unions(catalog, found), catalog.apart.views
+    open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
+    again = _wholes(catalog, not_followed(open_views, known[1], found)) if recompute else []
     require_recomputable(warehouse, again, verdicts)
-    open_views = [view for view in open_views if view not in again]
-    _require_class(open_views, verdicts)
+    open_views = _but(catalog, open_views, again)
+    _require_class(open_views, found, verdicts)
     readable = {} if strict else warehouse.readable
     reader = Reader(decision, engine, *known, readable, progress, partial(require_alike, warehouse))
     try:
         _settle(reader, open_views, verdicts, strict=strict)
     except BudgetSpentError as spent:
-        cut = {view.name: Undecided(view.name, (str(spent),), is_cut=True) for view in open_views}
+        cut = {v.name: Undecided(v.name, (str(spent),), is_cut=True) for v in _wholes(catalog, open_views)}
         verdicts = Verdicts({**verdicts, **cut})
         if not recompute:
             raise _untested(cut, verdicts) from None
-        again, open_views = [*again, *open_views], []
+        again, open_views = [*again, *_wholes(catalog, open_views)], []
         require_recomputable(warehouse, again, verdicts)
     whole = {view.name for view in open_views if view.core is not None}
     progress("computing the deltas")
     state = decision.knowledge(engine, reader.facts, reader.situation)
-    followed = [view for view in views if view not in again]
-    deltas = {view.name: delta(state, decision.catalog, view, whole=view.name in whole) for view in followed}
+    followed = _but(catalog, views, again)
+    changes = {view.name: delta(state, decision.catalog, view, whole=view.name in whole) for view in followed}
+    deltas = deltas_of_unions(catalog, engine, changes)
     anew = recomputed_views(
         warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
     )
-    deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in views}
-    found = differences(warehouse, deltas, [view.name for view in again]) if verify else None
+    deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
+    differ = differences(warehouse, deltas, [view.name for view in again]) if verify else None
     reads = (*reader.reads, *anew.reads)
-    return Maintained(verdicts, reads, deltas, found, update, anew.contents, warehouse.contents)
+    return Maintained(verdicts, reads, deltas, differ, update, anew.contents, warehouse.contents)
+
+
+def _wholes(catalog: Catalog, parts: Sequence[View]) -> list[View]:
+    """The views that some views, or branches of unions, are of."""
+    names = {catalog.whole(part.name) for part in parts}
+    return [view for view in catalog.views if view.name in names]
+
+
+def _but(catalog: Catalog, parts: Sequence[View], left_out: Sequence[View]) -> list[View]:
+    """The views and branches of unions that are not of some views."""
+    names = {view.name for view in left_out}
+    return [part for part in parts if catalog.whole(part.name) not in names]
 
 
 def _decided(
     warehouse: Warehouse[D], update: Update[D], progress: Callable[[str], None], *, full: bool
 ) -> tuple[tuple[Facts[D], Situation], Verdicts]:
-    """What is known, and the verdicts from that alone."""
+    """What is known, and the verdicts from that alone, on the branches of unions where they are told apart."""
     decision, engine = warehouse.decision, warehouse.engine
     facts, situation = warehouse.given(update)
     progress("checking the update against what is known")
     require_possible(warehouse, facts, situation, update.files, full=full)
     progress("deciding")
     known = informed(decision, engine, facts, situation)
-    found = decide(decision, engine, *known, warehouse.catalog.views, sample=SHOWN_WITNESSES)
+    found = decide(decision, engine, *known, decision.catalog.views, sample=SHOWN_WITNESSES)
     return known, Verdicts(found)
 
 
@@ -136,18 +151,21 @@ def _settle(
         with limit(decision.budget_s * len(open_views), "testing the views again after each read"):
             failing = settle(reader, open_views)
         if failing:
-            raise _not_maintained({r.new_facts.view.name for r in failing}, verdicts, strict=strict)
+            names = {decision.catalog.whole(r.new_facts.view.name) for r in failing}
+            raise _not_maintained(names, verdicts, strict=strict)
         if reader.reads:
             reader.facts, reader.situation = informed(decision, engine, reader.facts, reader.situation)
     with_core = [view for view in open_views if view.core is not None]
     if with_core:
         left = settle_groups(reader, _countable(with_core, reader.situation, verdicts))
         if left:
-            raise _not_maintained(set(left), verdicts, strict=strict)
+            raise _not_maintained({decision.catalog.whole(name) for name in left}, verdicts, strict=strict)
 
 
-def _require_class(views: Sequence[View], verdicts: Mapping[str, Verdict]) -> None:
-    """Refuses views that no read could settle."""
+def _require_class(
+    views: Sequence[View], found: Mapping[str, Verdict], verdicts: Mapping[str, Verdict]
+) -> None:
+    """Refuses views that no read could settle, as what was found for each of them says."""
     limited = [view for view in views if view.limitation is not None and view.core is None]
     if limited:
         raise NotMaintainedError(
@@ -161,7 +179,7 @@ def _require_class(views: Sequence[View], verdicts: Mapping[str, Verdict]) -> No
             ],
             verdicts,
         )
-    cut = {v.name: found for v in views if isinstance(found := verdicts[v.name], Undecided) and found.is_cut}
+    cut = {v.name: its for v in views if isinstance(its := found[v.name], Undecided) and its.is_cut}
     if cut:
         raise _untested(cut, verdicts)
 

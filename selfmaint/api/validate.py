@@ -58,10 +58,10 @@ def require_possible(
     engine = warehouse.engine
     require_alike(warehouse, facts)
     facts = replace(facts, not_null={})  # what is promised is what is checked
-    wanted = checks(warehouse.catalog, situation, warehouse.decision.contributions, full=full)
-    kept = tuple(all_contributions(warehouse.catalog)) if full else warehouse.decision.contributions
-    budget_s = warehouse.decision.budget_s
-    program = check_program(warehouse.catalog, situation, kept, wanted, full=full, budget_s=budget_s)
+    catalog, budget_s = warehouse.decision.catalog, warehouse.decision.budget_s
+    wanted = checks(catalog, situation, warehouse.decision.contributions, full=full)
+    kept = tuple(all_contributions(catalog)) if full else warehouse.decision.contributions
+    program = check_program(catalog, situation, kept, wanted, full=full, budget_s=budget_s)
     asked = {check.goal: check for check in wanted if program.rules_for(check.goal)}
     broken = engine.nonempty(program, tuple(asked), facts)
     found = []

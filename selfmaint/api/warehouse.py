@@ -306,21 +306,19 @@ class Warehouse(Generic[D]):
                 source.close()
 
     def __post_init__(self) -> None:
-        missing = [view.name for view in self.catalog.views if view.name not in self.contents]
+        names = [view.name for view in self.catalog.views]
+        missing = ", ".join(f"`{name}`" for name in names if name not in self.contents)
         if missing:
-            raise input_error(
-                Code.MISSING_CONTENTS,
-                f"the contents of {', '.join(f'`{name}`' for name in missing)} are not given",
-                hint="the decision needs the stored rows of every view of the program",
-            )
-        require_known(self.contents, [view.name for view in self.catalog.views], "view")
-        for names in (self.present, self.absent, self.readable):
-            require_known(names, self.catalog.relations, "base relation")
+            hint = "the decision needs the stored rows of every view of the program"
+            raise input_error(Code.MISSING_CONTENTS, f"the contents of {missing} are not given", hint)
+        require_known(self.contents, names, "view")
+        for given in (self.present, self.absent, self.readable):
+            require_known(given, self.catalog.relations, "base relation")
 
     @cached_property
     def decision(self) -> Decision:
         """The symbolic side of deciding, made once."""
-        return Decision(self.catalog, self.budget_s)
+        return Decision(self.catalog.apart, self.budget_s)
 
     def decision_within(self, budget_s: float | None) -> Decision:
         """The same, from now on with a budget; the warehouse's if None.
@@ -360,11 +358,12 @@ class Warehouse(Generic[D]):
         copies = {Predicate(n, Version.PRESENT): rows for n, rows in self.present.items()}
         copies |= {Predicate(n, Version.ABSENT): rows for n, rows in self.absent.items()}
         stored = {self.catalog.view(name).predicate: rows for name, rows in self.contents.items()}
+        stored |= {p: self.engine.selected(s, stored[union]) for p, union, s in self.catalog.selections}
         facts = Facts({**stored, **copies}, self._not_null([*copies, *small])).extended(small)
         return facts, Situation.of([*copies, *small], effective=update.effective)
 
     def _not_null(self, predicates: Iterable[Predicate]) -> dict[Predicate, frozenset[int]]:
-        columns = {view.predicate: self.catalog.not_null(view) for view in self.catalog.views}
+        columns = {view.predicate: self.catalog.not_null(view) for view in self.catalog.apart.views}
         for predicate in predicates:
             relation = self.catalog.relations[predicate.name]
             columns[predicate] = frozenset(range(relation.arity)) - relation.nullable

@@ -25,6 +25,7 @@ def parts(catalog: Catalog) -> tuple[Catalog, ...]:
     views = [view.name for view in catalog.views if view not in unknown]
     edges = [(view, name) for view in views for name in known[view]]
     edges += [(r.name, reference.target) for r in catalog.relations.values() for reference in r.references]
+    edges += [(part.name, name) for name, its in catalog.unions.items() for part in its.values()]
     together = components([*views, *catalog.relations], edges)
     part_of = {name: i for i, names in enumerate(together) for name in names}
     found: dict[int, list[View]] = {}

@@ -133,7 +133,7 @@ def with_proposals(schema: Catalog, chosen: Iterable[Proposal]) -> Catalog | Non
                 more = ForeignKey(proposal.columns, proposal.target, proposal.target_columns)
                 declarations[proposal.relation] = replace(old, foreign_keys=(*old.foreign_keys, more))
     try:
-        made = catalog(Program(tuple(rules), tuple(declarations.values()), tuple(defined)), opaque)
+        made = catalog(Program(tuple(rules), tuple(declarations.values()), tuple(defined)), opaque).apart
     except (ProgramError, InputError):
         return None
     is_inexact = any(v.grouped is not None and v.grouped.inexact for v in schema.views)

@@ -9,7 +9,7 @@ redundant for a decision is just what may contradict the copy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from datalog.budget import BudgetSpentError, limit
@@ -30,6 +30,7 @@ from datalog.model import (
     variables_of,
 )
 from datalog.rewrite import drop_empty, drop_unreachable, simplify
+from datalog.rewrite.branches import Branch, in_none
 from selfmaint.canonical.constraint_checks import Check, constraint_checks
 from selfmaint.canonical.references import row_atom
 from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
@@ -55,6 +56,7 @@ def checks(
             found.extend(_view_checks(view, catalog))
         if view.limitation is None and situation.effective:
             found.extend(_missing_rows(view, catalog, situation))
+    found.extend(_of_no_branch(name, tuple(parts)) for name, parts in catalog.unions.items())
     for relation in catalog.relations.values():
         found.extend(_update_checks(relation, situation))
     found.extend(constraint_checks(catalog, situation, wholly_known(catalog, situation, kept), full=full))
@@ -134,6 +136,20 @@ def _view_checks(view: View, catalog: Catalog) -> Iterator[Check]:
             view.columns,
             (Rule(goal, (stored, some_null)),),
         )
+
+
+def _of_no_branch(name: str, parts: Sequence[Branch]) -> Check:
+    """Rows of a union that no rule of it gives."""
+    stored = parts[0].selection.blocks[0].core.atoms[0]
+    goal = Atom(stored.predicate.of(Version.PROBLEM), stored.terms)
+    return Check(
+        Code.HEAD_MISMATCH,
+        name,
+        f"the view `{name}` stores rows that its rules can never produce",
+        "check that the contents belong to this view, and its columns' order",
+        parts[0].selection.columns,
+        (Rule(goal, (stored, *in_none(parts))),),
+    )
 
 
 def _filled(view: View) -> Check:

@@ -10,6 +10,7 @@ from datalog.model import ANY, Predicate, Row, Version
 from selfmaint.conformance.cases import Case
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import delta
@@ -88,13 +89,13 @@ def run_case(case: Case, engine: Engine[D]) -> Iterator[Outcome]:
     """Decides every view of a case, and maintains those that are self-maintainable."""
     start = time.perf_counter()
     schema = catalog(case.program)
-    decision = Decision(schema)
+    decision = Decision(schema.apart)
     situation = Situation.of(
         (p for p in case.contents if p.name in schema.relations), effective=case.effective
     )
     given = _facts(case, schema, engine)
     facts, situation = informed(decision, engine, given, situation)
-    verdicts = check(decision, engine, facts, situation, schema.views, sample=0)
+    verdicts = of_unions(schema, check(decision, engine, facts, situation, decision.catalog.views, sample=0))
     states = {
         view.name: _state(case, decision, engine, facts, situation, view)
         for view in schema.views
@@ -124,6 +125,9 @@ def _facts(case: Case, schema: Catalog, engine: Engine[D]) -> Facts[D]:
             continue
         relations[predicate] = engine.load(rows, [f"c{i}" for i in range(arity)], [ANY] * arity)
         not_null[predicate] = frozenset(range(arity))
+    for predicate, union, selection in schema.selections:
+        relations[predicate] = engine.selected(selection, relations[union])
+        not_null[predicate] = not_null[union]
     small = frozenset(p for p in relations if p.version is not Version.STORED)
     return Facts(relations, not_null, small)
 
@@ -138,6 +142,8 @@ def _arity(schema: Catalog, predicate: Predicate) -> int | None:
 def _state(
     case: Case, decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
 ) -> frozenset[Row]:
-    change = delta(decision.knowledge(engine, facts, situation), decision.catalog, view)
+    known, found = decision.knowledge(engine, facts, situation), decision.catalog
+    changes = {part.name: delta(known, found, part) for part in found.parts(view)}
+    change = deltas_of_unions(found, engine, changes)[view.name]
     gained, lost = (frozenset(engine.sample(part, STATE_LIMIT)) for part in (change.gained, change.lost))
     return case.contents[view.predicate] - lost | gained

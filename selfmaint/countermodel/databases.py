@@ -49,7 +49,8 @@ class Evaluation:
             if view.limitation is None and not view.always_empty:
                 rules.append(Rule(view.head, (*view.body, *view.filters)))
             elif not view.always_empty:
-                written = self.catalog.program.rules_for(view.predicate)
+                is_branch = self.catalog.whole(view.name) != view.name
+                written = (view.rule,) if is_branch else self.catalog.program.rules_for(view.predicate)
                 rules += [guard_joins(rule) for rule in written]
         return Program(tuple(rules))
 

@@ -81,11 +81,8 @@ class Stored:
         """Its distinct rows in this process, if they are few, of types whose values Python has."""
         if self.here is not None or self.rows == 0:
             return Indexed(self.here or frozenset())
-        if (
-            self.known_rows is None
-            or self.known_rows > self.database.most_few
-            or not are_in_python(self.types)
-        ):
+        known = self.known_rows
+        if known is None or known > self.database.most_few or not are_in_python(self.types):
             return None
         rows = self.database.few(self)
         return None if rows is None else Indexed(rows)
@@ -93,9 +90,8 @@ class Stored:
     @cached_property
     def with_null(self) -> frozenset[int]:
         """The columns of the few rows that hold a null."""
-        rows = () if self.few is None else self.few.rows
-        kinds = (set(map(type, column)) for column in zip(*rows, strict=True))
-        return frozenset(i for i, found in enumerate(kinds) if NoneType in found)
+        columns = zip(*(() if self.few is None else self.few.rows), strict=True)
+        return frozenset(i for i, column in enumerate(columns) if NoneType in set(map(type, column)))
 
     @property
     def known_rows(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from datalog.model import (
@@ -101,6 +102,22 @@ class DuckEngine:
             InputError: SM502 it computes what DuckDB computes otherwise; SM104 a value that it does not have.
         """
         return Relation(self._view(definition, facts, distinct=True), definition.columns)
+
+    def selected(self, selection: ViewDefinition, data: Relation) -> Relation:
+        """The rows of a relation that a selection leaves, computed when they are used.
+
+        Raises:
+            InputError: SM502 DuckDB compares otherwise than Spark.
+        """
+        (predicate,) = selection.reads
+        stored = data.stored
+        given = Extension(stored)
+        with writing_sql():
+            query, types = sql.view(
+                selection, {predicate: given.table()}, {predicate: stored.types}, distinct=False
+            )
+        layout = replace(stored.layout, rows=None, most=stored.known_rows)
+        return Relation(self.database.view(query, types, [stored], layout), data.columns)
 
     def recompute(
         self,

@@ -13,7 +13,8 @@ FEW_ROWS = 50
 def finding(layout: Layout, columns: Sequence[int]) -> int | None:
     """The one of some columns that finds few rows for a value, if that is known of any."""
     best = max((c for c in columns if c in layout.spreads), key=lambda c: layout.spreads[c], default=None)
-    if best is None or layout.rows is None or layout.rows > FEW_ROWS * layout.spreads[best]:
+    rows = layout.most if layout.rows is None else layout.rows
+    if best is None or rows is None or rows > FEW_ROWS * layout.spreads[best]:
         return None
     return best
 
@@ -22,4 +23,4 @@ def taken(layout: Layout, places: Sequence[int]) -> Layout:
     """What is known of some columns of a relation."""
     spreads = {i: layout.spreads[place] for i, place in enumerate(places) if place in layout.spreads}
     never_null = frozenset(i for i, place in enumerate(places) if place in layout.never_null)
-    return Layout(layout.rows, spreads, never_null)
+    return Layout(layout.rows, spreads, never_null, layout.most)

@@ -85,6 +85,11 @@ class MemoryEngine:
         bags = {p: Counter(facts.relations[p]) for p in definition.reads if p in facts.relations}
         return frozenset(evaluate_view(definition, bags, types))
 
+    def selected(self, selection: ViewDefinition, data: frozenset[Row]) -> frozenset[Row]:
+        """The rows that a selection leaves."""
+        (stored,) = selection.reads
+        return self.evaluate_view(selection, Facts({stored: data}), {})
+
     def recompute(
         self,
         definition: ViewDefinition | OpaqueView,

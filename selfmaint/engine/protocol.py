@@ -51,6 +51,7 @@ class Layout:
 
     Attributes:
         rows: the number of rows.
+        most: at most so many rows there are, if it is not known how many.
         spreads: for columns of whole numbers, how many there are from the smallest to the largest.
         never_null: columns that certainly hold no null. Only costs depend on the others.
     """
@@ -58,6 +59,7 @@ class Layout:
     rows: int | None = None
     spreads: Mapping[int, int] = field(default_factory=dict)
     never_null: frozenset[int] = frozenset()
+    most: int | None = None
 
 
 class Bags(Protocol[D]):
@@ -126,6 +128,10 @@ class Engine(Protocol[D]):
             facts: what it reads.
             types: the types of their columns, which the digits of decimals depend on.
         """
+        ...
+
+    def selected(self, selection: ViewDefinition, data: D) -> D:
+        """The rows of a relation that a selection of it leaves, with its columns; computed when they are used."""
         ...
 
     def recompute(

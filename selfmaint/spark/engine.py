@@ -139,6 +139,15 @@ class SparkEngine:
                 return self._near.frame(found)
         return once(self._view(definition, facts))
 
+    def selected(self, selection: ViewDefinition, data: DataFrame) -> DataFrame:
+        """The rows of a relation that a selection leaves, computed when they are used."""
+        (predicate,) = selection.reads
+        return self.either(
+            [data],
+            lambda here: self._near.engine.selected(selection, here[0]),
+            lambda: self._view(selection, Facts({predicate: data})).toDF(*data.columns),
+        )
+
     def recompute(
         self,
         definition: ViewDefinition | OpaqueView,

@@ -8,7 +8,7 @@ body variable in the head, constants anywhere, `is not null` guards and equaliti
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from datalog.analysis import atoms_of, diagnose, validate
@@ -23,11 +23,13 @@ from datalog.model import (
     OpaqueView,
     Predicate,
     Program,
+    Rule,
     TextQuery,
     Version,
     ViewDefinition,
     value_kind,
 )
+from datalog.rewrite.branches import Branch, branches
 from datalog.syntax import show
 from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, base_relations, certain_variables
 from selfmaint.warehouse.constraints import Reference
@@ -58,12 +60,43 @@ class Catalog:
         views: every view, in order of definition.
         relations: the base relations by name.
         remarks: what was found odd when the definitions were read, such as SQL that cannot be analysed.
+        unions: the branches of the unions whose rows tell them apart, each with the view that it is.
     """
 
     program: Program
     views: tuple[View, ...]
     relations: Mapping[str, BaseRelation]
     remarks: tuple[Diagnostic, ...] = ()
+    unions: Mapping[str, Mapping[Branch, View]] = field(default_factory=dict)
+
+    @cached_property
+    def apart(self) -> Catalog:
+        """The catalog with branches as views, in place of the unions: it says the same, and is what is decided."""
+        if not self.unions:
+            return self
+        parts = (self.unions[v.name].values() if v.name in self.unions else (v,) for v in self.views)
+        return replace(self, views=tuple(view for some in parts for view in some))
+
+    @cached_property
+    def selections(self) -> tuple[tuple[Predicate, Predicate, ViewDefinition], ...]:
+        """For each branch its predicate, that of its union, and what of the union's rows are its rows."""
+        return tuple(
+            (view.predicate, branch.selection.predicate, branch.selection)
+            for parts in self.unions.values()
+            for branch, view in parts.items()
+        )
+
+    @cached_property
+    def _wholes(self) -> Mapping[str, str]:
+        return {part.name: name for name, parts in self.unions.items() for part in parts.values()}
+
+    def whole(self, name: str) -> str:
+        """The union that a branch is of; of another view its own name."""
+        return self._wholes.get(name, name)
+
+    def parts(self, view: View) -> tuple[View, ...]:
+        """The views that decide on a view: itself, or a union's branches."""
+        return tuple(self.unions[view.name].values()) if view.name in self.unions else (view,)
 
     def view(self, name: str) -> View:
         """The view of that name."""
@@ -188,7 +221,17 @@ def catalog(
     views = {name: replace(view, definition=known.get(name)) for name, view in plain.items()}
     views = {name: projected(view, relations) for name, view in views.items()} | beyond
     order = dict.fromkeys([*(p.name for p in written.heads), *known, *views])
-    return Catalog(program, tuple(views[name] for name in order), relations, tuple(remarks))
+
+    def branch_view(branch: Branch, rules: tuple[Rule, Rule]) -> View:
+        named = [replace(rule, head=Atom(Predicate(branch.name), rule.head.terms)) for rule in rules]
+        return projected(view_of(program, branch.name, [(named[0], named[1])], relations, by_name), relations)
+
+    unions = {
+        name: {b: branch_view(b, its) for b, its in zip(found, definitions[name], strict=True)}
+        for name in order
+        if (found := branches(name, definitions.get(name, ()))) and views[name].limitation is not None
+    }
+    return Catalog(program, tuple(views[name] for name in order), relations, tuple(remarks), unions)
 
 
 def _require_plain_names(program: Program) -> None:

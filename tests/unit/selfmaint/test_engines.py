@@ -9,7 +9,23 @@ from typing import Any
 
 import pytest
 
-from datalog.model import ANY, ColumnType, Predicate, Program, Row, TypeName, Version
+from datalog.model import (
+    ANY,
+    Atom,
+    ColumnType,
+    Comparison,
+    Constant,
+    Literal,
+    NullTest,
+    Predicate,
+    Program,
+    Row,
+    TypeName,
+    Variable,
+    Version,
+    ViewDefinition,
+    block,
+)
 from datalog.syntax import parse_program
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Engine, Facts
@@ -165,6 +181,24 @@ def test_union_and_minus_go_by_position_and_nulls_are_equal(engine: Engine[Any])
     assert engine.count(together) == 3
     assert engine.columns(engine.minus(left, right)) == ("x", "y")
     assert engine.count(engine.union([left])) == 3
+
+
+def test_a_selection_leaves_rows_with_their_columns(engine: Engine[Any]) -> None:
+    """Nulls are selected by a null test alone; more rows of the same relation are read later, too."""
+    kinds = [BIGINT, ColumnType(TypeName.STRING)]
+    data = engine.load([(1, "a"), (2, "b"), (3, None), (None, "a")], ["n", "t"], kinds)
+    columns = (Variable("C0"), Variable("C1"))
+
+    def rows(*tests: Literal) -> set[Row]:
+        made = block("v", 0, [Atom(Predicate("v"), columns), *tests], columns)
+        found = engine.selected(ViewDefinition("v", ("c0", "c1"), (made,)), data)
+        assert engine.columns(found) == ("n", "t")
+        return set(engine.sample(engine.minus(found, engine.empty(data)), 9))
+
+    assert rows(Comparison("=", columns[1], Constant("a"))) == {(1, "a"), (None, "a")}
+    assert rows(Comparison(">", columns[0], Constant(1))) == {(2, "b"), (3, None)}
+    assert rows(NullTest(columns[1], negated=False)) == {(3, None)}
+    assert rows(Comparison("<", columns[0], Constant(0))) == set()
 
 
 def test_bags_are_counted_added_and_expanded(engine: Engine[Any]) -> None:

@@ -1,0 +1,186 @@
+"""Unions whose rows tell which rule they come from: as many plain views, each a selection of the stored rows.
+
+    v(Id, S, T) :- orders(Id, S, T), S = 'paid'.         v#1(Id, 'paid', T) :- orders(Id, 'paid', T).
+    v(Id, S, T) :- orders(Id, S, T), T > 100.            v#2(Id, S, T) :- orders(Id, S, T), T > 100.
+
+The stored rows of `v#1` are those of `v` with S = 'paid', of `v#2` those with T > 100. Whoever knows `v` knows both,
+and the other way round: so what is known stays the same, and `v` is determined if and only if every branch is. Its
+change is the union of theirs.
+
+Conditions of soundness, for every two rules:
+
+1. A rule's selection holds of all its rows: constants of its head, and comparisons and null tests of head columns.
+2. Either the rules differ in such literals alone, all of which the selections state: a row of the one that satisfies
+   the other's selection is a row of the other. Or no row satisfies both selections.
+3. The rows stand once.
+4. The constants that a column is compared with are of one kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    NullTest,
+    Predicate,
+    Rule,
+    Semantics,
+    Term,
+    Variable,
+    ViewDefinition,
+    apply_literal,
+    block,
+    value_kind,
+    variables_of,
+)
+from datalog.order import satisfiable
+from datalog.rewrite.comparisons import propagate_equalities
+
+MOST = 8
+"""So many branches of a union are told apart: each is a view that the decision has to do with."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One rule of a union.
+
+    Attributes:
+        name: what it is called as a view: the union's name with its number.
+        selection: what holds of its rows and of no others of the union: a definition over the union's rows.
+        fits: the same as literals over the columns of a row, `column(0)` and so on.
+    """
+
+    name: str
+    selection: ViewDefinition
+    fits: tuple[Literal, ...]
+
+
+def column(number: int) -> Variable:
+    """The variable of a stored column."""
+    return Variable(f"C{number}")
+
+
+def branches(name: str, rules: Sequence[tuple[Rule, Rule]]) -> tuple[Branch, ...]:
+    """The branches of a union; none if its rows do not tell them apart.
+
+    Args:
+        name: the union.
+        rules: its rules, each as written, and with lower views unfolded and equalities applied.
+
+    Example:
+        >>> from datalog.syntax import parse_program
+        >>> one, other = parse_program("v(X, 1) :- r(X). v(X, 2) :- s(X).").rules
+        >>> [len(branch.fits) for branch in branches("v", [(one, one), (other, other)])]
+        [1, 1]
+        >>> branches("v", [(one, one), (one, one)][:1])
+        ()
+    """
+    if not 1 < len(rules) <= MOST:
+        return ()
+    tests = [tuple(dict.fromkeys([*_of_head(plain), *_stated(written)])) for written, plain in rules]
+    if not _are_of_one_kind(literal for its in tests for literal in its):
+        return ()
+    for (one, its), (other, others) in combinations(zip((w for w, _ in rules), tests, strict=True), 2):
+        if not _are_alike(one, other) and not _are_disjoint(its, others):
+            return ()
+    columns = tuple(column(i) for i in range(rules[0][0].head.arity))
+    stored = Atom(Predicate(name), columns)
+    names = tuple(f"c{i}" for i in range(len(columns)))
+    return tuple(
+        Branch(
+            f"{name}#{number}",
+            ViewDefinition(name, names, (block(name, number, [stored, *fits], columns),), Semantics.BAG),
+            fits,
+        )
+        for number, fits in enumerate(tests, 1)
+    )
+
+
+def are_apart(rules: Sequence[Rule]) -> bool:
+    """Whether no row is of two of some rules, as their heads and what they say of them show."""
+    tests = [_of_head(propagate_equalities(rule)) for rule in rules]
+    kinds = _are_of_one_kind(literal for its in tests for literal in its)
+    return kinds and all(_are_disjoint(one, other) for one, other in combinations(tests, 2))
+
+
+def are_told_apart(rules: Sequence[Rule]) -> bool:
+    """Whether rows tell which of some rules, that differ in literals, they come from; or there is one rule."""
+    return len(rules) <= MOST and all(_are_alike(one, other) for one, other in combinations(rules, 2))
+
+
+def in_none(found: Iterable[Branch]) -> tuple[Literal, ...]:
+    """That a row of a union is of no branch."""
+    return tuple(Negation(branch.fits) for branch in found)
+
+
+def _of_head(plain: Rule) -> list[Literal]:
+    """What a rule's head and its literals over the head alone say of a row."""
+    tests: list[Literal] = []
+    for i, term in enumerate(plain.head.terms):
+        if isinstance(term, Constant):
+            is_null = term.value is None
+            tests.append(NullTest(column(i), negated=False) if is_null else Comparison("=", column(i), term))
+    return [*tests, *_stated(plain)]
+
+
+def _stated(rule: Rule) -> list[Literal]:
+    """The comparisons and null tests of a body that are over the head's columns."""
+    places = _places(rule)
+    return [
+        apply_literal(places, literal)
+        for literal in rule.body
+        if isinstance(literal, Comparison | NullTest) and _is_of_columns(literal, places)
+    ]
+
+
+def _places(rule: Rule) -> dict[Variable, Term]:
+    places: dict[Variable, Term] = {}
+    for i, term in enumerate(rule.head.terms):
+        if isinstance(term, Variable):
+            places.setdefault(term, column(i))
+    return places
+
+
+def _is_of_columns(literal: Literal, places: Mapping[Variable, Term]) -> bool:
+    found = variables_of([literal])
+    return bool(found) and all(variable in places for variable in found)
+
+
+def _are_of_one_kind(tests: Iterable[Literal]) -> bool:
+    """Condition 4."""
+    kinds: dict[Term, set[str]] = {}
+    for literal in tests:
+        if isinstance(literal, Comparison):
+            for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
+                if isinstance(one, Variable) and isinstance(other, Constant):
+                    kinds.setdefault(one, set()).add(value_kind(other.value))
+    return all(len(found) == 1 for found in kinds.values())
+
+
+def _are_alike(one: Rule, other: Rule) -> bool:
+    """Whether two rules differ in literals alone that their selections state."""
+    places = _places(one)
+
+    def rest(rule: Rule) -> set[Literal]:
+        stated = (
+            li for li in rule.body if isinstance(li, Comparison | NullTest) and _is_of_columns(li, places)
+        )
+        return set(rule.body) - set(stated)
+
+    return one.head.terms == other.head.terms and rest(one) == rest(other)
+
+
+def _are_disjoint(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
+    """Whether no row satisfies both selections."""
+    both = (*one, *other)
+    null = {t.term for t in both if isinstance(t, NullTest) and not t.negated}
+    compared = [literal for literal in both if isinstance(literal, Comparison)]
+    not_null = {t.term for t in both if isinstance(t, NullTest) and t.negated} | set(variables_of(compared))
+    return bool(null & not_null) or not satisfiable(compared, {})

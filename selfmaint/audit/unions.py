@@ -1,0 +1,121 @@
+"""What was found for the branches of unions, as what it says of the unions: see `datalog.rewrite.branches`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from selfmaint.audit.advice import Advice, Flip
+from selfmaint.audit.changes import Kind
+from selfmaint.audit.example import Example
+from selfmaint.audit.matrix import Audit, Line, ViewAudit
+from selfmaint.audit.needs import Loss
+from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
+from selfmaint.warehouse.catalog import Catalog
+
+
+def of_unions(catalog: Catalog, audit: Audit) -> Audit:
+    """The verdicts on views, from those on the branches of unions and on the other views.
+
+    A union is always self-maintainable if every branch is, and never if some branch never is.
+    """
+    found: dict[str, list[ViewAudit]] = {}
+    for one in audit.views:
+        found.setdefault(catalog.whole(one.view.name), []).append(one)
+    views = (
+        its[0] if name not in catalog.unions else _joined(catalog, name, its) for name, its in found.items()
+    )
+    return Audit(catalog, audit.known, tuple(views))
+
+
+def _joined(catalog: Catalog, name: str, parts: Sequence[ViewAudit]) -> ViewAudit:
+    lines: dict[str | None, list[Line]] = {}
+    for part in parts:
+        for line in part.lines:
+            lines.setdefault(line.relation, []).append(line)
+    anything = _line(catalog, [part.anything for part in parts])
+    return ViewAudit(catalog.view(name), tuple(_line(catalog, its) for its in lines.values()), anything)
+
+
+def _line(catalog: Catalog, parts: Sequence[Line]) -> Line:
+    kinds = dict.fromkeys(kind for part in parts for kind in part.outcomes)
+    outcomes = {kind: _outcome(catalog, [part.outcomes[kind] for part in parts]) for kind in kinds}
+    open_parts = [part for part in parts if not isinstance(part.any, Always)]
+    needs = {part.needs for part in open_parts}
+    restless = [
+        set(part.quiet) for part in parts if not isinstance(part.outcomes.get(Kind.UPDATE, Always()), Always)
+    ]
+    quiet = set.intersection(*restless) if restless else set()
+    return replace(
+        parts[0],
+        outcomes=outcomes,
+        needs=needs.pop() if len(needs) == 1 else (),
+        quiet=tuple(column for column in parts[0].updated if column in quiet),
+    )
+
+
+def _outcome(catalog: Catalog, parts: Iterable[Outcome]) -> Outcome:
+    parts = list(parts)
+    shown = [part for part in parts if isinstance(part, Depends)]
+    if shown:
+        first = min(shown, key=lambda part: not part.is_never)
+        return replace(first, example=_example(catalog, first.example))
+    reasons = dict.fromkeys(r for part in parts if isinstance(part, Unclear) for r in part.reasons)
+    if reasons:
+        return Unclear(tuple(reasons))
+    return Always(sum(part.tested for part in parts if isinstance(part, Always)))
+
+
+def _example(catalog: Catalog, example: Example) -> Example:
+    """The example with the rows of branches as those of their unions."""
+    contents = dict(example.contents)
+    for name, parts in catalog.unions.items():
+        its = [contents.pop(part.name) for part in parts.values() if part.name in contents]
+        if its:
+            contents[name] = its[0]
+            for more in its[1:]:
+                contents[name] = contents[name] | more
+    return replace(example, view=catalog.whole(example.view), contents=contents)
+
+
+def advice_of_unions(
+    catalog: Catalog, advice: Iterable[Advice], words: Mapping[tuple[str, str, str], str]
+) -> tuple[Advice, ...]:
+    """The advice on views, from that on branches of unions; a union's verdict flips if those of all open branches do.
+
+    Args:
+        catalog: the warehouse's schema.
+        advice: what was found.
+        words: the verdicts on branches and other views, as `Audit.words` gives them.
+    """
+    found = []
+    for one in advice:
+        flips = dict.fromkeys(
+            replace(flip, view=catalog.whole(flip.view))
+            for flip in one.flips
+            if _flips_whole(catalog, flip, one.flips, words)
+        )
+        if flips:
+            found.append(replace(one, view=catalog.whole(one.view), flips=tuple(flips)))
+    return tuple(dict.fromkeys(found))
+
+
+def _flips_whole(
+    catalog: Catalog, flip: Flip, flips: Sequence[Flip], words: Mapping[tuple[str, str, str], str]
+) -> bool:
+    parts = catalog.parts(catalog.view(catalog.whole(flip.view)))
+    return all(
+        replace(flip, view=part.name) in flips
+        or words.get((part.name, flip.relation or "*", flip.kind.value), "always") == "always"
+        for part in parts
+    )
+
+
+def loss_of_unions(catalog: Catalog, loss: Loss) -> Loss:
+    """What breaks, with unions in place of their branches."""
+    found = {(catalog.whole(one.view), one.changed): one for one in reversed(loss.broken)}
+    broken = (
+        replace(one, view=name, outcome=_outcome(catalog, [one.outcome]))
+        for (name, _), one in reversed(found.items())
+    )
+    return replace(loss, broken=tuple(broken))

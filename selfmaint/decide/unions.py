@@ -1,0 +1,64 @@
+"""What was found for the branches of unions, as what it says of the unions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from selfmaint.decide.verdict import (
+    NotSelfMaintainable,
+    SelfMaintainable,
+    Undecided,
+    Verdict,
+    Verdicts,
+)
+from selfmaint.engine.protocol import D, Engine
+from selfmaint.maintain import Delta
+from selfmaint.warehouse.catalog import Catalog
+
+
+def of_unions(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdicts:
+    """The verdicts on views, from those on the branches of unions and on the other views.
+
+    A union is determined if and only if every branch is: see `datalog.rewrite.branches`.
+    """
+    found = {name: [verdicts[part] for part in parts] for name, parts in _grouped(catalog, verdicts).items()}
+    return Verdicts({n: _joined(n, its) if n in catalog.unions else its[0] for n, its in found.items()})
+
+
+def _grouped(catalog: Catalog, names: Mapping[str, object]) -> dict[str, list[str]]:
+    """The names by the views that they are of."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(catalog.whole(name), []).append(name)
+    return found
+
+
+def _joined(name: str, parts: Sequence[Verdict]) -> Verdict:
+    witnesses = tuple(w for part in parts if not isinstance(part, SelfMaintainable) for w in part.witnesses)
+    if any(isinstance(part, NotSelfMaintainable) for part in parts):
+        kept = (part.witnesses for part in parts if isinstance(part, NotSelfMaintainable))
+        return NotSelfMaintainable(name, tuple(w for its in kept for w in its))
+    open_parts = [part for part in parts if isinstance(part, Undecided)]
+    if open_parts:
+        reasons = dict.fromkeys(reason for part in open_parts for reason in part.reasons)
+        return Undecided(name, tuple(reasons), witnesses, is_cut=any(part.is_cut for part in open_parts))
+    remarks = dict.fromkeys(r for part in parts if isinstance(part, SelfMaintainable) for r in part.remarks)
+    return SelfMaintainable(name, tuple(remarks))
+
+
+def deltas_of_unions(
+    catalog: Catalog, engine: Engine[D], deltas: Mapping[str, Delta[D]]
+) -> dict[str, Delta[D]]:
+    """The changes of views, from those of the branches of unions and of the other views.
+
+    Each row is gained, or lost, by every branch whose selection it satisfies, or by none: the sides stay disjoint.
+    """
+    found = {}
+    for name, parts in _grouped(catalog, deltas).items():
+        its = [deltas[part] for part in parts]
+        gained, lost = [one.gained for one in its], [one.lost for one in its]
+        is_one = name not in catalog.unions
+        found[name] = (
+            its[0] if is_one else Delta(engine.keep(engine.union(gained)), engine.keep(engine.union(lost)))
+        )
+    return found
