@@ -74,9 +74,12 @@ def _unfoldable(program: Program, keep: frozenset[Predicate]) -> list[Predicate]
 
 
 def is_plain(rule: Rule) -> bool:
+    """Whether the rule can be unfolded, and its head has no null."""
+    return is_unfoldable(rule) and Constant(None) not in rule.head.terms
+
+
+def is_unfoldable(rule: Rule) -> bool:
     """Whether the rule can be put in place of its head anywhere, inside a negation too."""
-    if any(isinstance(t, Constant) and t.value is None for t in rule.head.terms):
-        return False
     seen: set[Term] = set()
     for term in rule.head.terms:
         if term in seen and isinstance(term, Variable) and NullTest(term) not in rule.body:
@@ -174,7 +177,10 @@ def _equate(left: Term, right: Term, scope: _Scope) -> tuple[Literal, ...]:
             return ()
     if isinstance(left, Constant) and isinstance(right, Constant):
         raise _NeverError
-    return (Comparison("=", left, right),)
+    term, variable = (left, right) if isinstance(left, Constant) else (right, left)
+    if term == Constant(None):
+        return (NullTest(variable, negated=False),)
+    return (Comparison("=", variable, term),)
 
 
 def _fresh_names(literals: Iterable[Literal], mark: str = "") -> Iterator[str]:

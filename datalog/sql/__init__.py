@@ -2,34 +2,25 @@
 
 from datalog.sql.definitions import select, select_view
 from datalog.sql.errors import EmissionError
-from datalog.sql.merge import (
-    Changes,
-    changed_groups,
-    changes_table,
-    counted_view,
-    delete_changed,
-    insert_copies,
-    merge,
-    open_groups,
-)
+from datalog.sql.merge import changes_table, counted_view, delete_changed, insert_copies, merge
+from datalog.sql.steps import Steps, select_in_steps
 from datalog.sql.tables import Table, read_set
 from datalog.sql.text import bound_text, text
 from datalog.sql.unions import union_all
 
 __all__ = [
-    "Changes",
     "EmissionError",
+    "Steps",
     "Table",
     "bound_text",
-    "changed_groups",
     "changes_table",
     "counted_view",
     "delete_changed",
     "insert_copies",
     "merge",
-    "open_groups",
     "read_set",
     "select",
+    "select_in_steps",
     "select_view",
     "text",
     "union_all",

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from datalog.model import Predicate, Program, Version
+from datalog.model import Predicate, Program, Rule, Version, ViewDefinition
 from datalog.rewrite import minimised
 from datalog.sql import (
-    Changes,
     Table,
-    changed_groups,
     changes_table,
     counted_view,
     delete_changed,
     insert_copies,
     merge,
-    open_groups,
     read_set,
-    select,
+    select_in_steps,
     text,
 )
 from selfmaint.api.toml_tables import dotted
 from selfmaint.decide.decision import Decision
 from selfmaint.maintain.core_rows import core_gained, core_lost, core_program
-from selfmaint.maintain.group_plan import BESIDE, ROWS, GroupPlan
+from selfmaint.maintain.group_plan import PARTS, GroupPlan
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.situation import Situation
 
@@ -82,16 +79,16 @@ def bag_statements(
     Raises:
         EmissionError: a name that Spark cannot take.
     """
-    parts = _parts(decision, view, situation, tables)
-    if parts is None:
+    made = _Made.of(decision, view, situation, tables)
+    if made is None:
         return None
     bag, held = tables[view.predicate.of(Version.BAG)], tables[view.predicate.of(Version.STEP)]
     return BagStatements(
-        text(changes_table(held, changed_groups(parts.given))),
+        text(changes_table(held, select_in_steps(made.steps, made.plan.changes, tables))),
         text(delete_changed(bag, held)),
         text(insert_copies(bag, held)),
-        parts.program,
-        parts.reads,
+        made.program,
+        made.reads,
     )
 
 
@@ -121,53 +118,57 @@ def group_statements(
     Raises:
         EmissionError: a name that Spark cannot take.
     """
-    parts = _parts(decision, view, situation, tables)
-    if parts is None:
+    made = _Made.of(decision, view, situation, tables)
+    if made is None:
         return None
+    grouped, changes = made.plan.grouped, select_in_steps(made.steps, made.plan.changes, tables)
+    measures = [m.column for m in grouped.measures]
     return GroupStatements(
-        text(open_groups(parts.given)) if parts.plan.may_be_open else None,
-        text(merge(parts.given)),
-        parts.program,
-        parts.reads,
+        text(select_in_steps(made.steps, made.plan.open, tables)) if made.plan.may_be_open else None,
+        text(merge(tables[view.predicate], grouped.columns, measures, changes)),
+        made.program,
+        made.reads,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """What the statements for a view are made of."""
+class _Made:
+    """What the statements for a view are made of: the plan, over the core rows that are gained and lost."""
 
-    given: Changes
     plan: GroupPlan
     program: Program
-    reads: tuple[str, ...]
+    tables: Mapping[Predicate, Table]
 
+    @classmethod
+    def of(
+        cls, decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+    ) -> _Made | None:
+        """What they are made of in a situation; None if nothing changes the view."""
+        program = minimised(core_program(decision.support(situation), situation, view))
+        goals = {"gained": core_gained(view), "lost": core_lost(view)}
+        parts = tuple(name for name, goal in goals.items() if program.rules_for(goal))
+        plan = GroupPlan(view, decision.catalog.relations, parts)
+        return cls(plan, program, tables) if parts else None
 
-def _parts(
-    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
-) -> _Parts | None:
-    assert view.core is not None
-    assert view.grouped is not None
-    program = minimised(core_program(decision.support(situation), situation, view))
-    columns = tuple(f"c{i}" for i in range(view.core.head.arity))
-    rows = {
-        side: select(program, goal, tables, columns=columns)
-        for side, goal in (("gained", core_gained(view)), ("lost", core_lost(view)))
-        if program.rules_for(goal)
-    }
-    if not rows:
-        return None
-    plan = GroupPlan(view, decision.catalog.relations, asks_known=False)
-    given = Changes(
-        target=tables[view.predicate],
-        keys=view.grouped.columns,
-        measures=tuple(m.column for m in view.grouped.measures),
-        rows=rows,
-        part=plan.part,
-        rows_of=ROWS,
-        rows_columns=columns,
-        changes=plan.changes,
-        open=replace(plan.open, columns=(*(view.columns[c] for c in view.grouped.columns), "is_open")),
-        beside_of=BESIDE,
-    )
-    read = {name for query in rows.values() for name in read_set(query)} | {given.target.name}
-    return _Parts(given, plan, program, tuple(sorted(dotted(name) for name in read)))
+    @property
+    def steps(self) -> Iterator[tuple[Predicate, Program | ViewDefinition, tuple[str, ...]]]:
+        """Core rows, the parts that they are, and these side by side with the old rows."""
+        view = self.plan.view
+        columns = tuple(f"c{i}" for i in range(self.plan.core.head.arity))
+        for name in self.plan.parts:
+            rows = (core_gained if name == "gained" else core_lost)(view)
+            yield rows, self.program, columns
+            part = self.plan.part(rows)
+            yield PARTS[name], part, part.columns
+        for step in self.plan.steps:
+            made = Program((step.made,)) if isinstance(step.made, Rule) else step.made
+            yield step.predicate, made, step.columns
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The tables that the statements read."""
+        return tuple(
+            sorted(
+                dotted(name) for name in read_set(select_in_steps(self.steps, self.plan.changes, self.tables))
+            )
+        )

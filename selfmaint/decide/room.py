@@ -105,7 +105,7 @@ class Source:
         definition: ViewDefinition | None
         types: Sequence[ColumnType]
         if self.roll is None:
-            definition, types = self.plan.part, self.plan.column_types
+            definition, types = self.plan.part(), self.plan.column_types
         else:
             definition, types = self.roll.part, self.roll.column_types
         assert definition is not None

@@ -47,7 +47,7 @@ from datalog.rewrite import without_given
 from selfmaint.canonical.support import Support
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.surviving import Dominance, has_better_links
-from selfmaint.maintain.core_rows import for_changes, joined_first
+from selfmaint.maintain.core_rows import for_changes
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View, certain_variables
 from selfmaint.warehouse.situation import Situation
 
@@ -189,11 +189,11 @@ def _positions(new_facts: NewFacts, subgoals: Iterable[int]) -> Iterator[int]:
 
 
 def _positive(new_facts: NewFacts, anchor: int, links: Sequence[Atom], version: Version) -> tuple[Atom, ...]:
-    """Condition 1: the anchor first, then what joins with what stands before it, links last."""
+    """Condition 1: the anchor first."""
     body = new_facts.instance.body
     others = Version.KNOWN if version is Version.DELETED else Version.AFTER
     outside = (body[j].of(others) for j in new_facts.outside if j != anchor)
-    return joined_first(body[anchor].of(version), (*outside, *links, *new_facts.patterns))
+    return (body[anchor].of(version), *outside, *links, *new_facts.patterns)
 
 
 def _links(

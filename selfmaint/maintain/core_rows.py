@@ -68,20 +68,9 @@ def core_program(support: Support, situation: Situation, view: View) -> Program:
 
 
 def anchored(core: View, anchor: int, version: Version, others: Version) -> tuple[Literal, ...]:
-    """The core's body with one subgoal in the update, then the others, joined ones first."""
+    """The core's body with one subgoal in the update, then the others."""
     rest = (atom.of(others) for j, atom in enumerate(core.body) if j != anchor)
-    return (*joined_first(core.body[anchor].of(version), rest), *core.filters)
-
-
-def joined_first(start: Atom, others: Iterable[Atom]) -> tuple[Atom, ...]:
-    """An atom, then others: each time the first that joins with what stands before it, if one does."""
-    atoms, waiting, bound = [start], list(others), set(variables_of([start]))
-    while waiting:
-        chosen = next((atom for atom in waiting if not bound.isdisjoint(atom.terms)), waiting[0])
-        waiting.remove(chosen)
-        atoms.append(chosen)
-        bound.update(variables_of([chosen]))
-    return tuple(atoms)
+    return (core.body[anchor].of(version), *rest, *core.filters)
 
 
 def gained_rows(known: Knowledge[D], view: View) -> D | None:

@@ -1,13 +1,20 @@
-"""What is computed for a view that groups, as definitions that any engine can evaluate and that can be printed as SQL.
+"""What is computed for a view that groups, as rules and definitions that any engine evaluates and that are printed.
 
 rows (core rows)                     -> part: group, number, a value and a count for each measure
-group, old row, parts side by side   -> new rows, and the groups that stay open
+parts, old rows                      -> group, parts and old row side by side
+group, parts and old row             -> new rows, and the groups that stay open
+
+Side by side is a full outer join: the union of both sides, each with what stands for the other one where it is
+missing, grouped. Each side is read once, and null groups are equal.
+
+    gained_or_lost(g, gn, ln)   gained(g, n): g, n, 0    lost(g, n): g, 0, n
+    gained_and_lost             g, max(gn), max(ln) of gained_or_lost, by g
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from datalog.analysis.expression_types import expression_type, sum_type
@@ -22,6 +29,7 @@ from datalog.model import (
     Constant,
     Expression,
     Predicate,
+    Rule,
     Term,
     TypeName,
     Variable,
@@ -35,8 +43,34 @@ from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.grouped import SOME_ROWS, Grouped, Measure
 
-ROWS, BESIDE = (Predicate(n, Version.STEP) for n in ("rows", "beside"))
-PARTS = ("gained", "lost", "known")
+ROWS, OLD, BESIDE = (Predicate(n, Version.STEP) for n in ("rows", "old", "beside"))
+PARTS = {name: Predicate(name, Version.STEP) for name in ("gained", "lost", "known")}
+"""The parts that a group may have, and the predicates of their rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A relation that is made of stored ones and of those of the steps before it.
+
+    Attributes:
+        predicate: what it is called.
+        made: what defines it.
+        columns: the names of its columns.
+    """
+
+    predicate: Predicate
+    made: Rule | ViewDefinition
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of an outer join: where its rows are, what is taken of them, and what stands there without a row."""
+
+    atom: Atom
+    taken: tuple[Term, ...]
+    missing: tuple[Constant, ...]
+    named: tuple[Variable, ...]
 
 
 @dataclass(frozen=True)
@@ -46,12 +80,16 @@ class GroupPlan:
     Attributes:
         view: the view.
         relations: the base relations, for their columns' types.
-        asks_known: whether rows known to be there are asked for, and are a part.
+        parts: which of `PARTS` a group may have: some core rows are gained, lost, or asked for as known to be there.
     """
 
     view: View
     relations: Mapping[str, BaseRelation]
-    asks_known: bool = True
+    parts: tuple[str, ...] = tuple(PARTS)
+
+    def of(self, parts: Iterable[str]) -> GroupPlan:
+        """The plan for groups with some parts only."""
+        return replace(self, parts=tuple(parts))
 
     @property
     def core(self) -> View:
@@ -86,23 +124,22 @@ class GroupPlan:
         """The columns of a part, as variables."""
         return part(name[0].upper(), self.grouped.measures)[0]
 
-    @property
-    def part(self) -> ViewDefinition:
+    def part(self, rows: Predicate = ROWS) -> ViewDefinition:
         """The part that some core rows are."""
         outputs: list[Expression] = [*self.grouped.groups, Aggregate(AggregateFunction.COUNT)]
         for measure in self.grouped.measures:
             outputs += _part_of(measure, self.sums.get(measure.column))
-        return self._over_rows("part", tuple(f"c{i}" for i in range(len(outputs))), outputs)
+        return self._over_rows(rows, "part", tuple(f"c{i}" for i in range(len(outputs))), outputs)
 
     @property
     def anew(self) -> ViewDefinition:
         """The view's rows from all core rows of some groups."""
-        return self._over_rows("anew", self.view.columns, self.grouped.block.outputs)
+        return self._over_rows(ROWS, "anew", self.view.columns, self.grouped.block.outputs)
 
     def _over_rows(
-        self, name: str, columns: tuple[str, ...], outputs: Sequence[Expression]
+        self, rows: Predicate, name: str, columns: tuple[str, ...], outputs: Sequence[Expression]
     ) -> ViewDefinition:
-        body = [Atom(ROWS, self.core.rule.head.terms)]
+        body = [Atom(rows, self.core.rule.head.terms)]
         filters, groups = self.grouped.block.filters, self.grouped.groups
         made = block(name, 0, body, outputs, filters=filters, groups=groups, having=self.some_rows)
         return ViewDefinition(name, columns, (made,))
@@ -113,23 +150,50 @@ class GroupPlan:
         return () if self.grouped.groups or self.grouped.is_total else (SOME_ROWS,)
 
     @property
-    def _parts(self) -> tuple[str, ...]:
-        return PARTS if self.asks_known else PARTS[:2]
+    def steps(self) -> tuple[Step, ...]:
+        """What puts the parts of each group and its old row, read before as `OLD`, side by side: `beside`."""
+        first, *others = (self._side(name) for name in self.parts)
+        found: list[Step] = []
+        for side in others:
+            named = Predicate(f"{first.atom.predicate.name}_and_{side.atom.predicate.name}", Version.STEP)
+            found += _outer_join(named, self.keys, first, side)
+            taken = (*first.named, *side.named)
+            first = _Side(Atom(named, (*self.keys, *taken)), taken, (*first.missing, *side.missing), taken)
+        stored: list[Term] = [Variable(f"O{i}") for i in range(self.view.head.arity)]
+        for column, key in zip(self.grouped.columns, self.keys, strict=True):
+            stored[column] = key
+        row = Atom(OLD, tuple(stored))
+        found.append(
+            Step(OLD, Rule(row, (first.atom, Atom(self.view.predicate, row.terms))), self.view.columns)
+        )
+        measures = tuple(stored[m.column] for m in self.grouped.measures)
+        missing = (Constant(0), *(Constant(None) for _ in measures))
+        old = _Side(row, (Constant(1), *measures), missing, self._old)
+        return (*found, *_outer_join(BESIDE, self.keys, first, old))
+
+    def _side(self, name: str) -> _Side:
+        own = self.own(name)
+        missing = (Constant(0), *(c for _ in self.grouped.measures for c in (Constant(None), Constant(0))))
+        return _Side(Atom(PARTS[name], (*self.keys, *own)), own, missing, own)
+
+    @property
+    def _old(self) -> tuple[Variable, ...]:
+        """Whether a group had a row, and its old measures."""
+        return Variable("O"), *(Variable(f"B{m.column}") for m in self.grouped.measures)
 
     @cached_property
     def beside(self) -> Atom:
-        """Group, whether it had a row, its old measures, and its parts."""
-        old = (Variable(f"B{m.column}") for m in self.grouped.measures)
-        columns: tuple[Term, ...] = (*self.keys, Variable("O"), *old)
-        return Atom(BESIDE, (*columns, *(v for name in self._parts for v in self.own(name))))
+        """Group, parts, whether it had a row, and its old measures."""
+        parts = (v for name in self.parts for v in self.own(name))
+        return Atom(BESIDE, (*self.keys, *parts, *self._old))
 
     @cached_property
     def values(self) -> GroupValues:
         """The new values over `beside`."""
         measures = self.grouped.measures
         nothing = {m.column: Constant(None) for m in measures}
-        parts: dict[str, Part] = {"known": Part(ZERO, nothing, dict.fromkeys(nothing, ZERO))}
-        parts |= {name: part(name[0].upper(), measures)[1] for name in self._parts}
+        parts = dict.fromkeys(PARTS, Part(ZERO, nothing, dict.fromkeys(nothing, ZERO)))
+        parts |= {name: part(name[0].upper(), measures)[1] for name in self.parts}
         return GroupValues(
             self.grouped,
             Variable("O"),
@@ -159,7 +223,7 @@ class GroupPlan:
     @property
     def open(self) -> ViewDefinition:
         """The groups that are not determined, with a 1 behind their values."""
-        columns = tuple(f"c{i}" for i in range(len(self.keys) + 1))
+        columns = (*(self.view.columns[c] for c in self.grouped.columns), "is_open")
         outputs: list[Expression] = [*self.keys, Constant(1)]
         made = block("open", 0, [self.beside], outputs, filters=[self.values.is_open])
         return ViewDefinition("open", columns, (made,))
@@ -207,6 +271,24 @@ class GroupPlan:
         return {
             c: t for c, t in found.items() if t is not None and t.name is TypeName.DECIMAL and t.precision
         }
+
+
+def _outer_join(named: Predicate, keys: tuple[Variable, ...], left: _Side, right: _Side) -> tuple[Step, Step]:
+    """The full outer join of two sides that hold each group once: their union, grouped."""
+    either = Predicate(f"{left.atom.predicate.name}_or_{right.atom.predicate.name}", Version.STEP)
+    values = (*left.named, *right.named)
+    columns = tuple(v.name.lower() for v in (*keys, *values))
+    blocks = (
+        block(either.name, 0, [left.atom], [*keys, *left.taken, *right.missing]),
+        block(either.name, 1, [right.atom], [*keys, *left.missing, *right.taken]),
+    )
+    found = (Aggregate(AggregateFunction.MAX, v) for v in values)
+    some = () if keys else (SOME_ROWS,)
+    joined = block(named.name, 0, [Atom(either, (*keys, *values))], [*keys, *found], groups=keys, having=some)
+    return (
+        Step(either, ViewDefinition(either.name, columns, blocks), columns),
+        Step(named, ViewDefinition(named.name, columns, (joined,)), columns),
+    )
 
 
 def _part_of(measure: Measure, kind: ColumnType | None) -> tuple[Expression, Expression]:

@@ -1,8 +1,8 @@
 """The change of a view that groups, from the core rows gained and lost: the groups that they touch, anew.
 
-The parts of each touched group (gained, lost, known) are put beside its old row, missing ones as empty: the full
-outer join of the textbook's RGnet, one definition for each engine. What a lost extremum leaves open is asked of the
-rows that are known to be there; what stays open is told group by group.
+The parts of each touched group (gained, lost, known) are put beside its old row by the steps of the plan: the full
+outer join of the textbook's RGnet. What a lost extremum leaves open is asked of the rows that are known to be there;
+what stays open is told group by group.
 """
 
 from __future__ import annotations
@@ -15,12 +15,9 @@ from typing import Generic
 from datalog.model import (
     Atom,
     Constant,
-    Literal,
-    Negation,
     Predicate,
     Program,
     Rule,
-    Term,
     Variable,
     Version,
     ViewDefinition,
@@ -40,14 +37,12 @@ from selfmaint.maintain.core_rows import (
     rolled_lost,
     rows_of,
 )
-from selfmaint.maintain.group_plan import BESIDE, PARTS, ROWS, GroupPlan
-from selfmaint.maintain.group_values import variables
+from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.grouped import Grouped
 
-_OLD, _TOUCHED, _ASKED = (Predicate(n, Version.STEP) for n in ("old", "touched", "open"))
-_PARTS = {name: Predicate(name, Version.STEP) for name in PARTS}
+_ASKED = Predicate("open", Version.STEP)
 
 
 @dataclass(frozen=True)
@@ -129,71 +124,35 @@ class _Work(Generic[D]):
 
     def aggregated(self, rows: D | None) -> D | None:
         """The part that some core rows are: groups, their number, and two columns for each measure."""
-        return None if rows is None else self.engine.keep(self._over_rows(self.plan.part, rows))
+        return None if rows is None else self.engine.keep(self._over_rows(self.plan.part(), rows))
 
     def _over_rows(self, definition: ViewDefinition, rows: D) -> D:
-        facts = Facts({ROWS: rows}, {}, frozenset({ROWS}))
+        facts = _small({ROWS: rows})
         return self.engine.evaluate_view(definition, facts, {ROWS: self.plan.column_types})
 
     def changed(self, parts: Mapping[str, D | None]) -> GroupChange[D]:
         """The new rows of the groups that are gained or lost rows' groups."""
-        given = {_PARTS[name]: rows for name, rows in parts.items() if rows is not None}
-        touching = [p for p in given if p != _PARTS["known"]]
-        keys = self.plan.keys
-        touched = self._held(
-            [Rule(Atom(_TOUCHED, keys), (Atom(p, (*keys, *self.plan.own("p"))),)) for p in touching], given
-        )
-        old = self.view.predicate
-        stored = tuple(Variable(f"O{i}") for i in range(self.view.head.arity))
-        by_group = tuple(stored[c] for c in self.grouped.columns)
-        read = Rule(Atom(_OLD, stored), (Atom(_TOUCHED, by_group), Atom(old, stored)))
-        facts = self.known.facts.extended({_TOUCHED: touched})
-        before = self.engine.keep(self.engine.evaluate(Program((read,)), _OLD, facts, self.view.columns))
-        beside = self._beside({**given, _TOUCHED: touched, _OLD: before}, keys)
-        return self._computed(beside, before)
+        engine, given = self.engine, {PARTS[name]: rows for name, rows in parts.items() if rows is not None}
+        plan = self.plan.of(name for name in PARTS if PARTS[name] in given)
+        for step in plan.steps:
+            if isinstance(step.made, Rule):
+                facts, program = self.known.facts.extended(given), Program((step.made,))
+                made = engine.evaluate(program, step.predicate, facts, step.columns)
+            else:
+                made = engine.evaluate_view(step.made, _small(given), {})
+            given[step.predicate] = engine.keep(made)
+        beside = _small({BESIDE: given[BESIDE]})
+        new = engine.keep(engine.evaluate_view(plan.new, beside, {}))
+        left = engine.keep(engine.evaluate_view(plan.open, beside, {}))
+        return GroupChange(new, given[OLD], left if engine.count(left) else None)
 
     def _held(self, rules: Sequence[Rule], given: Mapping[Predicate, D]) -> D:
         """The rows of a predicate over small relations, held by the engine."""
         head = rules[0].head
         names = [f"c{i}" for i in range(head.arity)]
-        facts = Facts(dict(given), {}, frozenset(given))
-        return self.engine.keep(self.engine.evaluate(Program(tuple(rules)), head.predicate, facts, names))
-
-    def _beside(self, given: Mapping[Predicate, D], keys: tuple[Variable, ...]) -> D:
-        """The full outer join: each touched group with its old row and its parts, empty ones where it has none."""
-        touched = Atom(_TOUCHED, keys)
-        terms: list[Term] = [*keys]
-        atoms: list[Literal] = [touched]
-        found: dict[Predicate, D] = {_TOUCHED: given[_TOUCHED]}
-        measures = self.grouped.measures
-        stored: list[Term] = [Variable(f"O{i}") for i in range(self.view.head.arity)]
-        for column, key in zip(self.grouped.columns, keys, strict=True):
-            stored[column] = key
-        sides = {_OLD: (Atom(_OLD, tuple(stored)), (Constant(1), *(stored[m.column] for m in measures)))}
-        for name, predicate in _PARTS.items():
-            own = self.plan.own(name)
-            sides[predicate] = (Atom(predicate, (*keys, *own)), own)
-        for predicate, (atom, values) in sides.items():
-            nothing: tuple[Term, ...] = (Constant(0), *(Constant(None) for _ in measures))
-            if predicate != _OLD:
-                nothing = (Constant(0), *(c for _ in measures for c in (Constant(None), Constant(0))))
-            if predicate not in given:
-                terms += nothing
-                continue
-            at = Predicate(f"has_{predicate.name}", Version.STEP)
-            there = Rule(Atom(at, (*keys, *values)), (touched, atom))
-            missing = Rule(Atom(at, (*keys, *nothing)), (touched, Negation((atom,))))
-            found[at] = self._held([there, missing], given)
-            columns = variables(f"{predicate.name.upper()}_", len(values))
-            atoms.append(Atom(at, (*keys, *columns)))
-            terms += columns
-        return self._held([Rule(Atom(BESIDE, tuple(terms)), tuple(atoms))], found)
-
-    def _computed(self, joined: D, before: D) -> GroupChange[D]:
-        facts = Facts({BESIDE: joined}, {}, frozenset({BESIDE}))
-        made = self.engine.keep(self.engine.evaluate_view(self.plan.new, facts, {}))
-        left = self.engine.keep(self.engine.evaluate_view(self.plan.open, facts, {}))
-        return GroupChange(made, before, left if self.engine.count(left) else None)
+        return self.engine.keep(
+            self.engine.evaluate(Program(tuple(rules)), head.predicate, _small(given), names)
+        )
 
     def parts(self) -> dict[str, D | None]:
         """The parts that the gained and lost rows are; None where there are none."""
@@ -213,7 +172,7 @@ class _Work(Generic[D]):
         if rolled is None:
             return own
         assert roll.part is not None
-        facts = Facts({ROWS: rolled}, {}, frozenset({ROWS}))
+        facts = _small({ROWS: rolled})
         more = self.engine.keep(self.engine.evaluate_view(roll.part, facts, {ROWS: roll.column_types}))
         if own is None:
             return more
@@ -223,7 +182,7 @@ class _Work(Generic[D]):
             Rule(Atom(UNITED, (*columns, Constant(i))), (Atom(side, columns),))
             for i, side in enumerate(sides)
         ]
-        facts = Facts({UNITED: self._held(rules, sides)}, {}, frozenset({UNITED}))
+        facts = _small({UNITED: self._held(rules, sides)})
         return self.engine.keep(self.engine.evaluate_view(united(self.plan), facts, {}))
 
     def anew(self, change: GroupChange[D], groups: D) -> GroupChange[D]:
@@ -241,7 +200,7 @@ class _Work(Generic[D]):
             names = [f"x{i}" for i in range(len(roll.columns))]
             rows = self.engine.load((), names, roll.column_types)
         assert roll.anew is not None
-        facts = Facts({ROWS: rows}, {}, frozenset({ROWS}))
+        facts = _small({ROWS: rows})
         return self._closed(
             change, groups, self.engine.evaluate_view(roll.anew, facts, {ROWS: roll.column_types})
         )
@@ -252,7 +211,7 @@ class _Work(Generic[D]):
         columns = tuple(Variable(f"O{i}") for i in range(self.view.head.arity))
         key = Atom(_ASKED, (*(columns[c] for c in self.grouped.columns), Constant(1)))
         among = Atom(made.predicate, columns)
-        rows = self._held([Rule(Atom(_OLD, columns), (key, among))], {_ASKED: groups, made.predicate: found})
+        rows = self._held([Rule(Atom(OLD, columns), (key, among))], {_ASKED: groups, made.predicate: found})
         stored = self.known.facts.relations[self.view.predicate]
         both = [engine.like(part, stored) for part in (change.new, rows)]
         return GroupChange(engine.keep(engine.union(both)), change.old, None)
@@ -279,3 +238,8 @@ class _Work(Generic[D]):
             return None
         atom = Atom(_ASKED, (*(t for t in terms if t is not None), Constant(1)))
         return Asked(atom, {_ASKED: groups})
+
+
+def _small(given: Mapping[Predicate, D]) -> Facts[D]:
+    """Relations whose size follows the update's."""
+    return Facts(dict(given), {}, frozenset(given))
