@@ -1,0 +1,158 @@
+"""Whether a view's new state is determined, by two searches among the databases that explain what is known.
+
+1. A first database, D1, and the view's state after the update on it, S.
+2. A database, D2, that gives the view another state than S after the update: a row that is possible and not in S, or one
+   of S that is not certain. If there is none the view is self-maintainable, and S is its new state.
+
+Each search looks at enough databases: `labelled_nulls.py` says why, `value_classes.py` with which values. It looks at
+more than there are where views are of another class, and where a type is not told by all columns of a class: so what
+it does not find is not there, and a "yes" is sound. What it finds is given values and evaluated by the definition
+(`model_check.py`): only two databases that pass make a "no". Nothing else of the search is believed.
+
+The data are taken whole, up to a number of rows; there is no cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from datalog.model import Row
+from selfmaint.countermodel.databases import Rows
+from selfmaint.countermodel.model_check import Given, why_not
+from selfmaint.possible.encoding import BEFORE, Encoding
+from selfmaint.possible.instances import Queries, Wanted, instance
+from selfmaint.possible.queries import queries
+from selfmaint.possible.real_values import real_database
+from selfmaint.possible.solver import Model, Solver, SolverStoppedError
+from selfmaint.possible.value_classes import NotComparableError
+from selfmaint.warehouse.catalog import View
+
+_ATTEMPTS = 3
+"""How many choices of values are tried for an answer set."""
+
+
+@dataclass(frozen=True)
+class Determined:
+    """The view's state after the update is the same on every database.
+
+    Attributes:
+        state: its rows.
+    """
+
+    state: frozenset[Row]
+
+
+@dataclass(frozen=True)
+class TwoDatabases:
+    """Two databases that explain what is known and give the view different states.
+
+    Attributes:
+        first: one of them, before the update.
+        second: the other.
+        row: a row that the view has on the second one after the update, and not on the first.
+    """
+
+    first: Rows
+    second: Rows
+    row: Row
+
+
+@dataclass(frozen=True)
+class Open:
+    """No answer.
+
+    Attributes:
+        reason: why.
+    """
+
+    reason: str
+
+
+Answer = Determined | TwoDatabases | Open
+
+
+class NewStates:
+    """The answers for the views of a warehouse with some data; the first database is made once."""
+
+    def __init__(self, known: Given, seconds: float) -> None:
+        self._known = known
+        self._queries: Queries = queries(known.catalog)
+        self._seconds = seconds
+        self._first: tuple[Encoding, Model] | Open | None = None
+
+    def covers(self, view: View) -> bool:
+        """Whether a view is of a class that the search takes exactly."""
+        return view.name in self._queries
+
+    def of(self, view: View) -> Answer:
+        """Whether the view's state after the update is determined, and what it is."""
+        try:
+            if self._first is None:
+                self._first = self._found_first()
+            if isinstance(self._first, Open):
+                return self._first
+            return self._compared(view, *self._first)
+        except SolverStoppedError as error:
+            return Open(str(error))
+        except NotComparableError:
+            return Open("values of several kinds, or without an order, are compared")
+
+    def _found_first(self) -> tuple[Encoding, Model] | Open:
+        made = instance(self._known, self._queries)
+        if made.unexplained is not None:
+            view, row = made.unexplained
+            return Open(f"no rule of `{view}` can give its row {row}")
+        encoding = Encoding(made, self._queries)
+        model = Solver(self._seconds).answer_set(encoding.text, _names(encoding))
+        if model is None:
+            return Open("no database explains what is known" if not made.is_cut else _CIRCLES)
+        return encoding, model
+
+    def _compared(self, view: View, encoding: Encoding, model: Model) -> Answer:
+        firsts = [real_database(encoding, model, attempt) for attempt in range(2)]
+        first, renamed = firsts  # with other values where nothing tells them
+        if first is None or renamed is None:
+            return Open(_NO_VALUES)
+        state = self._state(view, first)
+        if self._state(view, renamed) != state:
+            return self._pair(view, first, [renamed])
+        wanted = Wanted(view.name, state)
+        made = instance(self._known, self._queries, wanted)
+        other = Encoding(made, self._queries)
+        other.want(wanted)
+        found = Solver(self._seconds).answer_set(other.text, _names(other))
+        if found is None:
+            return Determined(state) if not made.is_cut else Open(_CIRCLES)
+        return self._pair(view, first, [real_database(other, found, at) for at in range(_ATTEMPTS)])
+
+    def _pair(self, view: View, first: Rows, others: Sequence[Rows | None]) -> Answer:
+        """The first database and one of some others, if both explain all that is known."""
+        if why_not(self._known, first):
+            return Open(_NO_VALUES)
+        less = self._state(view, first)
+        for other in others:
+            if other is None or why_not(self._known, other):
+                continue
+            more = self._state(view, other)
+            if more - less:
+                return TwoDatabases(first, other, min(more - less, key=repr))
+            if less - more:
+                return TwoDatabases(other, first, min(less - more, key=repr))
+        return Open(_NO_VALUES)
+
+    def _state(self, view: View, database: Rows) -> frozenset[Row]:
+        state = self._known.state(view, self._known.after(database))
+        assert state is not None
+        return state
+
+
+_NO_VALUES = "the databases found do not explain what is known of views of other classes, or of types"
+_CIRCLES = "foreign keys go in circles"
+
+
+def _names(encoding: Encoding) -> list[str]:
+    return [f"{BEFORE}{number}" for number in encoding.numbers.values()]
+
+
+__all__ = ["Answer", "Determined", "NewStates", "Open", "TwoDatabases"]

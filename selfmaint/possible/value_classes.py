@@ -1,0 +1,268 @@
+"""Which values can matter in which columns, as numbers for the solver.
+
+Two columns are in one *class* if a variable, a comparison or a foreign key connects them, be it through others. Values
+of different classes never meet. So each value of a database that is no constant of its class can be renamed to any
+other one that is none either: only which of them are equal matters, and where the class is compared, their order.
+
+- A class that is not compared: its constants; a labelled null may besides have a value of its own.
+- A class that is compared (`<`): its constants, in order, and between any two of them, below and above, so many
+  places as there are labelled nulls in the class, or as many as there are values if these are fewer. Numbers follow
+  the order, so that the solver compares numbers.
+- Null is 0 in all of them.
+
+Condition of exactness: a class that is compared has one family. Steps between values are known of declared types that
+are the same in the whole class; else it is taken for dense, which adds databases: a "yes" stays sound, and a "no" is
+shown by real values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+from datalog.model import (
+    ANY,
+    ColumnType,
+    Comparison,
+    Constant,
+    Row,
+    Value,
+    Variable,
+    Version,
+    value_kind,
+)
+from datalog.order import satisfiable
+from datalog.order.domains import Grid, domain_of
+from datalog.order.points import point_of
+from selfmaint.countermodel.model_check import Given
+from selfmaint.possible.queries import Query
+
+NULL = 0
+"""The number of null."""
+
+Column = tuple[str, int]
+"""A column of a base relation or of a view."""
+
+GIVEN = frozenset(
+    {
+        Version.STORED,
+        Version.INSERTED,
+        Version.DELETED,
+        Version.PRESENT,
+        Version.ABSENT,
+        Version.BEFORE,
+        Version.REGION,
+    }
+)
+"""The kinds of rows that the search is about; what else is learnt from them is implied."""
+
+_IN_ORDER = frozenset({"<", "<=", ">", ">="})
+_COLUMN = Variable("Column")
+
+
+def fits(value: Value, column_type: ColumnType) -> bool:
+    """Whether a column of a type can hold a value that is not null."""
+    if not column_type.accepts(value):
+        return False
+    if column_type == ANY or isinstance(value, float):
+        return True
+    return satisfiable([Comparison("=", _COLUMN, Constant(value))], {_COLUMN: column_type})
+
+
+class NotComparableError(Exception):
+    """Values of several families are compared, or values without a place in an order."""
+
+
+@dataclass(eq=False)
+class ValueClass:
+    """The columns that share values.
+
+    Attributes:
+        number: tells classes apart.
+        types: of the base columns.
+        constants: the numbers of the values that are mentioned.
+        is_ordered: whether values are compared by size.
+        places: of an ordered class the numbers between the constants, in order.
+    """
+
+    number: int
+    types: frozenset[ColumnType]
+    values: frozenset[Constant]
+    is_ordered: bool
+    constants: dict[Constant, int] = field(default_factory=dict)
+    places: list[int] = field(default_factory=list)
+
+    @cached_property
+    def in_order(self) -> list[Constant]:
+        """The constants in order.
+
+        Raises:
+            NotComparableError: there is none.
+        """
+        if len({value_kind(c.value) for c in self.values}) > 1:
+            raise NotComparableError
+        try:
+            return sorted(self.values, key=lambda c: point_of(c.value))  # type: ignore[arg-type, return-value]
+        except ValueError as error:
+            raise NotComparableError from error
+
+    def gaps(self, most: int) -> Iterator[int]:
+        """How many places there are below the first constant, between any two neighbours, above the last one."""
+        grid = self._grid()
+        points = [point_of(c.value) for c in self.in_order]
+        ends: list[object] = [None, *points, None]
+        for low, high in zip(ends, ends[1:], strict=False):
+            if grid is None:
+                yield most
+                continue
+            first = grid.low - grid.step if low is None else low
+            last = grid.high + grid.step if high is None else high
+            assert isinstance(first, int | Fraction)
+            assert isinstance(last, int | Fraction)
+            yield max(0, min(most, int((last - first) / grid.step) - 1))
+
+    def _grid(self) -> Grid | None:
+        """The steps between its values, where the types agree on them."""
+        if len(self.types) != 1:
+            return None
+        (its,) = self.types
+        if its.family in ("any", "string"):
+            return None
+        domain = domain_of(its, its.family)
+        if not isinstance(domain, Grid):
+            return None
+        whole = all((Fraction(point_of(c.value)) - domain.low) % domain.step == 0 for c in self.values)  # type: ignore[arg-type]
+        return domain if whole else None
+
+
+class ValueClasses:
+    """The classes of all columns and variables, and the numbers of their constants."""
+
+    def __init__(self, known: Given, queries: Mapping[str, Sequence[Query]]) -> None:
+        self._parents: dict[Hashable, Hashable] = {}
+        self._constants: dict[Hashable, set[Constant]] = {}
+        self._ordered: set[Hashable] = set()
+        self._names = {*known.catalog.relations, *queries}
+        for relation in known.catalog.relations.values():
+            for reference in relation.references:
+                for one, other in zip(reference.columns, reference.target_columns, strict=True):
+                    self._connect((relation.name, one), (reference.target, other))
+        for rules in queries.values():
+            for query in rules:
+                self._read(query)
+        self._read_rows(known)
+        self._made = self._classes(known)
+        self._next = 1
+
+    def _root(self, node: Hashable) -> Hashable:
+        while (parent := self._parents.get(node, node)) != node:
+            node = parent
+        return node
+
+    def _connect(self, one: Hashable, other: Hashable) -> None:
+        self._parents[self._root(one)] = self._root(other)
+
+    def _add(self, node: Hashable, value: Value) -> None:
+        if value is not None:
+            self._constants.setdefault(node, set()).add(Constant(value))
+
+    def _read(self, query: Query) -> None:
+        places = [((query.view, i), t) for i, t in enumerate(query.head)]
+        places += [((a.predicate.name, i), t) for a in query.body for i, t in enumerate(a.terms)]
+        for place, term in places:
+            if isinstance(term, Constant):
+                self._add(place, term.value)
+            else:
+                self._connect(place, (query.view, query.number, term))
+        for comparison in (f for f in query.filters if isinstance(f, Comparison)):
+            ends = [t for t in (comparison.left, comparison.right) if isinstance(t, Variable)]
+            nodes = [(query.view, query.number, t) for t in ends]
+            for node in nodes[1:]:
+                self._connect(nodes[0], node)
+            for term in (comparison.left, comparison.right):
+                if isinstance(term, Constant) and nodes:
+                    self._add(nodes[0], term.value)
+            if nodes and comparison.operator in _IN_ORDER:
+                self._ordered.add(nodes[0])
+
+    def _read_rows(self, known: Given) -> None:
+        for predicate, rows in known.rows.items():
+            if predicate.name in self._names and predicate.version in GIVEN:
+                columns = predicate.columns if predicate.version is Version.REGION else None
+                for row in rows:
+                    for i, value in enumerate(row):
+                        self._add((predicate.name, i if columns is None else columns[i]), value)
+        for name, rows in known.known.items():
+            for row in rows:
+                for i, value in enumerate(row):
+                    self._add((name, i), value)
+
+    def _classes(self, known: Given) -> dict[Hashable, ValueClass]:
+        types: dict[Hashable, set[ColumnType]] = {}
+        for relation in known.catalog.relations.values():
+            for i, its in enumerate(relation.types):
+                types.setdefault(self._root((relation.name, i)), set()).add(its)
+        values: dict[Hashable, set[Constant]] = {}
+        for node, found in self._constants.items():
+            values.setdefault(self._root(node), set()).update(found)
+        ordered = set(map(self._root, self._ordered))
+        roots = dict.fromkeys([*types, *values, *map(self._root, self._parents)])
+        made = {}
+        for number, root in enumerate(roots):
+            its_types = frozenset(types.get(root, ()))
+            its = values.get(root, set())
+            if any(t.is_finite for t in its_types):
+                its |= {Constant(value=False), Constant(value=True)}
+            made[root] = ValueClass(number, its_types, frozenset(its), root in ordered)
+        return made
+
+    @property
+    def every(self) -> tuple[ValueClass, ...]:
+        """All classes."""
+        return tuple(self._made.values())
+
+    def of_column(self, name: str, column: int) -> ValueClass:
+        """The class of a column."""
+        return self._made[self._root((name, column))]
+
+    def of_variable(self, query: Query, variable: Variable) -> ValueClass:
+        """The class of a variable of a query."""
+        return self._made[self._root((query.view, query.number, variable))]
+
+    def number_constants(self, nulls: Counter[int]) -> None:
+        """Gives the constants their numbers, and classes that are compared their places.
+
+        Args:
+            nulls: how many labelled nulls with a value of their own there may be in each class, by its number.
+
+        Raises:
+            NotComparableError: a class has no order.
+        """
+        for one in self.every:
+            if not one.is_ordered:
+                for constant in sorted(one.values, key=repr):
+                    one.constants[constant] = self.fresh_number()
+                continue
+            most = 0 if one.is_finite else nulls[one.number]
+            gaps = one.gaps(most)
+            for gap, constant in zip(gaps, [*one.in_order, None], strict=True):
+                one.places.extend(self.fresh_number() for _ in range(gap))
+                if constant is not None:
+                    one.constants[constant] = self.fresh_number()
+
+    def fresh_number(self) -> int:
+        """A number that stands for nothing yet."""
+        self._next += 1
+        return self._next - 1
+
+    def number(self, name: str, column: int, value: Value) -> int:
+        """The number of a value in a column."""
+        return NULL if value is None else self.of_column(name, column).constants[Constant(value)]
+
+    def numbers(self, name: str, row: Row, columns: Iterable[int] | None = None) -> tuple[int, ...]:
+        """The numbers of a row's values."""
+        places = range(len(row)) if columns is None else columns
+        return tuple(self.number(name, i, value) for i, value in zip(places, row, strict=True))
