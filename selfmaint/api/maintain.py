@@ -17,6 +17,7 @@ from selfmaint.api.verify import Difference, differences, require_sources
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code
@@ -97,7 +98,14 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     progress("computing the deltas")
     state = decision.knowledge(engine, reader.facts, reader.situation)
     followed = [view for view in views if view not in again]
-    deltas = {view.name: delta(state, decision.catalog, view, whole=view.name in whole) for view in followed}
+    deltas = {}
+    for view in followed:
+        verdict, everything = verdicts[view.name], view.name in whole
+        deltas[view.name] = (
+            determined_delta(state, decision.catalog, verdict)
+            if isinstance(verdict, SelfMaintainable)
+            else delta(state, decision.catalog, view, whole=everything)
+        )
     anew = recomputed_views(
         warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
     )

@@ -10,10 +10,10 @@ from datalog.model import ANY, Predicate, Row, Version
 from selfmaint.conformance.cases import Case
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.maintain import delta
-from selfmaint.warehouse.catalog import Catalog, View, catalog
+from selfmaint.warehouse.catalog import Catalog, catalog
 from selfmaint.warehouse.situation import Situation
 
 STATE_LIMIT = 100_000
@@ -96,9 +96,9 @@ def run_case(case: Case, engine: Engine[D]) -> Iterator[Outcome]:
     facts, situation = informed(decision, engine, given, situation)
     verdicts = check(decision, engine, facts, situation, schema.views, sample=0)
     states = {
-        view.name: _state(case, decision, engine, facts, situation, view)
+        view.name: _state(case, decision, engine, facts, situation, verdict)
         for view in schema.views
-        if isinstance(verdicts[view.name], SelfMaintainable)
+        if isinstance(verdict := verdicts[view.name], SelfMaintainable)
     }
     engine.release()
     each = (time.perf_counter() - start) * 1000 / max(len(schema.views), 1)
@@ -136,8 +136,14 @@ def _arity(schema: Catalog, predicate: Predicate) -> int | None:
 
 
 def _state(
-    case: Case, decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
+    case: Case,
+    decision: Decision,
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    verdict: SelfMaintainable,
 ) -> frozenset[Row]:
-    change = delta(decision.knowledge(engine, facts, situation), decision.catalog, view)
+    view = decision.catalog.view(verdict.view)
+    change = determined_delta(decision.knowledge(engine, facts, situation), decision.catalog, verdict)
     gained, lost = (frozenset(engine.sample(part, STATE_LIMIT)) for part in (change.gained, change.lost))
     return case.contents[view.predicate] - lost | gained

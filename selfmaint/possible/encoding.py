@@ -85,9 +85,7 @@ class Encoding:
                 before = earlier.setdefault(null.value_class.number, [])
                 for number, other in before:
                     numbers.append(number)
-                    self.lines.append(
-                        f":- val({null.number},{number}), not val({other.number},{number})."
-                    )
+                    self.lines.append(f":- val({null.number},{number}), not val({other.number},{number}).")
                 own = self.instance.classes.fresh_number()
                 before.append((own, null))
                 self.own[own] = null
@@ -233,9 +231,7 @@ class Encoding:
     def match(self, query: Query, version: str) -> list[str]:
         """The literals of a query's body."""
         names = {v: f"V{i}" for i, v in enumerate(dict.fromkeys(_variables(query)))}
-        found = [
-            self._version(version, a.predicate.name, self._terms(a, names)) for a in query.body
-        ]
+        found = [self._version(version, a.predicate.name, self._terms(a, names)) for a in query.body]
         guards = [f"{names[v]} != {NULL}" for v in variables_of(query.filters) if v in query.not_null]
         return [*found, *guards, *(self._test(query, one, names) for one in query.filters)]
 
@@ -323,4 +319,3 @@ def _body(literals: Iterable[str]) -> str:
 def _if(literals: Iterable[str]) -> str:
     body = _body(literals)
     return f" :- {body}" if body else ""
-

@@ -1,8 +1,8 @@
 """Whether a view's new state is determined, by two searches among the databases that explain what is known.
 
 1. A first database, D1, and the view's state after the update on it, S.
-2. A database, D2, that gives the view another state than S after the update: a row that is possible and not in S, or one
-   of S that is not certain. If there is none the view is self-maintainable, and S is its new state.
+2. A database, D2, that gives the view another state than S after the update: a row that is possible and not in S,
+   or one of S that is not certain. If there is none the view is self-maintainable, and S is its new state.
 
 Each search looks at enough databases: `labelled_nulls.py` says why, `value_classes.py` with which values. It looks at
 more than there are where views are of another class, and where a type is not told by all columns of a class: so what
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datalog.model import Row
+from datalog.model import Row, Version
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given, why_not
 from selfmaint.possible.encoding import BEFORE, Encoding
@@ -84,6 +84,10 @@ class NewStates:
     def covers(self, view: View) -> bool:
         """Whether a view is of a class that the search takes exactly."""
         return view.name in self._queries
+
+    def stored(self, view: View) -> frozenset[Row]:
+        """The view's rows before the update."""
+        return self._known.of(view.name, Version.STORED)
 
     def of(self, view: View) -> Answer:
         """Whether the view's state after the update is determined, and what it is."""

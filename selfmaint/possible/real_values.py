@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 from datalog.model import ANY, ColumnType, Comparison, Constant, Row, Value, Variable, value_kind
 from datalog.order import assign
@@ -82,7 +83,7 @@ def _placed(one: ValueClass, types: Mapping[int, ColumnType]) -> dict[int, Value
     told = {number: constant for constant, number in one.constants.items()}
     names = {number: Variable(f"P{number}") for number in types}
     terms = [told[n] if n in told else names[n] for n in points]
-    comparisons = [Comparison("<", low, high) for low, high in zip(terms, terms[1:], strict=False)]
+    comparisons = [Comparison("<", low, high) for low, high in pairwise(terms)]
     wanted = {names[n]: _compared_type(one, its) for n, its in types.items()}
     found = assign(names.values(), comparisons, {}, wanted)
     return None if found is None else {n: found[name] for n, name in names.items()}

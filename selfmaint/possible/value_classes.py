@@ -22,6 +22,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 from datalog.model import (
     ANY,
@@ -105,7 +106,7 @@ class ValueClass:
         if len({value_kind(c.value) for c in self.values}) > 1:
             raise NotComparableError
         try:
-            return sorted(self.values, key=lambda c: point_of(c.value))  # type: ignore[arg-type, return-value]
+            return sorted(self.values, key=lambda c: point_of(c.value))
         except ValueError as error:
             raise NotComparableError from error
 
@@ -114,7 +115,7 @@ class ValueClass:
         grid = self._grid()
         points = [point_of(c.value) for c in self.in_order]
         ends: list[object] = [None, *points, None]
-        for low, high in zip(ends, ends[1:], strict=False):
+        for low, high in pairwise(ends):
             if grid is None:
                 yield most
                 continue
@@ -134,7 +135,7 @@ class ValueClass:
         domain = domain_of(its, its.family)
         if not isinstance(domain, Grid):
             return None
-        whole = all((Fraction(point_of(c.value)) - domain.low) % domain.step == 0 for c in self.values)  # type: ignore[arg-type]
+        whole = all((Fraction(point_of(c.value)) - domain.low) % domain.step == 0 for c in self.values)
         return domain if whole else None
 
 
@@ -213,10 +214,10 @@ class ValueClasses:
         made = {}
         for number, root in enumerate(roots):
             its_types = frozenset(types.get(root, ()))
-            its = values.get(root, set())
+            constants = values.get(root, set())
             if any(t.is_finite for t in its_types):
-                its |= {Constant(value=False), Constant(value=True)}
-            made[root] = ValueClass(number, its_types, frozenset(its), root in ordered)
+                constants |= {Constant(value=False), Constant(value=True)}
+            made[root] = ValueClass(number, its_types, frozenset(constants), root in ordered)
         return made
 
     @property
@@ -246,12 +247,12 @@ class ValueClasses:
                 for constant in sorted(one.values, key=repr):
                     one.constants[constant] = self.fresh_number()
                 continue
-            most = 0 if one.is_finite else nulls[one.number]
+            most = nulls[one.number]
             gaps = one.gaps(most)
-            for gap, constant in zip(gaps, [*one.in_order, None], strict=True):
+            for gap, upper in zip(gaps, [*one.in_order, None], strict=True):
                 one.places.extend(self.fresh_number() for _ in range(gap))
-                if constant is not None:
-                    one.constants[constant] = self.fresh_number()
+                if upper is not None:
+                    one.constants[upper] = self.fresh_number()
 
     def fresh_number(self) -> int:
         """A number that stands for nothing yet."""
