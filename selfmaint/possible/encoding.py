@@ -17,6 +17,7 @@ from itertools import count
 
 from datalog.model import Atom, Comparison, Constant, NullTest, Term, Variable, Version, variables_of
 from datalog.order import constants_compare
+from selfmaint.possible.candidates import Candidates
 from selfmaint.possible.instances import Queries, Wanted
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
 from selfmaint.possible.queries import Query
@@ -35,13 +36,15 @@ class Encoding:
         instance: what it is made of.
         queries: the views' rules.
         lines: the program.
-        own: for each labelled null that has one, the number of its own value.
+        own: the labelled nulls that have a value of their own, by its number.
+        fixed: the numbers of those that have but one value.
     """
 
     instance: Instance
     queries: Queries
     lines: list[str] = field(default_factory=list)
     own: dict[int, LabelledNull] = field(default_factory=dict)
+    fixed: dict[LabelledNull, int] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -75,21 +78,29 @@ class Encoding:
 
     def _add_nulls(self) -> None:
         """The values of labelled nulls; of their own values only one naming."""
-        earlier: dict[int, list[tuple[int, LabelledNull]]] = {}
+        candidates = Candidates(self.instance, self.queries)
+        owned: dict[LabelledNull, int] = {}
+        shared = {other for null in self.instance.nulls for other in candidates.before(null)}
         for null in self.instance.nulls:
             numbers = [NULL] if null.nullable else []
-            numbers += null.constants()
+            numbers += candidates.constants(null)
             if null.value_class.is_ordered:
                 numbers += null.value_class.places if null.may_be_fresh else []
             elif null.may_be_fresh:
-                before = earlier.setdefault(null.value_class.number, [])
-                for number, other in before:
-                    numbers.append(number)
-                    self.lines.append(f":- val({null.number},{number}), not val({other.number},{number}).")
-                own = self.instance.classes.fresh_number()
-                before.append((own, null))
+                own = owned[null] = self.instance.classes.fresh_number()
                 self.own[own] = null
+                for other in candidates.before(null):
+                    if other in owned:
+                        number = owned[other]
+                        numbers.append(number)
+                        self.lines.append(
+                            f":- val({null.number},{number}), not val({other.number},{number})."
+                        )
                 numbers.append(own)
+            if len(numbers) == 1:
+                self.fixed[null] = numbers[0]
+                if null not in shared:
+                    continue
             values = "; ".join(f"val({null.number},{n})" for n in numbers)
             self.lines.append(f"1 {{ {values} }} 1{_if([null.where])}.")
 
@@ -271,23 +282,26 @@ class Encoding:
         other = next(t for t in (test.left, test.right) if isinstance(t, Variable))
         return str(self.instance.classes.of_variable(query, other).constants[term])
 
+    def _null(self, null: LabelledNull) -> str:
+        return str(self.fixed[null]) if null in self.fixed else f"N{null.number}"
+
     def _part_in(self, query: Query, variable: Variable, part: Part) -> str:
         if isinstance(part, LabelledNull):
-            return f"N{part.number}"
+            return self._null(part)
         if part.value is None:
             return str(NULL)
         return str(self.instance.classes.of_variable(query, variable).constants[part])
 
     def _part(self, part: Part, name: str, column: int) -> str:
         if isinstance(part, LabelledNull):
-            return f"N{part.number}"
+            return self._null(part)
         return str(self.instance.classes.number(name, column, part.value))
 
-    @staticmethod
-    def _values(parts: Iterable[Part]) -> Iterator[str]:
+    def _values(self, parts: Iterable[Part]) -> Iterator[str]:
         """What gives the labelled nulls among some parts their values."""
         for null in dict.fromkeys(p for p in parts if isinstance(p, LabelledNull)):
-            yield f"val({null.number},N{null.number})"
+            if null not in self.fixed:
+                yield f"val({null.number},N{null.number})"
 
     def _fact(self, fact: Fact, version: str) -> str:
         parts = [self._part(p, fact.relation, i) for i, p in enumerate(fact.parts)]

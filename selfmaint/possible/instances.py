@@ -190,7 +190,9 @@ def _goal(made: Instance, query: Query, binding: Mapping[Variable, Part], anchor
     made.tests.append(Test(query, whole, name))
     facts = tuple(facts_of(query, whole, name))
     for at, fact in enumerate(facts):
-        if at != anchor and fact.relation not in made.known.situation.readable:
+        if fact.relation in made.known.situation.readable:
+            made.asked.append(fact)
+        elif at != anchor:
             option = made.name("o")
             made.options[option] = name
             made.add(Fact(fact.relation, fact.parts, option))

@@ -54,10 +54,14 @@ class LabelledNull:
         """Whether it may have a value of its own."""
         return not any(its.is_finite for its in self.types)
 
+    def admits(self, constant: Constant) -> bool:
+        """Whether it may be a constant, by its types."""
+        return all(fits(constant.value, its) for its in self.types)
+
     def constants(self) -> Iterator[int]:
         """The numbers of the constants that it may be."""
         for constant, number in self.value_class.constants.items():
-            if all(fits(constant.value, its) for its in self.types):
+            if self.admits(constant):
                 yield number
 
 
@@ -112,6 +116,7 @@ class Instance:
         known: everything known.
         classes: the values.
         facts: what a database may have.
+        asked: facts of goals that are there or not, whatever the goal.
         choices: one name of each is true.
         options: facts that may or may not be there, by the name of that.
         tests: what matches must satisfy.
@@ -123,6 +128,7 @@ class Instance:
     known: Given
     classes: ValueClasses
     facts: list[Fact] = field(default_factory=list)
+    asked: list[Fact] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
     tests: list[Test] = field(default_factory=list)

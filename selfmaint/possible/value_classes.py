@@ -84,14 +84,17 @@ class ValueClass:
     Attributes:
         number: tells classes apart.
         types: of the base columns.
-        constants: the numbers of the values that are mentioned.
-        is_ordered: whether values are compared by size.
+        values: the constants.
+        constants: their numbers.
+        is_compared: whether values are compared.
+        is_ordered: whether they are by size.
         places: of an ordered class the numbers between the constants, in order.
     """
 
     number: int
     types: frozenset[ColumnType]
     values: frozenset[Constant]
+    is_compared: bool
     is_ordered: bool
     constants: dict[Constant, int] = field(default_factory=dict)
     places: list[int] = field(default_factory=list)
@@ -145,6 +148,7 @@ class ValueClasses:
     def __init__(self, known: Given, queries: Mapping[str, Sequence[Query]]) -> None:
         self._parents: dict[Hashable, Hashable] = {}
         self._constants: dict[Hashable, set[Constant]] = {}
+        self._compared: set[Hashable] = set()
         self._ordered: set[Hashable] = set()
         self._names = {*known.catalog.relations, *queries}
         for relation in known.catalog.relations.values():
@@ -186,8 +190,9 @@ class ValueClasses:
             for term in (comparison.left, comparison.right):
                 if isinstance(term, Constant) and nodes:
                     self._add(nodes[0], term.value)
-            if nodes and comparison.operator in _IN_ORDER:
-                self._ordered.add(nodes[0])
+            self._compared.update(nodes)
+            if comparison.operator in _IN_ORDER:
+                self._ordered.update(nodes)
 
     def _read_rows(self, known: Given) -> None:
         for predicate, rows in known.rows.items():
@@ -209,7 +214,7 @@ class ValueClasses:
         values: dict[Hashable, set[Constant]] = {}
         for node, found in self._constants.items():
             values.setdefault(self._root(node), set()).update(found)
-        ordered = set(map(self._root, self._ordered))
+        compared, ordered = (set(map(self._root, nodes)) for nodes in (self._compared, self._ordered))
         roots = dict.fromkeys([*types, *values, *map(self._root, self._parents)])
         made = {}
         for number, root in enumerate(roots):
@@ -217,7 +222,9 @@ class ValueClasses:
             constants = values.get(root, set())
             if any(t.is_finite for t in its_types):
                 constants |= {Constant(value=False), Constant(value=True)}
-            made[root] = ValueClass(number, its_types, frozenset(constants), root in ordered)
+            made[root] = ValueClass(
+                number, its_types, frozenset(constants), root in compared, root in ordered
+            )
         return made
 
     @property
