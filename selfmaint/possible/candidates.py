@@ -10,8 +10,9 @@ that the database has not, and satisfies all that is asked if what follows is ke
    for some keys; and what makes it reference a readable relation's row.
 3. *Keys*: two facts that agree on a key are one; so a null takes another one's value, or a constant, where another
    fact of its relation has that in the same column and may have the same key. Only such nulls need be equal.
-4. Null stays null; and so do nulls of columns of few values, and of classes that are compared, even by `!=`: there a
-   value of its own is no more general than another one.
+4. Null stays null, a constant that rules compare with stays, and another value stays in its region
+   (`value_class.py`). Nulls of columns of few values, and of classes whose values are compared with each other, even
+   by `!=`, take any value: there one of its own is no more general than another one.
 
 Foreign keys ask for nothing: each fact brings a row of its own to reference (`labelled_nulls.py`).
 """
@@ -19,6 +20,7 @@ Foreign keys ask for nothing: each fact brings a row of its own to reference (`l
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import combinations
 
 from datalog.budget import check
@@ -62,17 +64,14 @@ class Candidates:
         if not _is_loose(null):
             yield from null.constants()
             return
-        wanted = self._constants.get(self._group(null), set())
-        for constant in sorted(wanted, key=repr):
+        for constant in sorted(self._wanted(null), key=repr):
             if null.admits(constant):
                 yield null.value_class.constants[constant]
 
     def before(self, null: LabelledNull) -> list[LabelledNull]:
         """The nulls before one whose own values it may take."""
         if not _is_loose(null):
-            return [
-                n for n in self._nulls if n.number < null.number and n.value_class is null.value_class
-            ]
+            return [n for n in self._nulls if n.number < null.number and n.value_class is null.value_class]
         if null not in self._groups:
             return []
         mine = self._group(null)
@@ -196,14 +195,12 @@ class Candidates:
             return False
         if not _is_loose(one):
             return isinstance(other, LabelledNull) or one.admits(other)
-        mine = self._constants.get(self._group(one), set())
+        mine = self._wanted(one)
         if isinstance(other, Constant):
             return other in mine
         if not _is_loose(other):
             return self._may_agree(other, one)
-        return self._group(one) is self._group(other) or not mine.isdisjoint(
-            self._constants.get(self._group(other), set())
-        )
+        return self._group(one) is self._group(other) or not mine.isdisjoint(self._wanted(other))
 
     def _equate(self, one: Part, other: Part) -> bool:
         """Two values may have to be the same; whether that is new."""
@@ -223,6 +220,9 @@ class Candidates:
         self._constants.setdefault(first, set()).update(self._constants.pop(second, set()))
         return True
 
+    def _wanted(self, null: LabelledNull) -> AbstractSet[Constant]:
+        return self._constants.get(self._group(null), set()) | null.value_class.landmarks
+
     def _group(self, null: LabelledNull) -> LabelledNull:
         while (parent := self._groups.get(null, null)) is not null:
             null = parent
@@ -231,4 +231,4 @@ class Candidates:
 
 def _is_loose(part: Part) -> bool:
     """Whether a value is a labelled null for which one of its own is as general as any."""
-    return isinstance(part, LabelledNull) and part.may_be_fresh and not part.value_class.is_compared
+    return isinstance(part, LabelledNull) and part.may_be_fresh and not part.value_class.is_related

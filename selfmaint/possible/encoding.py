@@ -11,6 +11,7 @@ or that of a null before it which has its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,6 +19,7 @@ from itertools import count
 from datalog.model import Atom, Comparison, Constant, NullTest, Term, Variable, Version, variables_of
 from datalog.order import constants_compare
 from selfmaint.possible.candidates import Candidates
+from selfmaint.possible.elimination import Joined, eliminated
 from selfmaint.possible.instances import Queries, Wanted
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
 from selfmaint.possible.queries import Query
@@ -36,14 +38,12 @@ class Encoding:
         instance: what it is made of.
         queries: the views' rules.
         lines: the program.
-        own: the labelled nulls that have a value of their own, by its number.
         fixed: the numbers of those that have but one value.
     """
 
     instance: Instance
     queries: Queries
     lines: list[str] = field(default_factory=list)
-    own: dict[int, LabelledNull] = field(default_factory=dict)
     fixed: dict[LabelledNull, int] = field(default_factory=dict)
 
     @property
@@ -56,6 +56,7 @@ class Encoding:
         relations = self.instance.known.catalog.relations
         self.numbers = {name: number for number, name in enumerate(relations)}
         self.views = {name: number for number, name in enumerate(self.queries)}
+        self._parts_of_joins = (f"j{number}" for number in count(1))
         self._add_choices()
         self._add_nulls()
         self._add_facts()
@@ -77,26 +78,29 @@ class Encoding:
             self.lines.append(f"{{ {name} }}{_if([where])}.")
 
     def _add_nulls(self) -> None:
-        """The values of labelled nulls; of their own values only one naming."""
+        """The values of labelled nulls; of values that are no constants only one naming."""
         candidates = Candidates(self.instance, self.queries)
-        owned: dict[LabelledNull, int] = {}
-        shared = {other for null in self.instance.nulls for other in candidates.before(null)}
+        before = {null: candidates.before(null) for null in self.instance.nulls}
+        shared = {other for others in before.values() for other in others}
+        places: dict[LabelledNull, list[int]] = {}
+        numbers_of: Counter[int] = Counter()
         for null in self.instance.nulls:
+            its_class = null.value_class
             numbers = [NULL] if null.nullable else []
             numbers += candidates.constants(null)
-            if null.value_class.is_ordered:
-                numbers += null.value_class.places if null.may_be_fresh else []
+            if null.may_be_fresh and its_class.is_shared:
+                numbers += sorted(its_class.places)
             elif null.may_be_fresh:
-                own = owned[null] = self.instance.classes.fresh_number()
-                self.own[own] = null
-                for other in candidates.before(null):
-                    if other in owned:
-                        number = owned[other]
+                at = numbers_of[its_class.number]
+                numbers_of[its_class.number] += 1
+                places[null] = [region[at] for region in its_class.regions]
+                for other in before[null]:
+                    for number in places.get(other, ()):
                         numbers.append(number)
                         self.lines.append(
                             f":- val({null.number},{number}), not val({other.number},{number})."
                         )
-                numbers.append(own)
+                numbers += places[null]
             if len(numbers) == 1:
                 self.fixed[null] = numbers[0]
                 if null not in shared:
@@ -136,7 +140,7 @@ class Encoding:
                 self.lines.append(f"{_atom(f's{self.views[view]}', classes.numbers(view, row))}.")
             for query in rules:
                 head = self._head(query, f"s{self.views[view]}")
-                self.lines.append(f":- {_body([*self.match(query, BEFORE), f'not {head}'])}.")
+                self.lines.append(f":- {_body([*self._match(query, BEFORE), f'not {head}'])}.")
 
     def _add_known(self, relation: BaseRelation) -> None:
         """Nothing that is known to be absent, nothing more than what was read."""
@@ -225,7 +229,7 @@ class Encoding:
             self.lines.append(f"{_atom('state', classes.numbers(wanted.view, row))}.")
             self.lines.append(f"differs :- not {_atom('now', classes.numbers(wanted.view, row))}.")
         for query in self.queries[wanted.view]:
-            self.lines.append(f"{self._head(query, 'now')} :- {_body(self.match(query, AFTER))}.")
+            self.lines.append(f"{self._head(query, 'now')} :- {_body(self._match(query, AFTER))}.")
         arity = len(self.queries[wanted.view][0].head)
         row_ = [f"X{i}" for i in range(arity)]
         self.lines.append(f"differs :- {_atom('now', row_)}, not {_atom('state', row_)}.")
@@ -239,15 +243,26 @@ class Encoding:
 
     # ------------------------------------------------------------------------------------------------- words
 
-    def match(self, query: Query, version: str) -> list[str]:
-        """The literals of a query's body."""
-        names = {v: f"V{i}" for i, v in enumerate(dict.fromkeys(_variables(query)))}
-        found = [self._version(version, a.predicate.name, self._terms(a, names)) for a in query.body]
-        guards = [f"{names[v]} != {NULL}" for v in variables_of(query.filters) if v in query.not_null]
-        return [*found, *guards, *(self._test(query, one, names) for one in query.filters)]
+    def _match(self, query: Query, version: str) -> list[str]:
+        """Literals for the matches of a query's body, as far as its head asks for them."""
+        names = _names(query)
+        body = []
+        for atom in query.body:
+            terms = self._terms(atom, names)
+            used = frozenset(names[t] for t in atom.terms if isinstance(t, Variable))
+            body.append(Joined(self._version(version, atom.predicate.name, terms), used))
+        guarded = (v for v in variables_of(query.filters) if v in query.not_null)
+        body += [Joined(f"{names[v]} != {NULL}", frozenset({names[v]}), binds=False) for v in guarded]
+        for one in query.filters:
+            used = frozenset(names[v] for v in variables_of([one]))
+            body.append(Joined(self._test(query, one, names), used, binds=False))
+        asked = {names[t] for t in query.head if isinstance(t, Variable)}
+        rules, found = eliminated(body, asked, self._parts_of_joins)
+        self.lines.extend(rules)
+        return found
 
     def _head(self, query: Query, name: str) -> str:
-        names = {v: f"V{i}" for i, v in enumerate(dict.fromkeys(_variables(query)))}
+        names = _names(query)
         terms = [
             names[t] if isinstance(t, Variable) else str(self.instance.classes.number(query.view, i, t.value))
             for i, t in enumerate(query.head)
@@ -318,8 +333,9 @@ class Encoding:
         return [f"X{i}" for i in range(relation.arity)]
 
 
-def _variables(query: Query) -> Iterator[Variable]:
-    return (t for atom in query.body for t in atom.terms if isinstance(t, Variable))
+def _names(query: Query) -> dict[Variable, str]:
+    """How the program writes a query's variables."""
+    return {v: f"V{i}" for i, v in enumerate(variables_of(query.body))}
 
 
 def _atom(name: str, terms: Sequence[object]) -> str:

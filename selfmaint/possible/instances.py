@@ -31,6 +31,7 @@ from selfmaint.possible.labelled_nulls import (
     facts_of,
     given_facts,
     matched,
+    may_hold,
 )
 from selfmaint.possible.queries import Query
 from selfmaint.possible.value_classes import ValueClasses
@@ -87,7 +88,7 @@ def _certain(known: Given, queries: Queries) -> dict[str, set[Row]]:
         found[fact.relation].add(fact.row)
     for view, rules in queries.items():
         for row in known.of(view, Version.STORED):
-            ways = list(_ways(rules, row))
+            ways = list(_ways(known, rules, row))
             if len(ways) == 1:
                 query, binding = ways[0]
                 for atom in query.body:
@@ -109,17 +110,25 @@ def _derived(queries: Queries, certain: Mapping[str, set[Row]]) -> dict[str, fro
     return {view: frozenset(evaluator.extension(Predicate(view))) for view in queries}
 
 
-def _ways(rules: Sequence[Query], row: Row) -> Iterator[tuple[Query, dict[Variable, Part]]]:
+def _ways(known: Given, rules: Sequence[Query], row: Row) -> Iterator[tuple[Query, dict[Variable, Part]]]:
     """The rules that may give a row, with what it tells of their variables."""
     for query in rules:
         binding = matched(query.head, row)
-        if binding is not None and may_hold(query, binding):
+        if binding is not None and _may_match(known, query, binding):
             yield query, binding
 
 
-def may_hold(query: Query, binding: Mapping[Variable, Part]) -> bool:
-    """Whether the values of a binding that are told pass the filters."""
-    return all(_value_of(f, binding) is not False for f in query.filters)
+def _may_match(known: Given, query: Query, binding: Mapping[Variable, Part]) -> bool:
+    """Whether the values of a binding that are told pass the filters, and the columns can hold them."""
+    if any(_value_of(f, binding) is False for f in query.filters):
+        return False
+    relations = known.catalog.relations
+    return all(
+        may_hold(relations[atom.predicate.name], i, part)
+        for atom in query.body
+        for i, term in enumerate(atom.terms)
+        if (part := _told(term, binding)) is not None
+    )
 
 
 def _value_of(test: NullTest | Comparison, binding: Mapping[Variable, Part]) -> bool | None:
@@ -155,7 +164,7 @@ def _add_options(made: Instance, certain: Mapping[str, set[Row]]) -> None:
 
 def _add_row(made: Instance, view: str, rules: Sequence[Query], row: Row) -> None:
     """A choice between the rules that may give a stored row, and the facts of a match of each."""
-    ways = list(_ways(rules, row))
+    ways = list(_ways(made.known, rules, row))
     if not ways:
         made.unexplained = made.unexplained or (view, row)
         return
@@ -175,12 +184,12 @@ def _goals(made: Instance, rules: Sequence[Query], wanted: Wanted) -> Iterator[G
     for query in rules:
         for row in sorted(stored - wanted.state, key=repr):
             binding = matched(query.head, row)
-            if binding is not None and may_hold(query, binding):
+            if binding is not None and _may_match(made.known, query, binding):
                 yield _goal(made, query, binding, None)
         for at, atom in enumerate(query.body):
             for row in sorted(made.known.of(atom.predicate.name, Version.INSERTED), key=repr):
                 binding = matched(atom.terms, row)
-                if binding is not None and may_hold(query, binding):
+                if binding is not None and _may_match(made.known, query, binding):
                     yield _goal(made, query, binding, at)
 
 

@@ -24,7 +24,8 @@ from itertools import count
 from datalog.model import Atom, ColumnType, Constant, Row, Term, Variable, Version
 from selfmaint.countermodel.model_check import Given
 from selfmaint.possible.queries import Query
-from selfmaint.possible.value_classes import ValueClass, ValueClasses, fits
+from selfmaint.possible.value_class import ValueClass, fits
+from selfmaint.possible.value_classes import ValueClasses
 from selfmaint.warehouse.catalog import BaseRelation
 
 _DEEPEST = 6
@@ -193,11 +194,22 @@ class Instance:
             name = self.name("p")
             self.options[name] = fact.where
             given = dict(zip(reference.target_columns, keys, strict=True))
+            if not all(may_hold(target, i, key) for i, key in given.items()):
+                continue
             parts = tuple(
                 given[i] if i in given else self.null([self.column(target, i)], name)
                 for i in range(target.arity)
             )
             self.add(Fact(target.name, parts, name), depth + 1)
+
+
+def may_hold(relation: BaseRelation, column: int, part: Part) -> bool:
+    """Whether a column may hold a value: by its type, and whether it may be null."""
+    if isinstance(part, LabelledNull):
+        return True
+    if part.value is None:
+        return column in relation.nullable
+    return fits(part.value, relation.types[column])
 
 
 def part_of(term: Term, binding: Mapping[Variable, Part]) -> Part:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from itertools import combinations, pairwise
 
-from datalog.model import ANY, ColumnType, Comparison, Constant, Row, Value, Variable, value_kind
+from datalog.model import ANY, ColumnType, Comparison, Constant, Operator, Row, Value, Variable, value_kind
 from datalog.order import assign
 from selfmaint.countermodel.completion import NUMBER, fresh_value
 from selfmaint.countermodel.databases import Rows
 from selfmaint.possible.encoding import BEFORE, Encoding
 from selfmaint.possible.solver import Model
-from selfmaint.possible.value_classes import NULL, ValueClass, fits
+from selfmaint.possible.value_class import ValueClass, fits
+from selfmaint.possible.value_classes import NULL
 
 _TRIED = 50
 """How many values of a type are tried for one that is fresh."""
@@ -35,7 +36,7 @@ def real_database(encoding: Encoding, model: Model, attempt: int) -> Rows | None
     values: dict[int, Value] = {NULL: None}
     for one in encoding.instance.classes.every:
         values.update({number: c.value for c, number in one.constants.items()})
-        used = {n: its for n, its in columns.items() if n not in values and _is_of(encoding, one, n)}
+        used = {n: its for n, its in columns.items() if n in one.places}
         found = _fresh(encoding, one, used, attempt)
         if found is None:
             return None
@@ -48,11 +49,6 @@ def real_database(encoding: Encoding, model: Model, attempt: int) -> Rows | None
             return None
         database[name] = made
     return database
-
-
-def _is_of(encoding: Encoding, one: ValueClass, number: int) -> bool:
-    own = encoding.own.get(number)
-    return number in one.places if own is None else own.value_class is one
 
 
 def _fresh(
@@ -76,14 +72,24 @@ def _fresh(
 
 
 def _placed(one: ValueClass, types: Mapping[int, ColumnType]) -> dict[int, Value] | None:
-    """Values in order, between the constants."""
+    """Values in order, between the constants, or in one region in any order."""
     if not types:
         return {}
-    points = sorted([*types, *one.constants.values()])
     told = {number: constant for constant, number in one.constants.items()}
     names = {number: Variable(f"P{number}") for number in types}
-    terms = [told[n] if n in told else names[n] for n in points]
-    comparisons = [Comparison("<", low, high) for low, high in pairwise(terms)]
+    comparisons: list[Comparison] = []
+    if one.is_related:
+        points = sorted([*types, *told])
+        terms = [told[n] if n in told else names[n] for n in points]
+        comparisons += [Comparison("<", low, high) for low, high in pairwise(terms)]
+    else:
+        for number, name in names.items():
+            for at, constant in told.items():
+                operator: Operator = ">" if at < number else "<"
+                comparisons.append(
+                    Comparison(operator if constant in one.landmarks else "!=", name, constant)
+                )
+        comparisons += [Comparison("!=", *both) for both in combinations(names.values(), 2)]
     wanted = {names[n]: _compared_type(one, its) for n, its in types.items()}
     found = assign(names.values(), comparisons, {}, wanted)
     return None if found is None else {n: found[name] for n, name in names.items()}

@@ -1,45 +1,19 @@
-"""Which values can matter in which columns, as numbers for the solver.
+"""Which values meet: the classes of columns, and the numbers that the solver has for their values.
 
 Two columns are in one *class* if a variable, a comparison or a foreign key connects them, be it through others. Values
-of different classes never meet. So each value of a database that is no constant of its class can be renamed to any
-other one that is none either: only which of them are equal matters, and where the class is compared, their order.
-
-- A class that is not compared: its constants; a labelled null may besides have a value of its own.
-- A class that is compared (`<`): its constants, in order, and between any two of them, below and above, so many
-  places as there are labelled nulls in the class, or as many as there are values if these are fewer. Numbers follow
-  the order, so that the solver compares numbers.
-- Null is 0 in all of them.
-
-Condition of exactness: a class that is compared has one family. Steps between values are known of declared types that
-are the same in the whole class; else it is taken for dense, which adds databases: a "yes" stays sound, and a "no" is
-shown by real values.
+of different classes never meet, so one class's values can be renamed without the others (`value_class.py`). Null is 0
+in all of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-from datalog.model import (
-    ANY,
-    ColumnType,
-    Comparison,
-    Constant,
-    Row,
-    Value,
-    Variable,
-    Version,
-    value_kind,
-)
-from datalog.order import satisfiable
-from datalog.order.domains import Grid, domain_of
-from datalog.order.points import point_of
+from datalog.model import ColumnType, Comparison, Constant, Row, Value, Variable, Version
 from selfmaint.countermodel.model_check import Given
 from selfmaint.possible.queries import Query
+from selfmaint.possible.value_class import ValueClass
 
 NULL = 0
 """The number of null."""
@@ -61,85 +35,6 @@ GIVEN = frozenset(
 """The kinds of rows that the search is about; what else is learnt from them is implied."""
 
 _IN_ORDER = frozenset({"<", "<=", ">", ">="})
-_COLUMN = Variable("Column")
-
-
-def fits(value: Value, column_type: ColumnType) -> bool:
-    """Whether a column of a type can hold a value that is not null."""
-    if not column_type.accepts(value):
-        return False
-    if column_type == ANY or isinstance(value, float):
-        return True
-    return satisfiable([Comparison("=", _COLUMN, Constant(value))], {_COLUMN: column_type})
-
-
-class NotComparableError(Exception):
-    """Values of several families are compared, or values without a place in an order."""
-
-
-@dataclass(eq=False)
-class ValueClass:
-    """The columns that share values.
-
-    Attributes:
-        number: tells classes apart.
-        types: of the base columns.
-        values: the constants.
-        constants: their numbers.
-        is_compared: whether values are compared.
-        is_ordered: whether they are by size.
-        places: of an ordered class the numbers between the constants, in order.
-    """
-
-    number: int
-    types: frozenset[ColumnType]
-    values: frozenset[Constant]
-    is_compared: bool
-    is_ordered: bool
-    constants: dict[Constant, int] = field(default_factory=dict)
-    places: list[int] = field(default_factory=list)
-
-    @cached_property
-    def in_order(self) -> list[Constant]:
-        """The constants in order.
-
-        Raises:
-            NotComparableError: there is none.
-        """
-        if len({value_kind(c.value) for c in self.values}) > 1:
-            raise NotComparableError
-        try:
-            return sorted(self.values, key=lambda c: point_of(c.value))
-        except ValueError as error:
-            raise NotComparableError from error
-
-    def gaps(self, most: int) -> Iterator[int]:
-        """How many places there are below the first constant, between any two neighbours, above the last one."""
-        grid = self._grid()
-        points = [point_of(c.value) for c in self.in_order]
-        ends: list[object] = [None, *points, None]
-        for low, high in pairwise(ends):
-            if grid is None:
-                yield most
-                continue
-            first = grid.low - grid.step if low is None else low
-            last = grid.high + grid.step if high is None else high
-            assert isinstance(first, int | Fraction)
-            assert isinstance(last, int | Fraction)
-            yield max(0, min(most, int((last - first) / grid.step) - 1))
-
-    def _grid(self) -> Grid | None:
-        """The steps between its values, where the types agree on them."""
-        if len(self.types) != 1:
-            return None
-        (its,) = self.types
-        if its.family in ("any", "string"):
-            return None
-        domain = domain_of(its, its.family)
-        if not isinstance(domain, Grid):
-            return None
-        whole = all((Fraction(point_of(c.value)) - domain.low) % domain.step == 0 for c in self.values)
-        return domain if whole else None
 
 
 class ValueClasses:
@@ -148,7 +43,8 @@ class ValueClasses:
     def __init__(self, known: Given, queries: Mapping[str, Sequence[Query]]) -> None:
         self._parents: dict[Hashable, Hashable] = {}
         self._constants: dict[Hashable, set[Constant]] = {}
-        self._compared: set[Hashable] = set()
+        self._landmarks: dict[Hashable, set[Constant]] = {}
+        self._related: set[Hashable] = set()
         self._ordered: set[Hashable] = set()
         self._names = {*known.catalog.relations, *queries}
         for relation in known.catalog.relations.values():
@@ -190,7 +86,9 @@ class ValueClasses:
             for term in (comparison.left, comparison.right):
                 if isinstance(term, Constant) and nodes:
                     self._add(nodes[0], term.value)
-            self._compared.update(nodes)
+                    self._landmarks.setdefault(nodes[0], set()).add(term)
+            if len(nodes) > 1:
+                self._related.update(nodes)
             if comparison.operator in _IN_ORDER:
                 self._ordered.update(nodes)
 
@@ -214,7 +112,10 @@ class ValueClasses:
         values: dict[Hashable, set[Constant]] = {}
         for node, found in self._constants.items():
             values.setdefault(self._root(node), set()).update(found)
-        compared, ordered = (set(map(self._root, nodes)) for nodes in (self._compared, self._ordered))
+        related, ordered = (set(map(self._root, nodes)) for nodes in (self._related, self._ordered))
+        landmarks: dict[Hashable, set[Constant]] = {}
+        for node, found in self._landmarks.items():
+            landmarks.setdefault(self._root(node), set()).update(found)
         roots = dict.fromkeys([*types, *values, *map(self._root, self._parents)])
         made = {}
         for number, root in enumerate(roots):
@@ -222,8 +123,9 @@ class ValueClasses:
             constants = values.get(root, set())
             if any(t.is_finite for t in its_types):
                 constants |= {Constant(value=False), Constant(value=True)}
+            marks = frozenset(landmarks.get(root, ())) - {Constant(None)}
             made[root] = ValueClass(
-                number, its_types, frozenset(constants), root in compared, root in ordered
+                number, its_types, frozenset(constants), marks, root in ordered, root in related
             )
         return made
 
@@ -250,16 +152,7 @@ class ValueClasses:
             NotComparableError: a class has no order.
         """
         for one in self.every:
-            if not one.is_ordered:
-                for constant in sorted(one.values, key=repr):
-                    one.constants[constant] = self.fresh_number()
-                continue
-            most = nulls[one.number]
-            gaps = one.gaps(most)
-            for gap, upper in zip(gaps, [*one.in_order, None], strict=True):
-                one.places.extend(self.fresh_number() for _ in range(gap))
-                if upper is not None:
-                    one.constants[upper] = self.fresh_number()
+            one.give_numbers(nulls[one.number], self.fresh_number)
 
     def fresh_number(self) -> int:
         """A number that stands for nothing yet."""
