@@ -164,8 +164,9 @@ class Candidates:
                     check()
                     if not all(self._may_agree(one.parts[i], other.parts[i]) for i in key):
                         continue
-                    others = (i for i in range(len(one.parts)) if i not in key)
-                    changed |= any([self._equate(one.parts[i], other.parts[i]) for i in others])
+                    for i in range(len(one.parts)):
+                        if i not in key and self._equate(one.parts[i], other.parts[i]):
+                            changed = True
         return changed
 
     def _pairs(self, facts: Sequence[Fact], key: Sequence[int]) -> Iterator[tuple[Fact, Fact]]:

@@ -3,13 +3,15 @@
     :- r(X, Y), s(W, U), t(U), not v(X).      as many ground rules as the product of all
     p1(X) :- r(X, Y).   p2(U) :- s(W, U).   p3 :- p2(U), t(U).   :- p1(X), p3, not v(X).
 
-Variable elimination: of the variables that are not asked for, the next is the one whose literals join the fewest others.
+Variable elimination: the next variable is the one, of those not asked for, whose literals have the fewest others.
+The number of ground rules is bounded beforehand, from the numbers of atoms and of values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
 
 @dataclass(frozen=True)
@@ -19,31 +21,45 @@ class Joined:
     Attributes:
         text: the literal.
         variables: those that it has.
-        binds: whether it binds them, as an atom does and a comparison does not.
+        size: how many ground atoms there are of it; None of what binds no variables, as a comparison.
     """
 
     text: str
     variables: frozenset[str]
-    binds: bool = True
+    size: float | None = None
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """Literals with the same solutions for the variables that are asked for.
+
+    Attributes:
+        rules: the rules of new predicates.
+        body: the literals.
+        cost: how many ground rules there are at most, one with the body included.
+    """
+
+    rules: tuple[str, ...]
+    body: tuple[str, ...]
+    cost: float
 
 
 def eliminated(
-    body: Collection[Joined], asked: Collection[str], names: Iterator[str]
-) -> tuple[list[str], list[str]]:
-    """Literals with the same solutions for the variables that are asked for.
+    body: Collection[Joined], asked: Collection[str], values: Mapping[str, int], names: Iterator[str]
+) -> Elimination:
+    """A join without the variables that nobody asks for.
 
     Args:
-        body: a join.
-        asked: these variables.
+        body: the join.
+        asked: the variables that are asked for.
+        values: for each variable, how many values it may have.
         names: names for new predicates.
-
-    Returns:
-        The rules of new predicates, and the literals.
     """
     literals = list(dict.fromkeys(body))
-    several = {v for one in literals if not one.binds and len(one.variables) > 1 for v in one.variables}
-    waiting = {v for one in literals for v in one.variables} - set(asked) - several
+    compared = {v for one in literals if one.size is None and len(one.variables) > 1 for v in one.variables}
+    waiting = {v for one in literals for v in one.variables} - set(asked) - compared
     rules: list[str] = []
+    cost = 0.0
     while waiting:
         variable = min(sorted(waiting), key=lambda v: len(_around(literals, v)))
         waiting.discard(variable)
@@ -52,11 +68,26 @@ def eliminated(
         name = next(names)
         head = f"{name}({','.join(left)})" if left else name
         rules.append(f"{head} :- {', '.join(one.text for one in mine)}.")
+        instances = _instances(mine, values)
+        cost += instances
+        size = min(instances, prod(values[v] for v in left))
         literals = [one for one in literals if variable not in one.variables]
-        literals.append(Joined(head, frozenset(left)))
-    return rules, [one.text for one in literals]
+        literals.append(Joined(head, frozenset(left), size))
+    cost += _instances(literals, values)
+    return Elimination(tuple(rules), tuple(one.text for one in literals), cost)
 
 
 def _around(literals: Collection[Joined], variable: str) -> set[str]:
     """The variables of the literals that have a variable."""
     return {v for one in literals if variable in one.variables for v in one.variables}
+
+
+def _instances(literals: Collection[Joined], values: Mapping[str, int]) -> float:
+    """A bound on the number of solutions of a join: literals that have all its variables, smallest first."""
+    found, bound = 1.0, set[str]()
+    for one in sorted((li for li in literals if li.size is not None), key=lambda li: li.size or 0):
+        new = one.variables - bound
+        if new or not one.variables:
+            found *= min(one.size or 0, prod(values[v] for v in new))
+        bound |= new
+    return found

@@ -11,10 +11,11 @@ or that of a null before it which has its own.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from math import prod
 
 from datalog.model import Atom, Comparison, Constant, NullTest, Term, Variable, Version, variables_of
 from datalog.order import constants_compare
@@ -30,6 +31,14 @@ BEFORE, AFTER = "b", "a"
 _TRUE, _FALSE = "1 = 1", "1 = 0"
 
 
+MOST_GROUND_RULES = 1_000_000
+"""A program with more is not given to the solver: making them all could not be stopped."""
+
+
+class TooLargeError(Exception):
+    """The program would be too large."""
+
+
 @dataclass
 class Encoding:
     """A program, and what its atoms stand for.
@@ -38,13 +47,21 @@ class Encoding:
         instance: what it is made of.
         queries: the views' rules.
         lines: the program.
-        fixed: the numbers of those that have but one value.
+        fixed: the numbers of the labelled nulls that have but one value.
+        domains: the numbers that labelled nulls may have.
+        sizes: how many facts there may be of each relation.
+        values: how many values there may be in each column.
+        cost: how many ground rules there may be.
     """
 
     instance: Instance
     queries: Queries
     lines: list[str] = field(default_factory=list)
     fixed: dict[LabelledNull, int] = field(default_factory=dict)
+    domains: dict[LabelledNull, list[int]] = field(default_factory=dict)
+    sizes: Counter[str] = field(default_factory=Counter)
+    values: defaultdict[tuple[str, int], set[int]] = field(default_factory=lambda: defaultdict(set))
+    cost: float = 0
 
     @property
     def text(self) -> str:
@@ -101,6 +118,7 @@ class Encoding:
                             f":- val({null.number},{number}), not val({other.number},{number})."
                         )
                 numbers += places[null]
+            self.domains[null] = numbers
             if len(numbers) == 1:
                 self.fixed[null] = numbers[0]
                 if null not in shared:
@@ -109,8 +127,21 @@ class Encoding:
             self.lines.append(f"1 {{ {values} }} 1{_if([null.where])}.")
 
     def _add_facts(self) -> None:
-        for fact in dict.fromkeys(f for f in self.instance.facts if not f.is_inserted):
+        """What may be there, and how many facts and values that makes at most."""
+        for fact in dict.fromkeys(self.instance.facts):
             relation = self.instance.known.catalog.relations[fact.relation]
+            nulls = {p for p in fact.parts if isinstance(p, LabelledNull)}
+            number = prod(len(self.domains[null]) for null in nulls)
+            self._spend(number)
+            self.sizes[fact.relation] += number
+            for i, part in enumerate(fact.parts):
+                self.values[fact.relation, i].update(
+                    self.domains[part]
+                    if isinstance(part, LabelledNull)
+                    else [self.instance.classes.number(fact.relation, i, part.value)]
+                )
+            if fact.is_inserted:
+                continue
             body = [fact.where, *self._values(fact.parts)]
             body += [
                 f"{self._part(p, fact.relation, i)} != {NULL}"
@@ -243,23 +274,34 @@ class Encoding:
 
     # ------------------------------------------------------------------------------------------------- words
 
-    def _match(self, query: Query, version: str) -> list[str]:
+    def _match(self, query: Query, version: str) -> tuple[str, ...]:
         """Literals for the matches of a query's body, as far as its head asks for them."""
         names = _names(query)
-        body = []
+        body, values = [], dict[str, int]()
         for atom in query.body:
-            terms = self._terms(atom, names)
+            relation = atom.predicate.name
+            for i, term in enumerate(atom.terms):
+                if isinstance(term, Variable):
+                    number = len(self.values[relation, i])
+                    values[names[term]] = min(number, values.get(names[term], number))
             used = frozenset(names[t] for t in atom.terms if isinstance(t, Variable))
-            body.append(Joined(self._version(version, atom.predicate.name, terms), used))
+            text = self._version(version, relation, self._terms(atom, names))
+            body.append(Joined(text, used, self.sizes[relation]))
         guarded = (v for v in variables_of(query.filters) if v in query.not_null)
-        body += [Joined(f"{names[v]} != {NULL}", frozenset({names[v]}), binds=False) for v in guarded]
+        body += [Joined(f"{names[v]} != {NULL}", frozenset({names[v]})) for v in guarded]
         for one in query.filters:
             used = frozenset(names[v] for v in variables_of([one]))
-            body.append(Joined(self._test(query, one, names), used, binds=False))
+            body.append(Joined(self._test(query, one, names), used))
         asked = {names[t] for t in query.head if isinstance(t, Variable)}
-        rules, found = eliminated(body, asked, self._parts_of_joins)
-        self.lines.extend(rules)
-        return found
+        found = eliminated(body, asked, values, self._parts_of_joins)
+        self.lines.extend(found.rules)
+        self._spend(found.cost)
+        return found.body
+
+    def _spend(self, ground_rules: float) -> None:
+        self.cost += ground_rules
+        if self.cost > MOST_GROUND_RULES:
+            raise TooLargeError
 
     def _head(self, query: Query, name: str) -> str:
         names = _names(query)

@@ -21,7 +21,7 @@ from datalog.model import Row, Version
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given, why_not
 from selfmaint.possible.candidates import TooManyFactsError
-from selfmaint.possible.encoding import BEFORE, Encoding
+from selfmaint.possible.encoding import BEFORE, Encoding, TooLargeError
 from selfmaint.possible.instances import Queries, Wanted, instance
 from selfmaint.possible.queries import queries
 from selfmaint.possible.real_values import real_database
@@ -100,8 +100,8 @@ class NewStates:
             return self._compared(view, *self._first)
         except SolverStoppedError as error:
             return Open(str(error))
-        except TooManyFactsError:
-            return Open("too many rows do not tell a key")
+        except (TooLargeError, TooManyFactsError):
+            return Open("there are too many possibilities to search")
         except NotComparableError:
             return Open("values of several kinds, or without an order, are compared")
 
