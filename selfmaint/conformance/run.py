@@ -92,7 +92,7 @@ def run_case(case: Case, engine: Engine[D]) -> Iterator[Outcome]:
     situation = Situation.of(
         (p for p in case.contents if p.name in schema.relations), effective=case.effective
     )
-    given = _facts(case, schema, engine)
+    given = case_facts(case, schema, engine)
     facts, situation = informed(decision, engine, given, situation)
     verdicts = check(decision, engine, facts, situation, schema.views, sample=0)
     states = {
@@ -115,7 +115,8 @@ def run_case(case: Case, engine: Engine[D]) -> Iterator[Outcome]:
         )
 
 
-def _facts(case: Case, schema: Catalog, engine: Engine[D]) -> Facts[D]:
+def case_facts(case: Case, schema: Catalog, engine: Engine[D]) -> Facts[D]:
+    """What is given in a case, held by an engine."""
     relations = {}
     not_null = {}
     for predicate, rows in case.contents.items():

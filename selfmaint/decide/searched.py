@@ -9,6 +9,7 @@ from datalog.model import ANY, Predicate, Program, Row, Version
 from selfmaint.canonical.support import Knowledge
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.decision import Decision
+from selfmaint.decide.pairs import Counterexample, shown
 from selfmaint.decide.verdict import Change, NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import Delta, delta
@@ -36,12 +37,7 @@ def searched(
         verdict: the verdict without a search.
     """
     view = decision.catalog.view(verdict.view)
-    kept = decision.kept(facts)
-    key = (NewStates, situation, decision.budget_s)
-    if key not in kept:
-        known = _at_hand(decision, engine, facts, situation)
-        kept[key] = known and NewStates(known, min(decision.budget_s, MOST_SECONDS))
-    states: NewStates | None = kept[key]
+    states = _states(decision, engine, facts, situation)
     if states is None or not states.covers(view):
         return verdict
     match states.of(view):
@@ -54,7 +50,33 @@ def searched(
             return replace(verdict, reasons=(*verdict.reasons, reason))
 
 
-def _at_hand(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> Given | None:
+def found_databases(
+    decision: Decision,
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    verdict: NotSelfMaintainable,
+) -> Counterexample | None:
+    """The two databases of a "no" that were found by search; None of another "no"."""
+    found = verdict.databases
+    states = None if found is None else _states(decision, engine, facts, situation)
+    if found is None or states is None:
+        return None
+    return shown(states.known, None, found.row, found.first, found.second)
+
+
+def _states(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> NewStates | None:
+    """The search over some facts; None if there are too many."""
+    kept = decision.kept(facts)
+    key = (NewStates, situation, decision.budget_s)
+    if key not in kept:
+        known = at_hand(decision, engine, facts, situation)
+        kept[key] = known and NewStates(known, min(decision.budget_s, MOST_SECONDS))
+    found: NewStates | None = kept[key]
+    return found
+
+
+def at_hand(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> Given | None:
     """Everything known, with exactly the values that are stored; None if there is too much of it."""
     rows: dict[Predicate, frozenset[Row]] = {}
     for predicate, data in facts.relations.items():

@@ -4,7 +4,7 @@
     p1(X) :- r(X, Y).   p2(U) :- s(W, U).   p3 :- p2(U), t(U).   :- p1(X), p3, not v(X).
 
 Variable elimination: the next variable is the one, of those not asked for, whose literals have the fewest others.
-The number of ground rules is bounded beforehand, from the numbers of atoms and of values.
+The number of ground rules is estimated beforehand, from the numbers of atoms and of values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Elimination:
     Attributes:
         rules: the rules of new predicates.
         body: the literals.
-        cost: how many ground rules there are at most, one with the body included.
+        cost: about how many ground rules there are, one with the body included.
     """
 
     rules: tuple[str, ...]
@@ -83,11 +83,10 @@ def _around(literals: Collection[Joined], variable: str) -> set[str]:
 
 
 def _instances(literals: Collection[Joined], values: Mapping[str, int]) -> float:
-    """A bound on the number of solutions of a join: literals that have all its variables, smallest first."""
+    """About how many solutions a join has: as if each value stood in as many atoms as any other."""
     found, bound = 1.0, set[str]()
     for one in sorted((li for li in literals if li.size is not None), key=lambda li: li.size or 0):
-        new = one.variables - bound
-        if new or not one.variables:
-            found *= min(one.size or 0, prod(values[v] for v in new))
-        bound |= new
+        among = (one.size or 0) / prod(max(values[v], 1) for v in one.variables & bound)
+        found *= min(among, prod(values[v] for v in one.variables - bound))
+        bound |= one.variables
     return found

@@ -51,7 +51,7 @@ class Encoding:
         domains: the numbers that labelled nulls may have.
         sizes: how many facts there may be of each relation.
         values: how many values there may be in each column.
-        cost: how many ground rules there may be.
+        cost: about how many ground rules there may be.
     """
 
     instance: Instance

@@ -74,10 +74,14 @@ Answer = Determined | TwoDatabases | Open
 
 
 class NewStates:
-    """The answers for the views of a warehouse with some data; the first database is made once."""
+    """The answers for the views of a warehouse with some data; the first database is made once.
+
+    Attributes:
+        known: everything known.
+    """
 
     def __init__(self, known: Given, seconds: float) -> None:
-        self._known = known
+        self.known = known
         self._queries: Queries = queries(known.catalog)
         self._seconds = seconds
         self._first: tuple[Encoding, Model] | Open | None = None
@@ -88,7 +92,7 @@ class NewStates:
 
     def stored(self, view: View) -> frozenset[Row]:
         """The view's rows before the update."""
-        return self._known.of(view.name, Version.STORED)
+        return self.known.of(view.name, Version.STORED)
 
     def of(self, view: View) -> Answer:
         """Whether the view's state after the update is determined, and what it is."""
@@ -106,7 +110,7 @@ class NewStates:
             return Open("values of several kinds, or without an order, are compared")
 
     def _found_first(self) -> tuple[Encoding, Model] | Open:
-        made = instance(self._known, self._queries)
+        made = instance(self.known, self._queries)
         if made.unexplained is not None:
             view, row = made.unexplained
             return Open(f"no rule of `{view}` can give its row {row}")
@@ -125,7 +129,7 @@ class NewStates:
         if self._state(view, renamed) != state:
             return self._pair(view, first, [renamed])
         wanted = Wanted(view.name, state)
-        made = instance(self._known, self._queries, wanted)
+        made = instance(self.known, self._queries, wanted)
         other = Encoding(made, self._queries)
         other.want(wanted)
         found = Solver(self._seconds).answer_set(other.text, _names(other))
@@ -135,11 +139,11 @@ class NewStates:
 
     def _pair(self, view: View, first: Rows, others: Sequence[Rows | None]) -> Answer:
         """The first database and one of some others, if both explain all that is known."""
-        if why_not(self._known, first):
+        if why_not(self.known, first):
             return Open(_NO_VALUES)
         less = self._state(view, first)
         for other in others:
-            if other is None or why_not(self._known, other):
+            if other is None or why_not(self.known, other):
                 continue
             more = self._state(view, other)
             if more - less:
@@ -149,7 +153,7 @@ class NewStates:
         return Open(_NO_VALUES)
 
     def _state(self, view: View, database: Rows) -> frozenset[Row]:
-        state = self._known.state(view, self._known.after(database))
+        state = self.known.state(view, self.known.after(database))
         assert state is not None
         return state
 

@@ -55,7 +55,7 @@ def _fresh(
     encoding: Encoding, one: ValueClass, used: Mapping[int, set[tuple[str, int]]], attempt: int
 ) -> dict[int, Value] | None:
     """Values for the numbers of a class that are no constants."""
-    types = {n: _type(encoding, columns) for n, columns in used.items()}
+    types = {n: _compared_type(one, _type(encoding, columns)) for n, columns in used.items()}
     if one.is_ordered:
         return _placed(one, types)
     taken = set(one.values)
@@ -90,15 +90,15 @@ def _placed(one: ValueClass, types: Mapping[int, ColumnType]) -> dict[int, Value
                     Comparison(operator if constant in one.landmarks else "!=", name, constant)
                 )
         comparisons += [Comparison("!=", *both) for both in combinations(names.values(), 2)]
-    wanted = {names[n]: _compared_type(one, its) for n, its in types.items()}
-    found = assign(names.values(), comparisons, {}, wanted)
+    found = assign(names.values(), comparisons, {}, {names[n]: its for n, its in types.items()})
     return None if found is None else {n: found[name] for n, name in names.items()}
 
 
 def _compared_type(one: ValueClass, its: ColumnType) -> ColumnType:
-    """Of an undeclared column the type of what it is compared with; a number where nothing tells."""
+    """Of an undeclared column that is compared a number, unless it has other values; else its own type."""
+    compared = one.is_ordered or one.is_related or one.landmarks
     kinds = {value_kind(c.value) for c in one.values}
-    return NUMBER if its == ANY and not kinds - {"number"} else its
+    return NUMBER if its == ANY and compared and kinds <= {"number"} else its
 
 
 def _type(encoding: Encoding, columns: Iterable[tuple[str, int]]) -> ColumnType:
