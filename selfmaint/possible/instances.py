@@ -64,7 +64,8 @@ class Wanted:
 
 def instance(known: Given, queries: Queries, wanted: Wanted | None = None) -> Instance:
     """The facts that a database may have: of all that explain what is known, and differ as wanted."""
-    made = Instance(known, ValueClasses(known, queries))
+    more = {} if wanted is None else {wanted.view: wanted.state}
+    made = Instance(known, ValueClasses(known, queries, more))
     certain = _certain(known, queries)
     for name, rows in certain.items():
         for row in sorted(rows, key=repr):

@@ -1,8 +1,9 @@
 """Whether a view's new state is determined, by two searches among the databases that explain what is known.
 
 1. A first database, D1, and the view's state after the update on it, S.
-2. A database, D2, that gives the view another state than S after the update: a row that is possible and not in S,
-   or one of S that is not certain. If there is none the view is self-maintainable, and S is its new state.
+2. With the values of S as constants: a database, D2, that gives the view another state than S after the update. Either
+   it has a row that is possible and not in S, or it lacks one of S that is not certain. If there is none the view is
+   self-maintainable, and S is its new state.
 
 Each search looks at enough databases: `labelled_nulls.py` says why, `value_classes.py` with which values. It looks at
 more than there are where views are of another class, and where a type is not told by all columns of a class: so what

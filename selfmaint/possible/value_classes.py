@@ -40,7 +40,13 @@ _IN_ORDER = frozenset({"<", "<=", ">", ">="})
 class ValueClasses:
     """The classes of all columns and variables, and the numbers of their constants."""
 
-    def __init__(self, known: Given, queries: Mapping[str, Sequence[Query]]) -> None:
+    def __init__(
+        self,
+        known: Given,
+        queries: Mapping[str, Sequence[Query]],
+        more: Mapping[str, Iterable[Row]] | None = None,
+    ) -> None:
+        """The classes of what is known, with the values of some more rows of views as constants."""
         self._parents: dict[Hashable, Hashable] = {}
         self._constants: dict[Hashable, set[Constant]] = {}
         self._landmarks: dict[Hashable, set[Constant]] = {}
@@ -55,6 +61,10 @@ class ValueClasses:
             for query in rules:
                 self._read(query)
         self._read_rows(known)
+        for view, rows in (more or {}).items():
+            for row in rows:
+                for i, value in enumerate(row):
+                    self._add((view, i), value)
         self._made = self._classes(known)
         self._next = 1
 

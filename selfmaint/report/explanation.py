@@ -32,7 +32,7 @@ def render(explanation: Explanation) -> Group:
     kind = "" if semantics is None else f", as a {semantics.value}"
     parts: list[RenderableType] = [
         cell(f"{name}: {_HEADLINES[explanation.verdict.kind]}{kind}", "bold"),
-        cell(_defined(explanation.view)),
+        cell(_defined(explanation)),
         Text(),
     ]
     if explanation.view.unchanging:
@@ -56,10 +56,13 @@ def render(explanation: Explanation) -> Group:
     return Group(*parts)
 
 
-def _defined(view: View) -> str:
-    """The rule of a view, or its definition."""
+def _defined(explanation: Explanation) -> str:
+    """The rules of a view, or its definition."""
+    view = explanation.view
     if isinstance(view.definition, ViewDefinition) and (view.is_more_than_rules or view.unchanging):
         return show(view.definition).strip()
+    if len(explanation.rules) > 1:
+        return "\n".join(show(rule).strip() for rule in explanation.rules)
     return show(view.rule).strip()
 
 
