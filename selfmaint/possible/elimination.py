@@ -56,8 +56,7 @@ def eliminated(
         names: names for new predicates.
     """
     literals = list(dict.fromkeys(body))
-    compared = {v for one in literals if one.size is None and len(one.variables) > 1 for v in one.variables}
-    waiting = {v for one in literals for v in one.variables} - set(asked) - compared
+    waiting = {v for one in literals for v in one.variables} - set(asked)
     rules: list[str] = []
     cost = 0.0
     while waiting:
@@ -65,16 +64,28 @@ def eliminated(
         waiting.discard(variable)
         mine = [one for one in literals if variable in one.variables]
         left = sorted(_around(literals, variable) - {variable})
+        joined = [*mine, *_binding(literals, mine)]
         name = next(names)
         head = f"{name}({','.join(left)})" if left else name
-        rules.append(f"{head} :- {', '.join(one.text for one in mine)}.")
-        instances = _instances(mine, values)
+        rules.append(f"{head} :- {', '.join(one.text for one in joined)}.")
+        instances = _instances(joined, values)
         cost += instances
         size = min(instances, prod(values[v] for v in left))
         literals = [one for one in literals if variable not in one.variables]
         literals.append(Joined(head, frozenset(left), size))
     cost += _instances(literals, values)
     return Elimination(tuple(rules), tuple(one.text for one in literals), cost)
+
+
+def _binding(literals: Collection[Joined], some: Collection[Joined]) -> Iterator[Joined]:
+    """Literals that bind what some literals only compare."""
+    bound = frozenset[str]().union(*(one.variables for one in some if one.size is not None))
+    for variable in sorted(frozenset[str]().union(*(one.variables for one in some)) - bound):
+        if variable not in bound:
+            there = (one for one in literals if one.size is not None and variable in one.variables)
+            binder = min(there, key=lambda one: (len(one.variables), one.size))
+            bound |= binder.variables
+            yield binder
 
 
 def _around(literals: Collection[Joined], variable: str) -> set[str]:

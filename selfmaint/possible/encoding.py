@@ -17,12 +17,21 @@ from dataclasses import dataclass, field
 from itertools import count
 from math import prod
 
-from datalog.model import Atom, Comparison, Constant, NullTest, Term, Variable, Version, variables_of
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    NullTest,
+    Term,
+    Variable,
+    Version,
+    variables_of,
+)
 from datalog.order import constants_compare
-from selfmaint.possible.candidates import Candidates
 from selfmaint.possible.elimination import Joined, eliminated
 from selfmaint.possible.instances import Queries, Wanted
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
+from selfmaint.possible.null_values import values_of_nulls
 from selfmaint.possible.queries import Query
 from selfmaint.possible.value_classes import NULL
 from selfmaint.warehouse.catalog import BaseRelation
@@ -46,6 +55,7 @@ class Encoding:
     Attributes:
         instance: what it is made of.
         queries: the views' rules.
+        most: how many ground rules there may be, about.
         lines: the program.
         fixed: the numbers of the labelled nulls that have but one value.
         domains: the numbers that labelled nulls may have.
@@ -56,6 +66,7 @@ class Encoding:
 
     instance: Instance
     queries: Queries
+    most: float = MOST_GROUND_RULES
     lines: list[str] = field(default_factory=list)
     fixed: dict[LabelledNull, int] = field(default_factory=dict)
     domains: dict[LabelledNull, list[int]] = field(default_factory=dict)
@@ -95,36 +106,16 @@ class Encoding:
             self.lines.append(f"{{ {name} }}{_if([where])}.")
 
     def _add_nulls(self) -> None:
-        """The values of labelled nulls; of values that are no constants only one naming."""
-        candidates = Candidates(self.instance, self.queries)
-        before = {null: candidates.before(null) for null in self.instance.nulls}
-        shared = {other for others in before.values() for other in others}
-        places: dict[LabelledNull, list[int]] = {}
-        numbers_of: Counter[int] = Counter()
-        for null in self.instance.nulls:
-            its_class = null.value_class
-            numbers = [NULL] if null.nullable else []
-            numbers += candidates.constants(null)
-            if null.may_be_fresh and its_class.is_shared:
-                numbers += sorted(its_class.places)
-            elif null.may_be_fresh:
-                at = numbers_of[its_class.number]
-                numbers_of[its_class.number] += 1
-                places[null] = [region[at] for region in its_class.regions]
-                for other in before[null]:
-                    for number in places.get(other, ()):
-                        numbers.append(number)
-                        self.lines.append(
-                            f":- val({null.number},{number}), not val({other.number},{number})."
-                        )
-                numbers += places[null]
-            self.domains[null] = numbers
-            if len(numbers) == 1:
-                self.fixed[null] = numbers[0]
-                if null not in shared:
-                    continue
-            values = "; ".join(f"val({null.number},{n})" for n in numbers)
-            self.lines.append(f"1 {{ {values} }} 1{_if([null.where])}.")
+        """The values of labelled nulls."""
+        found = values_of_nulls(self.instance, self.queries)
+        self.domains = found.numbers
+        self.fixed = {null: its[0] for null, its in found.numbers.items() if len(its) == 1}
+        for null, its in found.numbers.items():
+            if null not in self.fixed or null in found.shared:
+                values = "; ".join(f"val({null.number},{n})" for n in its)
+                self.lines.append(f"1 {{ {values} }} 1{_if([null.where])}.")
+        for null, number, owner in found.borrowed:
+            self.lines.append(f":- val({null.number},{number}), not val({owner.number},{number}).")
 
     def _add_facts(self) -> None:
         """What may be there, and how many facts and values that makes at most."""
@@ -300,7 +291,7 @@ class Encoding:
 
     def _spend(self, ground_rules: float) -> None:
         self.cost += ground_rules
-        if self.cost > MOST_GROUND_RULES:
+        if self.cost > self.most:
             raise TooLargeError
 
     def _head(self, query: Query, name: str) -> str:

@@ -40,8 +40,23 @@ Queries = Mapping[str, Sequence[Query]]
 
 
 @dataclass(frozen=True)
+class Way:
+    """A way for a view to have a row too many: a match of a rule after the update.
+
+    Attributes:
+        query: the rule.
+        binding: what is told of its variables.
+        anchor: the subgoal whose fact is an inserted row; None for a match of a stored row.
+    """
+
+    query: Query
+    binding: Mapping[Variable, Part]
+    anchor: int | None
+
+
+@dataclass(frozen=True)
 class Goal:
-    """A way for the view to have a row too many: a match after the update, under a name."""
+    """A match after the update that may be aimed at, under a name."""
 
     name: str
     atoms: tuple[Fact, ...]
@@ -54,11 +69,13 @@ class Wanted:
     Attributes:
         view: the view.
         state: the given state.
-        goals: ways to a row that is not in it.
+        ways: the ways to a row too many that are looked at.
+        goals: the same as parts of a program.
     """
 
     view: str
     state: frozenset[Row]
+    ways: tuple[Way, ...]
     goals: list[Goal] = field(default_factory=list)
 
 
@@ -76,8 +93,7 @@ def instance(known: Given, queries: Queries, wanted: Wanted | None = None) -> In
         for row in sorted(known.of(view, Version.STORED) - derived[view], key=repr):
             _add_row(made, view, rules, row)
     if wanted is not None:
-        for goal in _goals(made, queries[wanted.view], wanted):
-            wanted.goals.append(goal)
+        wanted.goals = [_goal(made, way) for way in wanted.ways]
     return made
 
 
@@ -179,30 +195,29 @@ def _add_row(made: Instance, view: str, rules: Sequence[Query], row: Row) -> Non
             made.add(fact)
 
 
-def _goals(made: Instance, rules: Sequence[Query], wanted: Wanted) -> Iterator[Goal]:
+def ways(known: Given, queries: Queries, view: str, state: frozenset[Row]) -> Iterator[Way]:
     """Matches after the update: from each inserted row, and of each stored row that is not in the given state."""
-    stored = made.known.of(wanted.view, Version.STORED)
-    for query in rules:
-        for row in sorted(stored - wanted.state, key=repr):
+    for query in queries[view]:
+        for row in sorted(known.of(view, Version.STORED) - state, key=repr):
             binding = matched(query.head, row)
-            if binding is not None and _may_match(made.known, query, binding):
-                yield _goal(made, query, binding, None)
+            if binding is not None and _may_match(known, query, binding):
+                yield Way(query, binding, None)
         for at, atom in enumerate(query.body):
-            for row in sorted(made.known.of(atom.predicate.name, Version.INSERTED), key=repr):
+            for row in sorted(known.of(atom.predicate.name, Version.INSERTED), key=repr):
                 binding = matched(atom.terms, row)
-                if binding is not None and _may_match(made.known, query, binding):
-                    yield _goal(made, query, binding, at)
+                if binding is not None and _may_match(known, query, binding):
+                    yield Way(query, binding, at)
 
 
-def _goal(made: Instance, query: Query, binding: Mapping[Variable, Part], anchor: int | None) -> Goal:
+def _goal(made: Instance, way: Way) -> Goal:
     name = made.name("g")
-    whole = made.bind(query, binding, name)
-    made.tests.append(Test(query, whole, name))
-    facts = tuple(facts_of(query, whole, name))
+    whole = made.bind(way.query, way.binding, name)
+    made.tests.append(Test(way.query, whole, name))
+    facts = tuple(facts_of(way.query, whole, name))
     for at, fact in enumerate(facts):
         if fact.relation in made.known.situation.readable:
             made.asked.append(fact)
-        elif at != anchor:
+        elif at != way.anchor:
             option = made.name("o")
             made.options[option] = name
             made.add(Fact(fact.relation, fact.parts, option))

@@ -22,8 +22,8 @@ from datalog.model import Row, Version
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given, why_not
 from selfmaint.possible.candidates import TooManyFactsError
-from selfmaint.possible.encoding import BEFORE, Encoding, TooLargeError
-from selfmaint.possible.instances import Queries, Wanted, instance
+from selfmaint.possible.encoding import BEFORE, MOST_GROUND_RULES, Encoding, TooLargeError
+from selfmaint.possible.instances import Queries, Wanted, Way, instance, ways
 from selfmaint.possible.queries import queries
 from selfmaint.possible.real_values import real_database
 from selfmaint.possible.solver import Model, Solver, SolverStoppedError
@@ -32,6 +32,9 @@ from selfmaint.warehouse.catalog import View
 
 _ATTEMPTS = 3
 """How many choices of values are tried for an answer set."""
+
+_TOGETHER = 100_000
+"""All ways to a row too many are looked at in one program if it has no more ground rules; else each alone."""
 
 
 @dataclass(frozen=True)
@@ -129,14 +132,37 @@ class NewStates:
         state = self._state(view, first)
         if self._state(view, renamed) != state:
             return self._pair(view, first, [renamed])
-        wanted = Wanted(view.name, state)
+        every = tuple(ways(self.known, self._queries, view.name, state))
+        solver = Solver(self._seconds)
+        try:
+            return self._other(view, state, first, every, solver, most=_TOGETHER)
+        except TooLargeError:
+            each: list[tuple[Way, ...]] = [(), *((way,) for way in every)]
+        for some in each:
+            found = self._other(view, state, first, some, solver, most=MOST_GROUND_RULES)
+            if not isinstance(found, Determined):
+                return found
+        return Determined(state)
+
+    def _other(
+        self,
+        view: View,
+        state: frozenset[Row],
+        first: Rows,
+        some: tuple[Way, ...],
+        solver: Solver,
+        *,
+        most: float,
+    ) -> Answer:
+        """The answer as far as some ways to a row too many go, and rows that may be missing."""
+        wanted = Wanted(view.name, state, some)
         made = instance(self.known, self._queries, wanted)
-        other = Encoding(made, self._queries)
-        other.want(wanted)
-        found = Solver(self._seconds).answer_set(other.text, _names(other))
+        encoding = Encoding(made, self._queries, most)
+        encoding.want(wanted)
+        found = solver.answer_set(encoding.text, _names(encoding))
         if found is None:
             return Determined(state) if not made.is_cut else Open(_CIRCLES)
-        return self._pair(view, first, [real_database(other, found, at) for at in range(_ATTEMPTS)])
+        return self._pair(view, first, [real_database(encoding, found, at) for at in range(_ATTEMPTS)])
 
     def _pair(self, view: View, first: Rows, others: Sequence[Rows | None]) -> Answer:
         """The first database and one of some others, if both explain all that is known."""
