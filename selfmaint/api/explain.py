@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from datalog.budget import BudgetSpentError, limit
@@ -34,11 +34,13 @@ from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import Counterexample
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.searched import found_databases
 from selfmaint.decide.selftest import compact_program
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import options
 from selfmaint.maintain import gained
+from selfmaint.possible.queries import queries
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
@@ -115,7 +117,8 @@ class Explanation:
         tested: what was left to the data.
         counterexample: for a "no": the two databases.
         settled_by: for a "no": base relations and key columns that a read would settle the first witness with.
-        supplies: for a "yes": each gained row (some) with the source of each of its facts.
+        supplies: for a "yes": each gained row (some) with the source of each of its facts, if that was asked.
+        rules: the view as rules, if it is a union of conjunctive queries.
     """
 
     view: View
@@ -126,6 +129,18 @@ class Explanation:
     counterexample: Counterexample | None
     settled_by: tuple[tuple[str, tuple[str, ...]], ...]
     supplies: Mapping[Row, tuple[Supply, ...]]
+    rules: tuple[Rule, ...]
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether the verdict was found by a search among all databases, and not by tests."""
+        match self.verdict:
+            case SelfMaintainable(change=found):
+                return found is not None
+            case NotSelfMaintainable(databases=databases):
+                return databases is not None
+            case Undecided():
+                return False
 
     def __str__(self) -> str:
         """The verdict and its reason in a few lines; `selfmaint explain` prints all of it."""
@@ -150,8 +165,8 @@ def _lines(explanation: Explanation) -> Iterator[str]:
                 yield f"  {_together(tested.subgoals)} could be unknown, but not with these data"
         case NotSelfMaintainable():
             yield f"`{view.name}` is not self-maintainable: two databases that explain what is known differ on it"
-            if verdict.witnesses:
-                yield f"  {_together(verdict.witnesses[0].unknown)} may or may not exist"
+            for unknown in verdict.unknown[:1]:
+                yield f"  {_together(unknown)} may or may not exist"
             for relation, columns in explanation.settled_by:
                 keys = f"for its keys ({', '.join(columns)})" if columns else "whole"
                 yield f"  reading `{relation}` {keys} would settle that"
@@ -175,17 +190,21 @@ def explain(
     facts, situation = warehouse.given(update)
     require_possible(warehouse, facts, situation, update.files)
     facts, situation = informed(decision, engine, facts, situation)
-    found = decide(decision, engine, facts, situation, parts)
-    chosen = min(parts, key=lambda part: _IN_ORDER.index(type(found[part.name])))
-    verdict = found[chosen.name]
+    verdicts = decide(decision, engine, facts, situation, parts)
+    chosen = min(parts, key=lambda part: _IN_ORDER.index(type(verdicts[part.name])))
+    verdict = verdicts[chosen.name]
     proof = None
     settled: tuple[tuple[str, tuple[str, ...]], ...] = ()
     if not isinstance(verdict, SelfMaintainable) and verdict.witnesses:
         if isinstance(verdict, NotSelfMaintainable):
             proof = _proof(decision, engine, facts, situation, verdict.witnesses)
         settled = _settled_by(warehouse, facts, situation, chosen, verdict.witnesses[0].new_facts)
+    if isinstance(verdict, NotSelfMaintainable) and verdict.databases is not None:
+        proof = found_databases(decision, engine, facts, situation, verdict)
+        settled = _differing(warehouse.catalog, verdict)
     is_cut = isinstance(verdict, Undecided) and verdict.is_cut
-    return Explanation(
+    rules = queries(decision.catalog).get(chosen.name, ())
+    found = Explanation(
         view=chosen,
         situation=situation,
         verdict=verdict,
@@ -193,10 +212,12 @@ def explain(
         tested=() if is_cut else _tested(warehouse, facts, situation, chosen, verdict),
         counterexample=proof,
         settled_by=settled,
-        supplies=_supplies(warehouse, facts, situation, chosen)
+        supplies=_supplies(warehouse, facts, situation, chosen, verdict)
         if isinstance(verdict, SelfMaintainable)
         else {},
+        rules=tuple(Rule(Atom(chosen.predicate, q.head), (*q.body, *q.filters)) for q in rules),
     )
+    return replace(found, ruled_out=(), tested=()) if found.is_searched else found
 
 
 def _proof(
@@ -291,9 +312,18 @@ def _settled_by(
     )
 
 
+def _differing(catalog: Catalog, verdict: NotSelfMaintainable) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The relations in which two databases differ, each with its key."""
+    names = dict.fromkeys(fact.predicate.name for facts in verdict.unknown for fact in facts)
+    relations = (catalog.relations[name] for name in names)
+    return tuple((r.name, tuple(r.columns[i] for key in r.keys[:1] for i in key)) for r in relations)
+
+
 def _supplies(
-    warehouse: Warehouse[D], facts: Facts[D], situation: Situation, view: View
+    warehouse: Warehouse[D], facts: Facts[D], situation: Situation, view: View, verdict: SelfMaintainable
 ) -> dict[Row, tuple[Supply, ...]]:
+    if verdict.change is not None:
+        return dict.fromkeys(sorted(verdict.change.gained, key=repr)[:SHOWN_ROWS], ())
     if view.core is not None:  # its rows are groups
         return {}
     engine = warehouse.engine

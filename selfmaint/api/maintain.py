@@ -17,6 +17,7 @@ from selfmaint.api.verify import Difference, differences, require_sources
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.engine.protocol import D, Facts
@@ -98,8 +99,14 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     whole = {view.name for view in open_views if view.core is not None}
     progress("computing the deltas")
     state = decision.knowledge(engine, reader.facts, reader.situation)
-    followed = _but(catalog, views, again)
-    changes = {view.name: delta(state, decision.catalog, view, whole=view.name in whole) for view in followed}
+    changes = {}
+    for view in _but(catalog, views, again):
+        verdict, everything = found[view.name], view.name in whole
+        changes[view.name] = (
+            determined_delta(state, decision.catalog, verdict)
+            if isinstance(verdict, SelfMaintainable)
+            else delta(state, decision.catalog, view, whole=everything)
+        )
     deltas = deltas_of_unions(catalog, engine, changes)
     anew = recomputed_views(
         warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from datalog.model import ANY, Predicate, Row, Version
+from selfmaint.canonical.support import Knowledge
 from selfmaint.conformance.cases import Case
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
-from selfmaint.decide.verdict import SelfMaintainable
+from selfmaint.decide.verdict import SelfMaintainable, Verdict
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.maintain import delta
 from selfmaint.warehouse.catalog import Catalog, View, catalog
 from selfmaint.warehouse.situation import Situation
 
@@ -93,11 +94,12 @@ def run_case(case: Case, engine: Engine[D]) -> Iterator[Outcome]:
     situation = Situation.of(
         (p for p in case.contents if p.name in schema.relations), effective=case.effective
     )
-    given = _facts(case, schema, engine)
+    given = case_facts(case, schema, engine)
     facts, situation = informed(decision, engine, given, situation)
-    verdicts = of_unions(schema, check(decision, engine, facts, situation, decision.catalog.views, sample=0))
+    found = check(decision, engine, facts, situation, decision.catalog.views, sample=0)
+    verdicts, known = of_unions(schema, found), decision.knowledge(engine, facts, situation)
     states = {
-        view.name: _state(case, decision, engine, facts, situation, view)
+        view.name: _state(case, known, schema, view, found)
         for view in schema.views
         if isinstance(verdicts[view.name], SelfMaintainable)
     }
@@ -116,7 +118,8 @@ def run_case(case: Case, engine: Engine[D]) -> Iterator[Outcome]:
         )
 
 
-def _facts(case: Case, schema: Catalog, engine: Engine[D]) -> Facts[D]:
+def case_facts(case: Case, schema: Catalog, engine: Engine[D]) -> Facts[D]:
+    """What is given in a case, held by an engine."""
     relations = {}
     not_null = {}
     for predicate, rows in case.contents.items():
@@ -140,10 +143,16 @@ def _arity(schema: Catalog, predicate: Predicate) -> int | None:
 
 
 def _state(
-    case: Case, decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
+    case: Case, known: Knowledge[D], schema: Catalog, view: View, verdicts: Mapping[str, Verdict]
 ) -> frozenset[Row]:
-    known, found = decision.knowledge(engine, facts, situation), decision.catalog
-    changes = {part.name: delta(known, found, part) for part in found.parts(view)}
-    change = deltas_of_unions(found, engine, changes)[view.name]
-    gained, lost = (frozenset(engine.sample(part, STATE_LIMIT)) for part in (change.gained, change.lost))
+    parts = (verdicts[part.name] for part in schema.parts(view))
+    changes = {
+        part.view: determined_delta(known, schema.apart, part)
+        for part in parts
+        if isinstance(part, SelfMaintainable)
+    }
+    change = deltas_of_unions(schema, known.engine, changes)[view.name]
+    gained, lost = (
+        frozenset(known.engine.sample(part, STATE_LIMIT)) for part in (change.gained, change.lost)
+    )
     return case.contents[view.predicate] - lost | gained

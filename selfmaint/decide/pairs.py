@@ -58,7 +58,7 @@ class Counterexample:
     """Two databases, before the update, that explain everything known and give a view different new states.
 
     Attributes:
-        witness: the witness it was made from.
+        witness: the witness it was made from; None if both were found by search.
         row: the row that the view has after the update on the second database, and not on the first.
         first: rows of the canonical database by relation; all of them if `complete`, else those that matter.
         added: what the second database has besides.
@@ -68,7 +68,7 @@ class Counterexample:
         complete: whether `first` is the whole canonical database, and the update is whole too.
     """
 
-    witness: Witness
+    witness: Witness | None
     row: Row
     first: Mapping[str, frozenset[Row]]
     added: Mapping[str, frozenset[Row]]
@@ -161,15 +161,16 @@ def two_databases(known: Given, witness: Witness) -> Counterexample | None:
         for first in firsts:
             old = known.state(view, known.after(first))
             if new is not None and old is not None and row in new and row not in old:
-                return _shown(known, witness, row, first, second)
+                return shown(known, witness, row, first, second)
     for first, second in permutations(firsts if known.catalog.grouped_views else (), 2):
         old, new = (known.state(view, known.after(each)) for each in (first, second))
         if new is not None and old is not None and new - old:
-            return _shown(known, witness, min(new - old, key=repr), first, second)
+            return shown(known, witness, min(new - old, key=repr), first, second)
     return None
 
 
-def _shown(known: Given, witness: Witness, row: Row, first: Rows, second: Rows) -> Counterexample:
+def shown(known: Given, witness: Witness | None, row: Row, first: Rows, second: Rows) -> Counterexample:
+    """A counterexample of two databases that are at hand whole."""
     names = known.catalog.relations
     complete = all(len(rows) <= COMPLETE_ROWS for rows in (*first.values(), *second.values()))
     return Counterexample(

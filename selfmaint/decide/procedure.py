@@ -5,6 +5,7 @@ The symbolic part (which sets J survive, and the programs) depends on the rules 
 - `check` runs TEST as one program, which the engine evaluates from the update outwards.
 - A view that passes is self-maintainable. One that fails is not, unless the class of a view, a view left out or a
   foreign key makes that doubtful: then it is undecided, unless two databases can be shown.
+- What is undecided then is searched for among all databases, where there are few rows (`searched.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import confirmed
+from selfmaint.decide.searched import searched
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
 from selfmaint.engine.protocol import D, Engine, Facts
@@ -89,6 +91,8 @@ def check(
         if spent is not None and not isinstance(verdict, NotSelfMaintainable):
             verdict = Undecided(view.name, (str(spent),), is_cut=True)
         assert verdict is not None
+        if isinstance(verdict, Undecided):
+            verdict = searched(decision, engine, facts, situation, verdict)
         result[view.name] = replace(verdict, semantics=view.semantics)
     return result
 

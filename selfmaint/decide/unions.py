@@ -35,9 +35,11 @@ def _grouped(catalog: Catalog, names: Mapping[str, object]) -> dict[str, list[st
 
 def _joined(name: str, parts: Sequence[Verdict]) -> Verdict:
     witnesses = tuple(w for part in parts if not isinstance(part, SelfMaintainable) for w in part.witnesses)
-    if any(isinstance(part, NotSelfMaintainable) for part in parts):
-        kept = (part.witnesses for part in parts if isinstance(part, NotSelfMaintainable))
-        return NotSelfMaintainable(name, tuple(w for its in kept for w in its))
+    shown = [part for part in parts if isinstance(part, NotSelfMaintainable)]
+    if shown:
+        tested = tuple(witness for part in shown for witness in part.witnesses)
+        found = (part.databases for part in shown if part.databases is not None)
+        return NotSelfMaintainable(name, tested, databases=None if tested else next(found, None))
     open_parts = [part for part in parts if isinstance(part, Undecided)]
     if open_parts:
         reasons = dict.fromkeys(reason for part in open_parts for reason in part.reasons)

@@ -16,9 +16,10 @@ from enum import StrEnum, unique
 from html import escape
 from typing import ClassVar, TypeAlias
 
-from datalog.model import Atom, Constant, Semantics, Term, Value, Variable
+from datalog.model import Atom, Constant, Predicate, Row, Semantics, Term, Value, Variable
 from datalog.syntax import show
 from selfmaint.decide.new_facts import NewFacts, image
+from selfmaint.possible.new_state import TwoDatabases
 
 _SHOWN = 3
 """How many witnesses are named."""
@@ -77,6 +78,14 @@ class _Stated(ABC):
         return _html([self])
 
 
+@dataclass(frozen=True)
+class Change:
+    """The rows that a view gains and loses, where they were found by search (`possible`)."""
+
+    gained: frozenset[Row]
+    lost: frozenset[Row]
+
+
 @dataclass(frozen=True, repr=False)
 class SelfMaintainable(_Stated):
     """The view's new state is the same for every database that explains what is known.
@@ -84,12 +93,15 @@ class SelfMaintainable(_Stated):
     Attributes:
         view: the view.
         remarks: what to know of the computed state.
+        semantics: what state is meant.
+        change: the view's change, if it was found together with the verdict; else maintenance queries compute it.
     """
 
     kind: ClassVar[VerdictKind] = VerdictKind.YES
     view: str
     remarks: tuple[str, ...] = ()
     semantics: Semantics | None = None
+    change: Change | None = None
 
     @property
     def because(self) -> str:
@@ -109,16 +121,21 @@ class NotSelfMaintainable(_Stated):
     Attributes:
         view: the view.
         witnesses: some of them.
+        semantics: what state is meant.
+        databases: two databases, if they were found by search; then there are no witnesses.
     """
 
     kind: ClassVar[VerdictKind] = VerdictKind.NO
     view: str
     witnesses: tuple[Witness, ...]
     semantics: Semantics | None = None
+    databases: TwoDatabases | None = None
 
     @property
     def unknown(self) -> tuple[tuple[Atom, ...], ...]:
         """The distinct sets of facts that may or may not exist, fewest facts first."""
+        if self.databases is not None:
+            return (_differing(self.databases),)
         return unknown_facts(self.witnesses)
 
     @property
@@ -159,6 +176,18 @@ class Undecided(_Stated):
     def __repr__(self) -> str:
         shown = f", {_some(self.witnesses)}" if self.witnesses else ""
         return f"Undecided({self.view!r}, {self.reasons}{shown})"
+
+
+def _differing(databases: TwoDatabases) -> tuple[Atom, ...]:
+    """The facts that one of two databases has and the other has not, those of the second one first."""
+    first, second = databases.first, databases.second
+    parts = ((more, less) for more, less in ((second, first), (first, second)))
+    return tuple(
+        Atom(Predicate(name), tuple(map(Constant, row)))
+        for more, less in parts
+        for name, rows in more.items()
+        for row in sorted(rows - less.get(name, frozenset()), key=repr)
+    )
 
 
 def _some(witnesses: Sequence[Witness]) -> str:

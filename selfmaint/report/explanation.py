@@ -23,7 +23,7 @@ def explanation_sql(explanation: Explanation) -> str:
     found = explanation.counterexample
     if found is None:
         return f"-- no counterexample: the verdict is {explanation.verdict.kind}"
-    return script(explanation.view, found)
+    return script(explanation, found)
 
 
 def render(explanation: Explanation) -> Group:
@@ -32,7 +32,7 @@ def render(explanation: Explanation) -> Group:
     kind = "" if semantics is None else f", as a {semantics.value}"
     parts: list[RenderableType] = [
         cell(f"{name}: {_HEADLINES[explanation.verdict.kind]}{kind}", "bold"),
-        cell(_defined(explanation.view)),
+        cell(_defined(explanation)),
         Text(),
     ]
     if explanation.view.unchanging:
@@ -47,16 +47,22 @@ def render(explanation: Explanation) -> Group:
             *_reads(explanation),
             Text(),
         ]
-    parts += [*_ruled_out(explanation), *_tested(explanation.tested)]
+    if explanation.is_searched:
+        parts.append(cell("found by a search among all databases that explain what is known", "bold"))
+    else:
+        parts += [*_ruled_out(explanation), *_tested(explanation.tested)]
     if explanation.supplies:
         parts += [Text(), _supplies(explanation)]
     return Group(*parts)
 
 
-def _defined(view: View) -> str:
-    """The rule of a view, or its definition."""
+def _defined(explanation: Explanation) -> str:
+    """The rules of a view, or its definition."""
+    view = explanation.view
     if isinstance(view.definition, ViewDefinition) and (view.is_more_than_rules or view.unchanging):
         return show(view.definition).strip()
+    if len(explanation.rules) > 1:
+        return "\n".join(show(rule).strip() for rule in explanation.rules)
     return show(view.rule).strip()
 
 
@@ -196,29 +202,31 @@ def _counterexample_json(explanation: Explanation, found: Counterexample) -> Jso
         "removed": tables(found.removed),
         "inserted": tables(found.inserted),
         "deleted": tables(found.deleted),
-        "sql": script(explanation.view, found),
+        "sql": script(explanation, found),
     }
 
 
-def script(view: View, found: Counterexample) -> str:
+def script(explanation: Explanation, found: Counterexample) -> str:
     """Four queries that need no table: each carries its database's rows.
 
     The first two give the same rows, those that the warehouse stores; the last two differ.
     """
+    view = explanation.view
+    rules = explanation.rules or (Rule(view.head, (*view.body, *view.filters)),)
     parts = []
     for after in (False, True):
         for second in (False, True):
             when, which = ("after" if after else "before"), ("second" if second else "first")
             parts.append(f"-- the view {when} the update, on the {which} database")
-            parts.append(f"{_query(view, found.database(second, after))};")
+            parts.append(f"{_query(view, rules, found.database(second, after))};")
     return "\n".join(parts)
 
 
-def _query(view: View, database: Mapping[str, frozenset[Row]]) -> str:
-    relations = {atom.predicate: atom.arity for atom in view.body}
+def _query(view: View, rules: Iterable[Rule], database: Mapping[str, frozenset[Row]]) -> str:
+    program = Program(tuple(rules))
+    relations = {atom.predicate: atom.arity for rule in program.rules for atom in rule.atoms}
     facts = (rule for predicate, arity in relations.items() for rule in _facts(predicate, arity, database))
-    rule = Rule(view.head, (*view.body, *view.filters))
-    return text(select(Program((rule, *facts)), view.predicate, {}, columns=view.columns))
+    return text(select(Program((*program.rules, *facts)), view.predicate, {}, columns=view.columns))
 
 
 def _facts(predicate: Predicate, arity: int, database: Mapping[str, frozenset[Row]]) -> Iterator[Rule]:

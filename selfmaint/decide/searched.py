@@ -1,0 +1,106 @@
+"""What the tests leave undecided, decided by a search among all databases, where there are few rows (`possible`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from datalog.evaluate import evaluate
+from datalog.model import ANY, Predicate, Program, Row, Version
+from selfmaint.canonical.support import Knowledge
+from selfmaint.countermodel.model_check import Given
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.pairs import Counterexample, shown
+from selfmaint.decide.verdict import Change, NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.maintain import Delta, delta
+from selfmaint.possible.new_state import Determined, NewStates, Open, TwoDatabases
+from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.situation import Situation
+
+MOST_ROWS = 400
+"""A search is made where nothing known has more rows."""
+
+MOST_SECONDS = 10.0
+"""How long it may take, whatever the budget."""
+
+
+def searched(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, verdict: Undecided
+) -> Verdict:
+    """The verdict on a view that was left undecided, with the reason if it still is.
+
+    Args:
+        decision: the symbolic side.
+        engine: holds what is known.
+        facts: what is known.
+        situation: the kinds of it.
+        verdict: the verdict without a search.
+    """
+    view = decision.catalog.view(verdict.view)
+    states = _states(decision, engine, facts, situation)
+    if states is None or not states.covers(view):
+        return verdict
+    match states.of(view):
+        case Determined(state):
+            stored = states.stored(view)
+            return SelfMaintainable(view.name, change=Change(state - stored, stored - state))
+        case TwoDatabases() as found:
+            return NotSelfMaintainable(view.name, (), databases=found)
+        case Open(reason):
+            return replace(verdict, reasons=(*verdict.reasons, reason))
+
+
+def found_databases(
+    decision: Decision,
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    verdict: NotSelfMaintainable,
+) -> Counterexample | None:
+    """The two databases of a "no" that were found by search; None of another "no"."""
+    found = verdict.databases
+    states = None if found is None else _states(decision, engine, facts, situation)
+    if found is None or states is None:
+        return None
+    return shown(states.known, None, found.row, found.first, found.second)
+
+
+def _states(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> NewStates | None:
+    """The search over some facts; None if there are too many."""
+    kept = decision.kept(facts)
+    key = (NewStates, situation, decision.budget_s)
+    if key not in kept:
+        known = at_hand(decision, engine, facts, situation)
+        kept[key] = known and NewStates(known, min(decision.budget_s, MOST_SECONDS))
+    found: NewStates | None = kept[key]
+    return found
+
+
+def at_hand(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> Given | None:
+    """Everything known, with exactly the values that are stored; None if there is too much of it."""
+    rows: dict[Predicate, frozenset[Row]] = {}
+    for predicate, data in facts.relations.items():
+        found = engine.fetch(data, MOST_ROWS)
+        if found is None:
+            return None
+        rows[predicate] = frozenset(found)
+    program = Program(decision.known(situation))
+    known = {
+        name: evaluate(program, Predicate(name, Version.KNOWN), rows) for name in decision.catalog.relations
+    }
+    return Given(decision.catalog, situation, rows, known)
+
+
+def determined_delta(known: Knowledge[D], catalog: Catalog, verdict: SelfMaintainable) -> Delta[D]:
+    """The change of a view that is self-maintainable, held by the engine."""
+    view = catalog.view(verdict.view)
+    if verdict.change is None:
+        return delta(known, catalog, view)
+    engine, stored = known.engine, known.facts.relations[view.predicate]
+    gained, lost = (
+        engine.keep(engine.like(engine.load(rows, view.columns, [ANY] * len(view.columns)), stored))
+        if rows
+        else engine.empty(stored)
+        for rows in (verdict.change.gained, verdict.change.lost)
+    )
+    return Delta(gained, lost)

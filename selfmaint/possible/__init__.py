@@ -1,0 +1,1 @@
+"""Possible and certain rows of views with projection and of unions, by search among all databases (answer sets)."""

@@ -1,0 +1,235 @@
+"""Which values a labelled null may have to take, so that no others are looked at.
+
+Take a database that the search is for, made of facts with labelled nulls, and give a value of its own to each null
+whose value nothing here asks for. The result maps back to the database, constants to themselves. So it has no view row
+that the database has not, and satisfies all that is asked if what follows is kept:
+
+1. *Shown*: a null in a column that a view shows keeps a value that a stored row has there; of the rows, those that
+   agree with what the fact tells of the other columns shown.
+2. *Given rows*: a null keeps what makes its fact a row of the update, of a readable relation, or of one that was read
+   for some keys; and what makes it reference a readable relation's row.
+3. *Keys*: two facts that agree on a key are one; so a null takes another one's value, or a constant, where another
+   fact of its relation has that in the same column and may have the same key. Only such nulls need be equal.
+4. Null stays null, a constant that rules compare with stays, and another value stays in its region
+   (`value_class.py`). Nulls of columns of few values, and of classes whose values are compared with each other, even
+   by `!=`, take any value: there one of its own is no more general than another one.
+
+Foreign keys ask for nothing: each fact brings a row of its own to reference (`labelled_nulls.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import combinations
+
+from datalog.budget import check
+from datalog.model import Atom, Constant, Row, Variable, Version
+from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
+from selfmaint.possible.queries import Query
+
+Queries = Mapping[str, Sequence[Query]]
+
+MOST_PAIRS = 2_000_000
+"""So many pairs of facts of one relation are compared for their keys."""
+
+
+class TooManyFactsError(Exception):
+    """There are too many facts with labelled nulls in a key."""
+
+
+class Candidates:
+    """For each labelled null the constants and the nulls before it whose values it may take.
+
+    Nulls that a key may make one form a group, with all its constants for each member.
+    """
+
+    def __init__(self, instance: Instance, queries: Queries) -> None:
+        self._known = instance.known
+        self._rows: dict[tuple[object, ...], dict[Row, list[Row]]] = {}
+        self._groups: dict[LabelledNull, LabelledNull] = {}
+        self._constants: dict[LabelledNull, set[Constant]] = {}
+        self._nulls = instance.nulls
+        facts = list(dict.fromkeys(instance.facts))
+        loose = [fact for fact in (*facts, *instance.asked) if any(map(_is_loose, fact.parts))]
+        for fact in loose:
+            check()
+            self._add_shown(fact, queries)
+            self._add_given(fact)
+        while self._merge_by_keys(facts):
+            pass
+
+    def constants(self, null: LabelledNull) -> Iterator[int]:
+        """The numbers of the constants that a null may be, by its types, and by what asks for it."""
+        if not _is_loose(null):
+            yield from null.constants()
+            return
+        for constant in sorted(self._wanted(null), key=repr):
+            if null.admits(constant):
+                yield null.value_class.constants[constant]
+
+    def before(self, null: LabelledNull) -> list[LabelledNull]:
+        """The nulls before one whose own values it may take."""
+        if not _is_loose(null):
+            return [n for n in self._nulls if n.number < null.number and n.value_class is null.value_class]
+        if null not in self._groups:
+            return []
+        mine = self._group(null)
+        return [n for n in self._groups if n.number < null.number and self._group(n) is mine]
+
+    # ------------------------------------------------------------------------------------------------ 1 and 2
+
+    def _add_shown(self, fact: Fact, queries: Queries) -> None:
+        for view, rules in queries.items():
+            for query in rules:
+                for atom in query.body:
+                    if atom.predicate.name == fact.relation:
+                        self._add_shown_by(fact, query, atom, view)
+
+    def _add_shown_by(self, fact: Fact, query: Query, atom: Atom, view: str) -> None:
+        """What stored rows of a view show of a fact as one of its subgoals."""
+        found: dict[Variable, list[Part]] = {}
+        for term, part in zip(atom.terms, fact.parts, strict=True):
+            if isinstance(term, Variable):
+                found.setdefault(term, []).append(part)
+            elif isinstance(part, Constant) and part != term:
+                return
+        shown = [(i, found[t]) for i, t in enumerate(query.head) if isinstance(t, Variable) and t in found]
+        nulls = [(i, n) for i, parts in shown for n in parts if isinstance(n, LabelledNull)]
+        if not nulls:
+            return
+        told = {i: p for i, parts in shown for p in parts if isinstance(p, Constant)}
+        stored = self._known.of(view, Version.STORED)
+        for row in self._matching((view, Version.STORED), stored, told):
+            for i, null in nulls:
+                self._take(null, Constant(row[i]))
+
+    def _add_given(self, fact: Fact) -> None:
+        known, name = self._known, fact.relation
+        told = {i: p for i, p in enumerate(fact.parts) if isinstance(p, Constant)}
+        given = [(v, known.of(name, v)) for v in (Version.INSERTED, Version.DELETED)]
+        if name in known.situation.readable:
+            given.append((Version.BEFORE, known.of(name, Version.BEFORE)))
+        if any(region.name == name for region in known.situation.regions):
+            given.append((Version.KNOWN, known.known[name]))
+        for version, rows in given:
+            for row in self._matching((name, version), rows, told):
+                for null, value in zip(fact.parts, row, strict=True):
+                    self._take(null, Constant(value))
+        for reference in known.catalog.relations[name].references:
+            target = reference.target
+            if target not in known.situation.readable:
+                continue
+            parts = [fact.parts[i] for i in reference.columns]
+            pairs = list(zip(reference.target_columns, parts, strict=True))
+            asked = {i: p for i, p in pairs if isinstance(p, Constant)}
+            rows = known.of(target, Version.BEFORE)
+            for row in self._matching((target, Version.BEFORE), rows, asked):
+                for i, null in pairs:
+                    self._take(null, Constant(row[i]))
+
+    def _matching(
+        self, of: tuple[object, ...], rows: Iterable[Row], told: Mapping[int, Constant]
+    ) -> Sequence[Row]:
+        """The rows that have given values in some columns."""
+        columns = tuple(sorted(told))
+        index = self._rows.get((*of, columns))
+        if index is None:
+            index = self._rows[*of, columns] = {}
+            for row in rows:
+                index.setdefault(tuple(row[i] for i in columns), []).append(row)
+        return index.get(tuple(told[i].value for i in columns), ())
+
+    def _take(self, part: Part, value: Constant) -> bool:
+        """A null may be a constant; whether that is new."""
+        if not isinstance(part, LabelledNull) or not _is_loose(part) or value.value is None:
+            return False
+        wanted = self._constants.setdefault(self._group(part), set())
+        if value in wanted:
+            return False
+        wanted.add(value)
+        return True
+
+    # ------------------------------------------------------------------------------------------------------ 3
+
+    def _merge_by_keys(self, facts: Iterable[Fact]) -> bool:
+        """One round of making facts with one key one; whether something came of it."""
+        changed = False
+        by_relation: dict[str, list[Fact]] = {}
+        for fact in facts:
+            by_relation.setdefault(fact.relation, []).append(fact)
+        for name, its in by_relation.items():
+            for key in self._known.catalog.relations[name].unique:
+                for one, other in self._pairs(its, key):
+                    check()
+                    if not all(self._may_agree(one.parts[i], other.parts[i]) for i in key):
+                        continue
+                    for i in range(len(one.parts)):
+                        if i not in key and self._equate(one.parts[i], other.parts[i]):
+                            changed = True
+        return changed
+
+    def _pairs(self, facts: Sequence[Fact], key: Sequence[int]) -> Iterator[tuple[Fact, Fact]]:
+        """The pairs of facts that may agree on a key, perhaps more."""
+        told: dict[tuple[Part, ...], list[Fact]] = {}
+        open_: list[Fact] = []
+        for fact in facts:
+            values = tuple(fact.parts[i] for i in key)
+            if all(isinstance(value, Constant) for value in values):
+                told.setdefault(values, []).append(fact)
+            else:
+                open_.append(fact)
+        if len(open_) * len(facts) > MOST_PAIRS:
+            raise TooManyFactsError
+        for same in told.values():
+            yield from combinations(same, 2)
+        yield from combinations(open_, 2)
+        yield from ((one, other) for one in open_ for same in told.values() for other in same)
+
+    def _may_agree(self, one: Part, other: Part) -> bool:
+        """Whether two values may be the same, as far as it is known by now; null agrees with nothing."""
+        if one == other:
+            return not (isinstance(one, Constant) and one.value is None)
+        if isinstance(one, Constant):
+            one, other = other, one
+        if isinstance(one, Constant):
+            return False
+        if not _is_loose(one):
+            return isinstance(other, LabelledNull) or one.admits(other)
+        mine = self._wanted(one)
+        if isinstance(other, Constant):
+            return other in mine
+        if not _is_loose(other):
+            return self._may_agree(other, one)
+        return self._group(one) is self._group(other) or not mine.isdisjoint(self._wanted(other))
+
+    def _equate(self, one: Part, other: Part) -> bool:
+        """Two values may have to be the same; whether that is new."""
+        if isinstance(one, Constant):
+            return self._take(other, one)
+        if isinstance(other, Constant):
+            return self._take(one, other)
+        if not (_is_loose(one) and _is_loose(other)):
+            return False
+        first, second = self._group(one), self._group(other)
+        for each in (one, other):
+            self._groups.setdefault(each, each)
+        if first is second:
+            return False
+        self._groups[second] = first
+        self._groups.setdefault(first, first)
+        self._constants.setdefault(first, set()).update(self._constants.pop(second, set()))
+        return True
+
+    def _wanted(self, null: LabelledNull) -> AbstractSet[Constant]:
+        return self._constants.get(self._group(null), set()) | null.value_class.landmarks
+
+    def _group(self, null: LabelledNull) -> LabelledNull:
+        while (parent := self._groups.get(null, null)) is not null:
+            null = parent
+        return null
+
+
+def _is_loose(part: Part) -> bool:
+    """Whether a value is a labelled null for which one of its own is as general as any."""
+    return isinstance(part, LabelledNull) and part.may_be_fresh and not part.value_class.is_related

@@ -1,0 +1,103 @@
+"""Rules for a join, whose size is that of its parts: variables that nobody asks for are projected out one by one.
+
+    :- r(X, Y), s(W, U), t(U), not v(X).      as many ground rules as the product of all
+    p1(X) :- r(X, Y).   p2(U) :- s(W, U).   p3 :- p2(U), t(U).   :- p1(X), p3, not v(X).
+
+Variable elimination: the next variable is the one, of those not asked for, whose literals have the fewest others.
+The number of ground rules is estimated beforehand, from the numbers of atoms and of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A literal of the solver's program, with its variables.
+
+    Attributes:
+        text: the literal.
+        variables: those that it has.
+        size: how many ground atoms there are of it; None of what binds no variables, as a comparison.
+    """
+
+    text: str
+    variables: frozenset[str]
+    size: float | None = None
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """Literals with the same solutions for the variables that are asked for.
+
+    Attributes:
+        rules: the rules of new predicates.
+        body: the literals.
+        cost: about how many ground rules there are, one with the body included.
+    """
+
+    rules: tuple[str, ...]
+    body: tuple[str, ...]
+    cost: float
+
+
+def eliminated(
+    body: Collection[Joined], asked: Collection[str], values: Mapping[str, int], names: Iterator[str]
+) -> Elimination:
+    """A join without the variables that nobody asks for.
+
+    Args:
+        body: the join.
+        asked: the variables that are asked for.
+        values: for each variable, how many values it may have.
+        names: names for new predicates.
+    """
+    literals = list(dict.fromkeys(body))
+    waiting = {v for one in literals for v in one.variables} - set(asked)
+    rules: list[str] = []
+    cost = 0.0
+    while waiting:
+        variable = min(sorted(waiting), key=lambda v: len(_around(literals, v)))
+        waiting.discard(variable)
+        mine = [one for one in literals if variable in one.variables]
+        left = sorted(_around(literals, variable) - {variable})
+        joined = [*mine, *_binding(literals, mine)]
+        name = next(names)
+        head = f"{name}({','.join(left)})" if left else name
+        rules.append(f"{head} :- {', '.join(one.text for one in joined)}.")
+        instances = _instances(joined, values)
+        cost += instances
+        size = min(instances, prod(values[v] for v in left))
+        literals = [one for one in literals if variable not in one.variables]
+        literals.append(Joined(head, frozenset(left), size))
+    cost += _instances(literals, values)
+    return Elimination(tuple(rules), tuple(one.text for one in literals), cost)
+
+
+def _binding(literals: Collection[Joined], some: Collection[Joined]) -> Iterator[Joined]:
+    """Literals that bind what some literals only compare."""
+    bound = frozenset[str]().union(*(one.variables for one in some if one.size is not None))
+    for variable in sorted(frozenset[str]().union(*(one.variables for one in some)) - bound):
+        if variable not in bound:
+            there = (one for one in literals if one.size is not None and variable in one.variables)
+            binder = min(there, key=lambda one: (len(one.variables), one.size))
+            bound |= binder.variables
+            yield binder
+
+
+def _around(literals: Collection[Joined], variable: str) -> set[str]:
+    """The variables of the literals that have a variable."""
+    return {v for one in literals if variable in one.variables for v in one.variables}
+
+
+def _instances(literals: Collection[Joined], values: Mapping[str, int]) -> float:
+    """About how many solutions a join has: as if each value stood in as many atoms as any other."""
+    found, bound = 1.0, set[str]()
+    for one in sorted((li for li in literals if li.size is not None), key=lambda li: li.size or 0):
+        among = (one.size or 0) / prod(max(values[v], 1) for v in one.variables & bound)
+        found *= min(among, prod(values[v] for v in one.variables - bound))
+        bound |= one.variables
+    return found

@@ -1,0 +1,249 @@
+"""Facts with labelled nulls: what the databases that the search looks at are made of.
+
+A database that explains what is known contains, for each stored row of each view, the facts of one match of one of
+the view's rules, and for each fact the rows that its foreign keys ask for. Views are monotone. So of a database
+with a row too many, or too few, the following part has that row too many, or too few as well, and explains what is
+known: the facts of these matches, what is known to be there, the facts of one match for the row too many, and what
+their foreign keys ask for. The values of these facts that nothing tells are *labelled nulls*; the search gives each a
+constant of its class, or the value of another null, or one of its own.
+
+- *Rows*. A stored row that certain facts derive needs no match of its own. Of the others each has its rules as choices.
+- *Goals*. For a row too many: a rule of the view, and an inserted row for one of its subgoals, or a stored row that
+  the view has after the update on one database only. The other subgoals' facts may be added to the database.
+- *Partners*. For each fact and each of its foreign keys a row that may be there to be referenced, and its own. Where
+  foreign keys go in circles these are cut off after some steps, and nothing certain follows (`is_cut`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from datalog.model import Atom, ColumnType, Constant, Row, Term, Variable, Version
+from selfmaint.countermodel.model_check import Given
+from selfmaint.possible.queries import Query
+from selfmaint.possible.value_class import ValueClass, fits
+from selfmaint.possible.value_classes import ValueClasses
+from selfmaint.warehouse.catalog import BaseRelation
+
+_DEEPEST = 6
+"""So many foreign keys are followed one after the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledNull:
+    """A value that nothing known tells.
+
+    Attributes:
+        number: tells nulls apart; a null may take the value of one before it.
+        value_class: the class of its columns.
+        types: of its columns.
+        nullable: whether it may be null in the sense of SQL.
+        where: what it is the value of, if that is part of a database at all.
+    """
+
+    number: int
+    value_class: ValueClass
+    types: frozenset[ColumnType]
+    nullable: bool
+    where: str
+
+    @property
+    def may_be_fresh(self) -> bool:
+        """Whether it may have a value of its own."""
+        return not any(its.is_finite for its in self.types)
+
+    def admits(self, constant: Constant) -> bool:
+        """Whether it may be a constant, by its types."""
+        return all(fits(constant.value, its) for its in self.types)
+
+    def constants(self) -> Iterator[int]:
+        """The numbers of the constants that it may be."""
+        for constant, number in self.value_class.constants.items():
+            if self.admits(constant):
+                yield number
+
+
+Part = Constant | LabelledNull
+"""A value of a fact: told, or a labelled null."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact that a database has where `where` holds.
+
+    Attributes:
+        relation: the base relation.
+        parts: its values.
+        where: an atom of the solver's program; empty if it is always there.
+        is_inserted: whether it is there after the update only, and stands here for what it references.
+    """
+
+    relation: str
+    parts: tuple[Part, ...]
+    where: str
+    is_inserted: bool = False
+
+    @property
+    def row(self) -> Row | None:
+        """The row, if all its values are told."""
+        found = tuple(p.value for p in self.parts if isinstance(p, Constant))
+        return found if len(found) == len(self.parts) else None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A stored row with the rules that may give it, each under a name of its own."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Test:
+    """A filter of a match with labelled nulls: holds where `where` does."""
+
+    query: Query
+    binding: Mapping[Variable, Part]
+    where: str
+
+
+@dataclass
+class Instance:
+    """The facts, choices and tests that a program is made of.
+
+    Attributes:
+        known: everything known.
+        classes: the values.
+        facts: what a database may have.
+        asked: facts of goals that are there or not, whatever the goal.
+        choices: one name of each is true.
+        options: facts that may or may not be there, by the name of that.
+        tests: what matches must satisfy.
+        nulls: all labelled nulls, in order.
+        is_cut: whether foreign keys were not followed to the end.
+        unexplained: a stored row that no rule of its view can give.
+    """
+
+    known: Given
+    classes: ValueClasses
+    facts: list[Fact] = field(default_factory=list)
+    asked: list[Fact] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
+    options: dict[str, str] = field(default_factory=dict)
+    tests: list[Test] = field(default_factory=list)
+    nulls: list[LabelledNull] = field(default_factory=list)
+    is_cut: bool = False
+    unexplained: tuple[str, Row] | None = None
+    _names: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def name(self, kind: str) -> str:
+        """A new name of something that may be true."""
+        return f"{kind}{next(self._names)}"
+
+    def null(self, atoms: Sequence[tuple[ValueClass, ColumnType, bool]], where: str) -> LabelledNull:
+        """A labelled null of some columns: their class, types, and whether they may hold null."""
+        made = LabelledNull(
+            len(self.nulls) + 1,
+            atoms[0][0],
+            frozenset(its for _, its, _ in atoms),
+            all(nullable for _, _, nullable in atoms),
+            where,
+        )
+        self.nulls.append(made)
+        return made
+
+    def numbers_of_nulls(self) -> Counter[int]:
+        """How many nulls may have a value of their own, by the number of their class."""
+        return Counter(null.value_class.number for null in self.nulls if null.may_be_fresh)
+
+    def column(self, relation: BaseRelation, column: int) -> tuple[ValueClass, ColumnType, bool]:
+        """What a labelled null has to know of a column."""
+        its_class = self.classes.of_column(relation.name, column)
+        return its_class, relation.types[column], column in relation.nullable
+
+    def bind(self, query: Query, binding: Mapping[Variable, Part], where: str) -> dict[Variable, Part]:
+        """A binding with a labelled null for each variable of the body that has no value."""
+        found = dict(binding)
+        places: dict[Variable, list[tuple[ValueClass, ColumnType, bool]]] = {}
+        for atom in query.body:
+            relation = self.known.catalog.relations[atom.predicate.name]
+            for i, term in enumerate(atom.terms):
+                if isinstance(term, Variable) and term not in found:
+                    places.setdefault(term, []).append(self.column(relation, i))
+        for variable, its in places.items():
+            never_null = variable in query.not_null
+            found[variable] = self.null([(c, t, n and not never_null) for c, t, n in its], where)
+        return found
+
+    def add(self, fact: Fact, depth: int = 0) -> None:
+        """Adds a fact and the rows that it may reference."""
+        self.facts.append(fact)
+        relation = self.known.catalog.relations[fact.relation]
+        for reference in relation.references:
+            keys = [fact.parts[i] for i in reference.columns]
+            if any(isinstance(key, Constant) and key.value is None for key in keys):
+                continue
+            if reference.target in self.known.situation.readable:
+                continue
+            if depth >= _DEEPEST:
+                self.is_cut = True
+                continue
+            target = self.known.catalog.relations[reference.target]
+            name = self.name("p")
+            self.options[name] = fact.where
+            given = dict(zip(reference.target_columns, keys, strict=True))
+            if not all(may_hold(target, i, key) for i, key in given.items()):
+                continue
+            parts = tuple(
+                given[i] if i in given else self.null([self.column(target, i)], name)
+                for i in range(target.arity)
+            )
+            self.add(Fact(target.name, parts, name), depth + 1)
+
+
+def may_hold(relation: BaseRelation, column: int, part: Part) -> bool:
+    """Whether a column may hold a value: by its type, and whether it may be null."""
+    if isinstance(part, LabelledNull):
+        return True
+    if part.value is None:
+        return column in relation.nullable
+    return fits(part.value, relation.types[column])
+
+
+def part_of(term: Term, binding: Mapping[Variable, Part]) -> Part:
+    """A constant, or what a variable stands for."""
+    return term if isinstance(term, Constant) else binding[term]
+
+
+def matched(terms: Sequence[Term], row: Row) -> dict[Variable, Part] | None:
+    """What a row tells of the variables of some terms; None if it does not fit."""
+    found: dict[Variable, Part] = {}
+    for term, value in zip(terms, row, strict=True):
+        given = Constant(value)
+        if (term if isinstance(term, Constant) else found.setdefault(term, given)) != given:
+            return None
+    return found
+
+
+def facts_of(query: Query, binding: Mapping[Variable, Part], where: str) -> Iterator[Fact]:
+    """The facts of a match."""
+    for atom in query.body:
+        yield fact_of(atom, binding, where)
+
+
+def fact_of(atom: Atom, binding: Mapping[Variable, Part], where: str) -> Fact:
+    """The fact of one subgoal of a match."""
+    return Fact(atom.predicate.name, tuple(part_of(t, binding) for t in atom.terms), where)
+
+
+def given_facts(known: Given) -> Iterator[Fact]:
+    """The facts that are known to be there, apart from views; then those that may be, whatever else is."""
+    situation = known.situation
+    for name in known.catalog.relations:
+        rows = known.of(name, Version.PRESENT) | known.of(name, Version.BEFORE)
+        if situation.effective:
+            rows |= known.of(name, Version.DELETED)
+        for row in sorted(rows, key=repr):
+            yield Fact(name, tuple(map(Constant, row)), "")

@@ -1,0 +1,196 @@
+"""Whether a view's new state is determined, by two searches among the databases that explain what is known.
+
+1. A first database, D1, and the view's state after the update on it, S.
+2. With the values of S as constants: a database, D2, that gives the view another state than S after the update. Either
+   it has a row that is possible and not in S, or it lacks one of S that is not certain. If there is none the view is
+   self-maintainable, and S is its new state.
+
+Each search looks at enough databases: `labelled_nulls.py` says why, `value_classes.py` with which values. It looks at
+more than there are where views are of another class, and where a type is not told by all columns of a class: so what
+it does not find is not there, and a "yes" is sound. What it finds is given values and evaluated by the definition
+(`model_check.py`): only two databases that pass make a "no". Nothing else of the search is believed.
+
+The data are taken whole, up to a number of rows; there is no cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from datalog.model import Row, Version
+from selfmaint.countermodel.databases import Rows
+from selfmaint.countermodel.model_check import Given, why_not
+from selfmaint.possible.candidates import TooManyFactsError
+from selfmaint.possible.encoding import BEFORE, MOST_GROUND_RULES, Encoding, TooLargeError
+from selfmaint.possible.instances import Queries, Wanted, Way, instance, ways
+from selfmaint.possible.queries import queries
+from selfmaint.possible.real_values import real_database
+from selfmaint.possible.solver import Model, Solver, SolverStoppedError
+from selfmaint.possible.value_class import NotComparableError
+from selfmaint.warehouse.catalog import View
+
+_ATTEMPTS = 3
+"""How many choices of values are tried for an answer set."""
+
+_TOGETHER = 100_000
+"""All ways to a row too many are looked at in one program if it has no more ground rules; else each alone."""
+
+
+@dataclass(frozen=True)
+class Determined:
+    """The view's state after the update is the same on every database.
+
+    Attributes:
+        state: its rows.
+    """
+
+    state: frozenset[Row]
+
+
+@dataclass(frozen=True)
+class TwoDatabases:
+    """Two databases that explain what is known and give the view different states.
+
+    Attributes:
+        first: one of them, before the update.
+        second: the other.
+        row: a row that the view has on the second one after the update, and not on the first.
+    """
+
+    first: Rows
+    second: Rows
+    row: Row
+
+
+@dataclass(frozen=True)
+class Open:
+    """No answer.
+
+    Attributes:
+        reason: why.
+    """
+
+    reason: str
+
+
+Answer = Determined | TwoDatabases | Open
+
+
+class NewStates:
+    """The answers for the views of a warehouse with some data; the first database is made once.
+
+    Attributes:
+        known: everything known.
+    """
+
+    def __init__(self, known: Given, seconds: float) -> None:
+        self.known = known
+        self._queries: Queries = queries(known.catalog)
+        self._seconds = seconds
+        self._first: tuple[Encoding, Model] | Open | None = None
+
+    def covers(self, view: View) -> bool:
+        """Whether a view is of a class that the search takes exactly."""
+        return view.name in self._queries
+
+    def stored(self, view: View) -> frozenset[Row]:
+        """The view's rows before the update."""
+        return self.known.of(view.name, Version.STORED)
+
+    def of(self, view: View) -> Answer:
+        """Whether the view's state after the update is determined, and what it is."""
+        try:
+            if self._first is None:
+                self._first = self._found_first()
+            if isinstance(self._first, Open):
+                return self._first
+            return self._compared(view, *self._first)
+        except SolverStoppedError as error:
+            return Open(str(error))
+        except (TooLargeError, TooManyFactsError):
+            return Open("there are too many possibilities to search")
+        except NotComparableError:
+            return Open("values of several kinds, or without an order, are compared")
+
+    def _found_first(self) -> tuple[Encoding, Model] | Open:
+        made = instance(self.known, self._queries)
+        if made.unexplained is not None:
+            view, row = made.unexplained
+            return Open(f"no rule of `{view}` can give its row {row}")
+        encoding = Encoding(made, self._queries)
+        model = Solver(self._seconds).answer_set(encoding.text, _names(encoding))
+        if model is None:
+            return Open("no database explains what is known" if not made.is_cut else _CIRCLES)
+        return encoding, model
+
+    def _compared(self, view: View, encoding: Encoding, model: Model) -> Answer:
+        firsts = [real_database(encoding, model, attempt) for attempt in range(2)]
+        first, renamed = firsts  # with other values where nothing tells them
+        if first is None or renamed is None:
+            return Open(_NO_VALUES)
+        state = self._state(view, first)
+        if self._state(view, renamed) != state:
+            return self._pair(view, first, [renamed])
+        every = tuple(ways(self.known, self._queries, view.name, state))
+        solver = Solver(self._seconds)
+        try:
+            return self._other(view, state, first, every, solver, most=_TOGETHER)
+        except TooLargeError:
+            each: list[tuple[Way, ...]] = [(), *((way,) for way in every)]
+        for some in each:
+            found = self._other(view, state, first, some, solver, most=MOST_GROUND_RULES)
+            if not isinstance(found, Determined):
+                return found
+        return Determined(state)
+
+    def _other(
+        self,
+        view: View,
+        state: frozenset[Row],
+        first: Rows,
+        some: tuple[Way, ...],
+        solver: Solver,
+        *,
+        most: float,
+    ) -> Answer:
+        """The answer as far as some ways to a row too many go, and rows that may be missing."""
+        wanted = Wanted(view.name, state, some)
+        made = instance(self.known, self._queries, wanted)
+        encoding = Encoding(made, self._queries, most)
+        encoding.want(wanted)
+        found = solver.answer_set(encoding.text, _names(encoding))
+        if found is None:
+            return Determined(state) if not made.is_cut else Open(_CIRCLES)
+        return self._pair(view, first, [real_database(encoding, found, at) for at in range(_ATTEMPTS)])
+
+    def _pair(self, view: View, first: Rows, others: Sequence[Rows | None]) -> Answer:
+        """The first database and one of some others, if both explain all that is known."""
+        if why_not(self.known, first):
+            return Open(_NO_VALUES)
+        less = self._state(view, first)
+        for other in others:
+            if other is None or why_not(self.known, other):
+                continue
+            more = self._state(view, other)
+            if more - less:
+                return TwoDatabases(first, other, min(more - less, key=repr))
+            if less - more:
+                return TwoDatabases(other, first, min(less - more, key=repr))
+        return Open(_NO_VALUES)
+
+    def _state(self, view: View, database: Rows) -> frozenset[Row]:
+        state = self.known.state(view, self.known.after(database))
+        assert state is not None
+        return state
+
+
+_NO_VALUES = "the databases found do not explain what is known of views of other classes, or of types"
+_CIRCLES = "foreign keys go in circles"
+
+
+def _names(encoding: Encoding) -> list[str]:
+    return [f"{BEFORE}{number}" for number in encoding.numbers.values()]
+
+
+__all__ = ["Answer", "Determined", "NewStates", "Open", "TwoDatabases"]
