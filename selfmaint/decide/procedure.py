@@ -91,7 +91,7 @@ def check(
         if spent is not None and not isinstance(verdict, NotSelfMaintainable):
             verdict = Undecided(view.name, (str(spent),), is_cut=True)
         assert verdict is not None
-        if isinstance(verdict, Undecided):
+        if isinstance(verdict, Undecided) and not verdict.is_cut:
             verdict = searched(decision, engine, facts, situation, verdict)
         result[view.name] = replace(verdict, semantics=view.semantics)
     return result

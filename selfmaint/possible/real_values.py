@@ -95,10 +95,10 @@ def _placed(one: ValueClass, types: Mapping[int, ColumnType]) -> dict[int, Value
 
 
 def _compared_type(one: ValueClass, its: ColumnType) -> ColumnType:
-    """Of an undeclared column that is compared a number, unless it has other values; else its own type."""
+    """Of an undeclared column of numbers, or that is compared, a number; else its own type."""
     compared = one.is_ordered or one.is_related or one.landmarks
     kinds = {value_kind(c.value) for c in one.values}
-    return NUMBER if its == ANY and compared and kinds <= {"number"} else its
+    return NUMBER if its == ANY and (kinds == {"number"} or (compared and not kinds)) else its
 
 
 def _type(encoding: Encoding, columns: Iterable[tuple[str, int]]) -> ColumnType:

@@ -35,10 +35,10 @@ def test_a_yes_names_what_rules_the_unknown_out() -> None:
 
 
 def test_an_undecided_view_gives_its_reasons() -> None:
-    found = text("v(X) :- r(X, Y).", {"r": frozenset({(1, 2)})}, v=NOTHING)
+    found = text("v(X, count(*)) :- r(X, Y).", {"r": frozenset({(1, 2)})}, v=NOTHING)
     assert found.splitlines() == [
         "`v` is undecided, which counts as not self-maintainable",
-        "  `v` projects out `Y`",
+        "  `v` groups (count)",
         "  whether the rows of the update were there before is not known: say that it is effective",
     ]
 
