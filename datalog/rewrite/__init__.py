@@ -5,7 +5,7 @@ from datalog.rewrite.demand import demand
 from datalog.rewrite.guards import guard_joins, guarded_variables
 from datalog.rewrite.negations import drop_implied_negations, without_given
 from datalog.rewrite.pipeline import SIMPLIFY, minimised, simplify
-from datalog.rewrite.plain_views import Beyond, MoreThanRules, plain_rules
+from datalog.rewrite.plain_views import Beyond, MoreThanRules, plain_rules, undetermined
 from datalog.rewrite.reachable import drop_empty, drop_null_tests, drop_subsumed, drop_unreachable
 from datalog.rewrite.unfold import is_plain, unfold, unfold_negation, unfold_single_rules
 from datalog.rewrite.unused_columns import drop_unused_columns
@@ -30,6 +30,7 @@ __all__ = [
     "simplify",
     "simplify_comparisons",
     "simplify_rule",
+    "undetermined",
     "unfold",
     "unfold_negation",
     "unfold_single_rules",

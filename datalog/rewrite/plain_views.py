@@ -111,7 +111,7 @@ def _twins(definition: ViewDefinition, known: Mapping[str, Declaration]) -> str 
         return None
     if len(definition.blocks) > 1 and not _are_apart(definition):
         return f"`{definition.name}` is a union that keeps duplicates (UNION ALL)"
-    loose = next((atom for block in definition.blocks if (atom := _undetermined(block, known))), None)
+    loose = next((atom for block in definition.blocks if (atom := undetermined(block, known))), None)
     if loose is None:
         return None
     return (
@@ -141,8 +141,8 @@ def _keys(predicate: Predicate, known: Mapping[str, Declaration], arity: int | N
     return keys
 
 
-def _undetermined(block: Block, known: Mapping[str, Declaration]) -> Atom | None:
-    """A subgoal whose row the outputs do not determine (condition 2)."""
+def undetermined(block: Block, known: Mapping[str, Declaration]) -> Atom | None:
+    """A subgoal whose row the outputs do not determine through keys without nulls; None if they determine all."""
     determined: set[Term] = {output for output in block.outputs if isinstance(output, Variable)}
     waiting = list(block.core.atoms)
     while True:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from datalog.evaluate import evaluate_view
-from datalog.model import Predicate, Row, Value, ViewDefinition
+from datalog.model import ColumnType, Predicate, Row, TypeName, Value, ViewDefinition
 from datalog.sql import Table, select_view, text
 from datalog.sql.views import SqlText, read_sql
 from tests.many_statements import interpreting_session
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 BATCHES, VIEWS = 3, 40
 STORED = {Predicate(name): Table((name,), tuple(columns)) for name, columns in TABLES.items()}
 LEAST_READ = 0.75
+_INT, _TEXT, _TRUTH = (ColumnType(name) for name in (TypeName.INT, TypeName.STRING, TypeName.BOOLEAN))
+TYPES = {"c": (_INT, _TEXT, _INT), "o": (_INT, _INT, _INT, _TRUTH)}
 _TWELVE_DIGITS = decimal.Context(prec=12)
 
 
@@ -102,6 +104,95 @@ def test_text_definition_and_written_back_text_have_the_same_rows(spark: SparkSe
             meant[tuple(same(cell) for cell in row)] += copies
         assert meant == expected, f"{query}\n{view}"
         assert repeated == expected, f"{query}\n{sql}"
+
+
+KEYED = """create table c (id int not null primary key, n string, x int);
+create table o (id int not null primary key, k int not null references c, x int, b boolean);
+"""
+SHORT = (
+    "select x, count_if(b) n, count_if(x > 1) m from o group by x",
+    "select k, count(*) filter (where b) n, sum(x) filter (where b or x is null) s from o group by k",
+    "select count(distinct x) filter (where b) d, avg(x) filter (where not b) a from o",
+    "select max(x) filter (where b) m, count_if(b) filter (where x > 1) i from o",
+    "select id from o where x <=> k",
+    "select id from o where not (x <=> 1)",
+    "select id, x from o where x is distinct from 1",
+    "select id, x from o where x is not distinct from null",
+    "select o.id, c.n from o left join c on o.k = c.id",
+    "select o.id, c.n from o left outer join c on c.id = o.k where c.x > 1 or c.x is null",
+    "select o.id, c.x, p.x as y from o left join c on o.k = c.id left join c p on o.k = p.id",
+    "select * from (select id, k from o) q left join (select id as k, n from c) r using (k)",
+    "select id, n from c where exists (select 1 from o where o.k = c.id)",
+    "select id from c where exists (select * from o where k = c.id and x > 1) and n is not null",
+    "select id from c where id in (select k from o where b)",
+    "select id from c where x in (select x from o)",
+    "select id from o where k is not null and x in (select x + 1 from o p where p.k = o.k)",
+    "select id from c where exists (select 1 from o)",
+    ("select o.id from o join c on c.id = o.k where c.x in (select x from o q where q.id > o.id)"
+    " and exists (select 1 from c)"),
+    "select distinct n from c where exists (select 1 from o where o.k = c.id)",
+    "select q.id from (select id, x from c where x in (1, 2)) q where q.x in (select x from o)",
+)
+ONLY_TEXT = (
+    "select o.id, c.n from o left join c on o.x = c.id",
+    "select o.id, c.n from o left join c on o.k = c.id and c.x > 1",
+    "select c.id, o.x from c left join o on o.k = c.id",
+    "select o.id, c.n from o left join (select * from c where x > 1) c on o.k = c.id",
+    "select o.id, d.n from o left join c on o.x = c.id left join c d on o.k = d.id",
+    "select n from c where exists (select 1 from o where o.k = c.id)",
+    "select id from c where not exists (select 1 from o where o.k = c.id)",
+    "select id from c where id not in (select k from o)",
+    "select id from c where id in (select k from o) or x = 1",
+    "select id from c where id in (select max(c) from o group by x)",
+    "select id from c where id in (select k from o limit 1)",
+    "select count(*) n from c where exists (select 1 from o where o.k = c.id)",
+    "select id, exists (select 1 from o) e from c",
+)
+
+
+def test_what_is_short_for_other_forms(spark: SparkSession) -> None:
+    """Over tables with keys, of which the forms make use."""
+
+    def found(query: str) -> ViewDefinition | None:
+        result = read_sql([SqlText(KEYED, "tables"), SqlText(query, "v")])
+        return result.views[0] if result.views else None
+
+    session, random = interpreting_session(spark), Random(7)
+    stored = {
+        Predicate(n): Table((n,), names)
+        for n, names in (("c", ("id", "n", "x")), ("o", ("id", "k", "x", "b")))
+    }
+    views_ = [found(query) for query in SHORT]
+    assert [query for query, view in zip(SHORT, views_, strict=True) if view is None] == []
+    known = [view for view in views_ if view is not None]
+    assert [query for query in ONLY_TEXT if found(query) is not None] == []
+    for _ in range(3):
+        few = [None, 1, 2]
+        bags = {
+            Predicate("c"): Counter[Row](
+                (i, random.choice([None, "n"]), random.choice(few)) for i in range(4)
+            ),
+            Predicate("o"): Counter[Row](
+                (i, random.randrange(4), random.choice(few), random.choice([None, True, False]))
+                for i in range(6)
+            ),
+        }
+        for name, schema in (("c", "id int, n string, x int"), ("o", "id int, k int, x int, b boolean")):
+            rows = list(bags[Predicate(name)].elements())
+            session.createDataFrame(rows, schema).coalesce(1).localCheckpoint().createOrReplaceTempView(name)
+        widths = [len(view.columns) for view in known]
+        written = rows_on_spark(session, list(zip(SHORT, widths, strict=True)))
+        again = rows_on_spark(
+            session,
+            [(text(select_view(view, stored)), width) for view, width in zip(known, widths, strict=True)],
+        )
+        types = {Predicate("c"): TYPES["c"], Predicate("o"): TYPES["o"]}
+        for query, view, expected, repeated in zip(SHORT, known, written, again, strict=True):
+            meant: Counter[Row] = Counter()
+            for row, copies in evaluate_view(view, bags, types).items():
+                meant[tuple(same(cell) for cell in row)] += copies
+            assert meant == expected, f"{query}\n{view}"
+            assert repeated == expected, query
 
 
 STARS = (

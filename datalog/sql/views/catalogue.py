@@ -70,6 +70,10 @@ class Catalogue:
         self.declarations[mine] = new
         self.names.add(new.name.casefold())
 
+    def declared(self, name: str) -> Declaration | None:
+        """A base relation by the name that programs have for it."""
+        return next((one for one in self.declarations.values() if one.name == name), None)
+
     def add(self, view: Named) -> None:
         """Adds a view."""
         self.views.append(view)

@@ -63,6 +63,9 @@ def condition(reader: Reader, node: exp.Expr, *, negated: bool = False) -> Condi
             low = _compare(reader, node, node.this, node.args["low"], ">=", negated=negated)
             high = _compare(reader, node, node.this, node.args["high"], "<=", negated=negated)
             return AnyOf((low, high), span) if negated else AllOf((low, high), span)
+        case exp.Exists() | exp.In(args={"query": exp.Query()}):
+            hint = "as a condition of WHERE beside others, not negated, it is; else join the tables"
+            raise reader.problems.outside("a subquery in this condition", node, hint)
         case exp.In():
             one_of = tuple(
                 _compare(reader, node, node.this, item, "=", negated=negated) for item in node.expressions
@@ -113,6 +116,23 @@ def _compare(
     reader: Reader, node: exp.Expr, left: exp.Expr, right: exp.Expr, operator: Operator, *, negated: bool
 ) -> Condition:
     one, other = reader.expression(left), reader.expression(right)
+    return compared(reader, node, one, other, operator, negated=negated)
+
+
+def compared(
+    reader: Reader,
+    node: exp.Expr,
+    one: Expression,
+    other: Expression,
+    operator: Operator,
+    *,
+    negated: bool = False,
+) -> Condition:
+    """A comparison of two expressions that were read.
+
+    Raises:
+        UnreadableError: values of these types do not compare.
+    """
     one, other = _adapted(reader, one, other), _adapted(reader, other, one)
     families = [family(reader.variables.type_of(side)) for side in (one, other)]
     if "any" not in families and families[0] != families[1]:

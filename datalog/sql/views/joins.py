@@ -10,9 +10,10 @@ from itertools import product
 from sqlglot import exp
 
 from datalog.diagnostics import Code
-from datalog.model import Compared, Condition, Expression
-from datalog.sql.views.conditions import condition
+from datalog.model import Atom, Compared, Condition, Declaration, Expression, Term
+from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
+from datalog.sql.views.outside import JOIN_HINT
 from datalog.sql.views.problems import Problems, UnreadableError, near
 from datalog.sql.views.scope import Draft, Scope, Source, Variables
 
@@ -33,15 +34,21 @@ class Piece:
 ReadSource = Callable[[exp.Expr], list[Piece]]
 """Reads one table or subquery of FROM: its alternatives, more than one for a union."""
 
+Declared = Callable[[str], Declaration | None]
+"""What is declared of a base relation."""
+
 
 def joined(
     first: exp.Expr,
     joins: list[exp.Join],
     read: ReadSource,
+    declared: Declared,
     variables: Variables,
     problems: Problems,
 ) -> list[Piece]:
     """The alternatives of a FROM: for each choice of one alternative a source, the sources joined.
+
+    A LEFT JOIN along a declared foreign key whose columns are never null is an inner join: each row has its partner.
 
     Raises:
         UnreadableError: what is wrong is among the problems.
@@ -57,7 +64,7 @@ def joined(
         raise problems.outside(
             f"a join of unions with {len(choices)} combinations", first, "make each union a view of its own"
         )
-    return [_join_all(choice, joins, variables, problems) for choice in choices]
+    return [_join_all(choice, joins, declared, variables, problems) for choice in choices]
 
 
 def _require_joinable(tree: exp.Expr, found: list[Piece], problems: Problems) -> None:
@@ -92,12 +99,57 @@ def _has_comma(join: exp.Join, problems: Problems) -> bool:
 
 
 def _join_all(
-    choice: tuple[Piece, ...], joins: list[exp.Join], variables: Variables, problems: Problems
+    choice: tuple[Piece, ...],
+    joins: list[exp.Join],
+    declared: Declared,
+    variables: Variables,
+    problems: Problems,
 ) -> Piece:
     piece = choice[0]
     for join, right in zip(joins, choice[1:], strict=True):
-        piece = _join(piece, right, join, variables, problems)
+        found = _join(piece, right, join, variables, problems)
+        if join.side and not _has_partner(piece, right, found, declared):
+            what = "LEFT JOIN" if join.kind != "OUTER" else "LEFT OUTER JOIN"
+            raise problems.outside(what, join.this, JOIN_HINT)
+        piece = found
     return piece
+
+
+def _has_partner(left: Piece, right: Piece, both: Piece, declared: Declared) -> bool:
+    """Whether each row of the left side of a join has a partner: the join is along a foreign key without nulls."""
+    match right.draft:
+        case Draft(body=(Atom() as target,), filters=()) if not right.conditions:
+            made = list(conjuncts(both.conditions[len(left.conditions) :]))
+        case _:
+            return False
+    pairs = {
+        frozenset((one.left, one.right)) for one in made if isinstance(one, Compared) and one.operator == "="
+    }
+    return len(pairs) == len(made) and any(
+        frozenset(pairs) == along
+        for atom in left.draft.body
+        if isinstance(atom, Atom)
+        for along in _along(atom, target, declared)
+    )
+
+
+def _along(atom: Atom, target: Atom, declared: Declared) -> Iterator[frozenset[frozenset[Term]]]:
+    """For each foreign key from one table to another that is never null, the pairs of columns that it makes equal."""
+    one, other = declared(atom.predicate.name), declared(target.predicate.name)
+    if one is None or other is None:
+        return
+    places, others = ({name.casefold(): i for i, name in enumerate(its.column_names)} for its in (one, other))
+    for key in one.foreign_keys:
+        columns = [places.get(name.casefold()) for name in key.columns]
+        targets = [others.get(name.casefold()) for name in key.target_columns or other.key or ()]
+        if key.target.casefold() != other.name.casefold() or len(columns) != len(targets):
+            continue
+        if all(i is not None and one.is_not_null(i) for i in columns) and None not in targets:
+            yield frozenset(
+                frozenset((atom.terms[i], target.terms[j]))
+                for i, j in zip(columns, targets, strict=True)
+                if i is not None and j is not None
+            )
 
 
 def _join(left: Piece, right: Piece, join: exp.Join, variables: Variables, problems: Problems) -> Piece:

@@ -44,7 +44,8 @@ _ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
     **dict.fromkeys((exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE), _BINARY),
     **dict.fromkeys((exp.Is, exp.Like, exp.Add, exp.Sub, exp.Mul, exp.Nullif), _BINARY),
     exp.Not: _ONE,
-    exp.In: frozenset({"this", "expressions"}),
+    exp.In: frozenset({"this", "expressions", "query"}),
+    exp.Exists: _ONE,
     exp.Between: frozenset({"this", "low", "high"}),
     exp.Div: frozenset({"this", "expression", "typed", "safe"}),
     exp.Neg: _ONE,
@@ -71,18 +72,16 @@ _UNREAD = frozenset({"hint", "order", "sort"})
 """Parts that do not change which rows there are."""
 
 _OWN_VIEW = "make it a materialized view of its own, and read that"
-_JOIN_HINT = "views over inner joins are analysed; keep the rows without a partner in a view of their own"
+JOIN_HINT = "views over inner joins are analysed; keep the rows without a partner in a view of their own"
 _KINDS: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.Window: ("a window function", "aggregate with GROUP BY in a view, and rank when reading it"),
-    exp.Exists: ("a subquery in a condition", "join the tables, with DISTINCT if rows would repeat"),
     exp.Intersect: ("INTERSECT", "join the two on all columns, with DISTINCT"),
     exp.Except: ("EXCEPT", "keep the two sides as two views"),
     exp.Lateral: ("a lateral view or join", "unnest into a table before, and join that"),
     exp.TableSample: ("TABLESAMPLE", "the rows differ at each reading: leave it out"),
     exp.Pivot: ("PIVOT", "one `sum(case when ... then ... end)` for each column says the same"),
     exp.Values: ("VALUES", "put the rows into a table"),
-    exp.Filter: ("FILTER of an aggregate", "write `agg(case when ... then x end)`"),
-    exp.NullSafeEQ: ("`<=>`", "write `a = b or a is null and b is null`"),
+    exp.Filter: ("FILTER of this aggregate", "count, sum, avg, min and max are analysed"),
     exp.Rollup: ("ROLLUP", "one view for each grouping"),
     exp.Cube: ("CUBE", "one view for each grouping"),
     exp.GroupingSets: ("GROUPING SETS", "one view for each grouping"),
@@ -108,7 +107,6 @@ _PARTS: Mapping[str, tuple[str, str]] = {
     "cube": ("CUBE", "one view for each grouping"),
     "grouping_sets": ("GROUPING SETS", "one view for each grouping"),
     "safe": ("`try_cast`", "use `cast`, on values that fit"),
-    "query": ("a subquery in a condition", "join the tables, with DISTINCT if rows would repeat"),
 }
 
 
@@ -152,14 +150,24 @@ def _at(node: exp.Expr, inside: list[exp.Expr]) -> Iterator[tuple[exp.Expr, str,
         inside += [child for child in children if isinstance(child, exp.Expr)]
 
 
-_AROUND_QUERIES = (exp.From, exp.Join, exp.Union, exp.Create, exp.Subquery, exp.CTE, type(None))
+_AROUND_QUERIES = (
+    exp.From,
+    exp.Join,
+    exp.Union,
+    exp.Create,
+    exp.Subquery,
+    exp.CTE,
+    exp.In,
+    exp.Exists,
+    type(None),
+)
 
 
 def _join(node: exp.Join) -> tuple[str, str] | None:
     side, kind, method = node.side, node.kind, node.method
-    if side:
-        return f"{side} JOIN" if kind != "OUTER" else f"{side} OUTER JOIN", _JOIN_HINT
-    if kind not in ("", "INNER", "CROSS"):
+    if side and side != "LEFT":  # which of these are inner joins the tables' foreign keys say
+        return f"{side} JOIN" if kind != "OUTER" else f"{side} OUTER JOIN", JOIN_HINT
+    if kind not in ("", "INNER", "CROSS") and (side, kind) != ("LEFT", "OUTER"):
         return f"{kind} JOIN", "an inner join with DISTINCT keeps the rows that have a partner"
     if method not in ("", "NATURAL"):
         return f"{method} JOIN", "views over inner joins are analysed"

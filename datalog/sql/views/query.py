@@ -9,12 +9,13 @@ from typing import Protocol
 from sqlglot import exp
 
 from datalog.diagnostics import Code
-from datalog.model import Atom, Column, Predicate
+from datalog.model import Atom, Column, Declaration, Predicate
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
 from datalog.sql.views.problems import Problems, UnreadableError, counted
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
 from datalog.sql.views.select import is_grouped, select_query
+from datalog.sql.views.semi_joins import once, taken_out, with_semi_join
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,10 @@ class Relations(Protocol):
         Raises:
             UnreadableError: no such relation, or one that cannot be read.
         """
+        ...
+
+    def declared(self, name: str) -> Declaration | None:
+        """What is declared of a base relation."""
         ...
 
 
@@ -157,18 +162,35 @@ class QueryReader:
         pieces = [Piece(Draft(), Scope())]
         if from_ is not None:
             joins = tree.args.get("joins") or []
-            pieces = joined(from_.this, joins, inner._source, self.variables, self.problems)
-        query = select_query(tree, pieces, self.variables, self.problems)
+            pieces = inner._joined(from_.this, joins)
+        found = taken_out(tree)
+        if found.subqueries and len(pieces) > 1:
+            raise self.problems.outside(
+                "a subquery in a condition on a union", tree, "make the union a view of its own"
+            )
+        outside = len(pieces[0].draft.body)
+        for node in found.subqueries:
+            pieces = [
+                with_semi_join(pieces[0], node, inner._from, self.variables, self.problems),
+            ]
+        query = select_query(found.tree, pieces, self.variables, self.problems)
+        if found.subqueries and not dedup:
+            query = once(query, outside, tree, self.relations.declared, self.problems)
         return replace(query, distinct=query.distinct and not self.dedup)
+
+    def _from(self, tree: exp.Select) -> list[Piece]:
+        """The alternatives of the FROM of a subquery in a condition."""
+        return self._joined(tree.args["from_"].this, tree.args.get("joins") or [])
+
+    def _joined(self, first: exp.Expr, joins: list[exp.Join]) -> list[Piece]:
+        return joined(first, joins, self._source, self.relations.declared, self.variables, self.problems)
 
     def _source(self, tree: exp.Expr) -> list[Piece]:
         """The alternatives of one table or subquery of FROM."""
         alias = tree.args.get("alias")
         columns = [] if alias is None else [column.name for column in alias.columns]
         if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
-            found = joined(
-                tree.this, tree.this.args.get("joins") or [], self._source, self.variables, self.problems
-            )
+            found = self._joined(tree.this, tree.this.args.get("joins") or [])
             if alias is None:
                 return found
             names = self._named(tree, tuple(column_names(found[0])), columns)

@@ -31,6 +31,8 @@ from datalog.sql.views.outside import report_outside
 from datalog.sql.views.problems import Problems, UnreadableError, counted
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Draft, Query, Variables
+from datalog.sql.views.select import default_name
+from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import SqlText, Statement, statements
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
 from datalog.sql.views.text_reads import text_query
@@ -219,6 +221,7 @@ class _Reading:
             self.catalogue.reading.pop()
 
     def _define(self, view: Named) -> None:
+        view.tree = written_out(view.tree, default_name)
         report_outside(view.tree, view.problems)
         if view.problems.source.outside is not None:
             view.problems.outside(

@@ -83,12 +83,14 @@ class Scope:
         merged: columns that USING and NATURAL make one of, by case-folded name.
         aliases: columns of the select list that may be used by name, by case-folded name.
         aliases_first: whether those go before columns of the sources, as in HAVING.
+        around: what the names of the query around mean, in a subquery: those that it has not.
     """
 
     sources: tuple[Source, ...] = ()
     merged: Mapping[str, tuple[str, Expression]] = field(default_factory=dict)
     aliases: Mapping[str, Expression] = field(default_factory=dict)
     aliases_first: bool = False
+    around: Scope | None = None
 
     def resolve(self, column: exp.Column, problems: Problems) -> Expression:
         """What a column stands for.
@@ -108,6 +110,8 @@ class Scope:
         found = [what for source in self.sources for what in source.named(name)]
         if not found and folded in self.aliases:
             return self.aliases[folded]
+        if not found and self.around is not None:
+            return self.around.resolve(column, problems)
         return self._only(found, column, name, problems)
 
     def _qualified(
@@ -115,6 +119,8 @@ class Scope:
     ) -> Expression:
         sources = [source for source in self.sources if source.fits(qualifier)]
         shown = ".".join(reversed(qualifier))
+        if not sources and self.around is not None:
+            return self.around.resolve(column, problems)
         if not sources:
             known = [source.alias[0] for source in self.sources if source.alias]
             raise problems.error(

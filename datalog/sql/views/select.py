@@ -178,7 +178,7 @@ def _items(select: exp.Select, reader: Reader) -> tuple[list[_Item], dict[str, E
             read = what.expression(inner)
         except UnreadableError:
             continue
-        name = node.alias if isinstance(node, exp.Alias) else _default_name(node)
+        name = node.alias if isinstance(node, exp.Alias) else default_name(node)
         items.append((name, read, node))
         if isinstance(node, exp.Alias):
             aliases.setdefault(node.alias.casefold(), read)
@@ -197,7 +197,7 @@ def _star(node: exp.Expr, reader: Reader) -> list[_Item]:
     return found
 
 
-def _default_name(node: exp.Expr) -> str:
+def default_name(node: exp.Expr) -> str:
     """The name of a column without an alias: of the column it is, else its text, as Spark has it."""
     if isinstance(node, exp.Column):
         return node.name

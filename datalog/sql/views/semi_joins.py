@@ -1,0 +1,141 @@
+"""Subqueries in conditions: EXISTS and IN as joins whose rows stand once.
+
+    SELECT id, name FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.customer = c.id)
+    SELECT id, name FROM customers WHERE id IN (SELECT customer FROM orders)
+
+are both
+
+    SELECT DISTINCT c.id, c.name FROM customers c JOIN orders o ON o.customer = c.id
+
+where a row of the result comes from one row of what is outside of the subquery: the columns determine it through keys
+without nulls. Then DISTINCT takes nothing away but what the subquery's several rows would add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from datalog.model import Atom, Condition, block
+from datalog.rewrite import undetermined
+from datalog.sql.views.conditions import compared, condition
+from datalog.sql.views.expressions import Reader
+from datalog.sql.views.joins import Declared, Piece
+from datalog.sql.views.limits import chain
+from datalog.sql.views.problems import Problems
+from datalog.sql.views.scope import Draft, Query, Variables
+
+_HINT = "join the tables, with DISTINCT if rows would repeat"
+
+
+@dataclass(frozen=True, slots=True)
+class SemiJoins:
+    """The subqueries in a query's WHERE, and the query without them."""
+
+    tree: exp.Select
+    subqueries: tuple[exp.Expr, ...]
+
+
+def taken_out(tree: exp.Select) -> SemiJoins:
+    """A SELECT without the subqueries that are conjuncts of its WHERE."""
+    where = tree.args.get("where")
+    parts = [] if where is None else _conjuncts(where.this)
+    found = tuple(part for part in parts if _is_subquery(part))
+    if not found:
+        return SemiJoins(tree, ())
+    rest = [part for part in parts if not _is_subquery(part)]
+    plain = tree.copy()
+    plain.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
+    return SemiJoins(plain, found)
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Paren):
+        return _conjuncts(node.this)
+    if isinstance(node, exp.And):
+        return [one for part in chain(node) for one in _conjuncts(part)]
+    return [node]
+
+
+def _is_subquery(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query") is not None)
+
+
+def with_semi_join(
+    piece: Piece,
+    node: exp.Expr,
+    read: Callable[[exp.Select], list[Piece]],
+    variables: Variables,
+    problems: Problems,
+) -> Piece:
+    """A FROM joined with that of a subquery, whose columns nobody names.
+
+    Args:
+        piece: the FROM outside.
+        node: EXISTS or IN with a subquery.
+        read: reads the FROM of the subquery.
+        variables: makes the block's variables.
+        problems: where what cannot be read is noted.
+
+    Raises:
+        UnreadableError: what is wrong is among the problems.
+    """
+    query = node.args["query"] if isinstance(node, exp.In) else node.this
+    while isinstance(query, exp.Subquery | exp.Paren):
+        query = query.this
+    plain = isinstance(query, exp.Select) and not any(
+        query.args.get(part) for part in ("group", "having", "with_", "limit", "offset")
+    )
+    if not plain or query.args.get("from_") is None:
+        raise problems.outside("a grouped subquery in a condition", node, _HINT)
+    alternatives = read(query)
+    inner = alternatives[0]
+    if (
+        len(alternatives) > 1
+        or inner.distinct
+        or inner.draft.groups is not None
+        or piece.draft.groups is not None
+    ):
+        raise problems.outside("a subquery in a condition, with a union or DISTINCT,", node, _HINT)
+    scope = replace(inner.scope, around=piece.scope)
+    reader = Reader(scope, variables, problems)
+    conditions: list[Condition] = [*piece.conditions, *inner.conditions]
+    if query.args.get("where") is not None:
+        conditions.append(condition(reader, query.args["where"].this))
+    if isinstance(node, exp.In):
+        if len(query.expressions) != 1:
+            raise problems.outside("IN with a subquery of several columns", node, _HINT)
+        item = query.expressions[0]
+        outside = Reader(piece.scope, variables, problems).expression(node.this)
+        value = reader.expression(item.this if isinstance(item, exp.Alias) else item)
+        conditions.append(compared(reader, node, outside, value, "="))
+    body = (*piece.draft.body, *inner.draft.body)
+    filters = (*piece.draft.filters, *inner.draft.filters)
+    return replace(piece, draft=Draft(body, filters=filters), conditions=tuple(conditions))
+
+
+def once(query: Query, outside: int, tree: exp.Expr, declared: Declared, problems: Problems) -> Query:
+    """The query of a FROM with subqueries joined to it, equal rows once.
+
+    Args:
+        query: the query with all rows.
+        outside: how many of its atoms are not of the subqueries.
+        tree: where it is written.
+        declared: what is declared of base relations.
+        problems: where it is noted if the rows would not be those of the subqueries' conditions.
+
+    Raises:
+        UnreadableError: it groups, or its columns do not determine the rows that they come from.
+    """
+    (draft,) = query.drafts
+    if draft.groups is not None:
+        raise problems.outside("grouping over a subquery in a condition", tree, _HINT)
+    kept = tuple(literal for literal in draft.body if isinstance(literal, Atom))[:outside]
+    others = (literal for literal in draft.body if not isinstance(literal, Atom))
+    known = {a.predicate.name: its for a in kept if (its := declared(a.predicate.name)) is not None}
+    if undetermined(block("query", 0, (*kept, *others), draft.outputs), known) is not None:
+        hint = "select the key, or DISTINCT"
+        raise problems.outside("a subquery in a condition, of rows that may stand twice,", tree, hint)
+    return replace(query, distinct=True)

@@ -1,0 +1,94 @@
+"""Forms of SQL that are short for others, written out, so that what reads a query has fewer to know.
+
+    count(*) FILTER (WHERE c)     count(CASE WHEN c THEN 1 END)
+    sum(x) FILTER (WHERE c)       sum(CASE WHEN c THEN x END)
+    count_if(c)                   count(CASE WHEN c THEN 1 END)
+    a <=> b                       (a = b AND a IS NOT NULL AND b IS NOT NULL) OR (a IS NULL AND b IS NULL)
+    a IS DISTINCT FROM b          NOT (a <=> b)
+
+Each has the same value as what it is short for, null and unknown included; `<=>` is never unknown. A column of a select
+list without an alias keeps the name that it has as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+
+def written_out(query: exp.Expr, name: Callable[[exp.Expr], str]) -> exp.Expr:
+    """The query with shorthands written out; itself if it has none.
+
+    Args:
+        query: any query; it is not changed.
+        name: what Spark calls a column without an alias.
+    """
+    if query.find(*_WRITTEN_OUT) is None:
+        return query
+    query = query.copy()
+    for select in query.find_all(exp.Select):
+        select.set("expressions", [_named(item, name) for item in select.expressions])
+    return query.transform(lambda node: _WRITTEN_OUT.get(type(node), _as_it_is)(node), copy=False)
+
+
+def _named(item: exp.Expr, name: Callable[[exp.Expr], str]) -> exp.Expr:
+    """A column of a select list under its name, if it has a shorthand in it and no alias."""
+    if isinstance(item, exp.Alias) or item.find(*_WRITTEN_OUT) is None:
+        return item
+    return exp.alias_(item, name(item), quoted=True, copy=False)
+
+
+def _as_it_is(node: exp.Expr) -> exp.Expr:
+    return node
+
+
+def _filter(node: exp.Expr) -> exp.Expr:
+    aggregate, condition = node.this, node.expression.this
+    if isinstance(aggregate, exp.CountIf):
+        aggregate = _count_if(aggregate)
+    operand = aggregate.this
+    if not isinstance(aggregate, exp.Count | exp.Sum | exp.Avg | exp.Min | exp.Max):
+        return node
+    if isinstance(operand, exp.Distinct):
+        if len(operand.expressions) != 1:
+            return node
+        operand.set("expressions", [_if(condition, operand.expressions[0])])
+        return aggregate
+    if aggregate.expressions:
+        return node
+    aggregate.set("this", _if(condition, exp.Literal.number(1) if isinstance(operand, exp.Star) else operand))
+    return aggregate
+
+
+def _count_if(node: exp.Expr) -> exp.Expr:
+    return exp.Count(this=_if(node.this, exp.Literal.number(1)), big_int=True)
+
+
+def _if(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
+    return exp.Case(ifs=[exp.If(this=condition, true=value)])
+
+
+def _same(node: exp.Expr) -> exp.Expr:
+    left, right = node.this, node.expression
+    equal = exp.EQ(this=left, expression=right)
+    both = exp.and_(equal, *(_is_null(one).not_(copy=False) for one in (left, right)), copy=False)
+    return exp.paren(
+        exp.or_(both, exp.and_(_is_null(left), _is_null(right), copy=False), copy=False), copy=False
+    )
+
+
+def _differ(node: exp.Expr) -> exp.Expr:
+    return exp.Not(this=_same(node))
+
+
+def _is_null(node: exp.Expr) -> exp.Expr:
+    return exp.Is(this=node.copy(), expression=exp.Null())
+
+
+_WRITTEN_OUT: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
+    exp.Filter: _filter,
+    exp.CountIf: _count_if,
+    exp.NullSafeEQ: _same,
+    exp.NullSafeNEQ: _differ,
+}
