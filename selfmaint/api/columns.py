@@ -22,7 +22,7 @@ from datalog.model import (
     value_kind,
 )
 from selfmaint.store.formats import Format
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.cores import output_types
 
 _OF_KIND = {
@@ -89,8 +89,7 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
     for view in schema.views:
         declaration = schema.program.declaration(view.name)
         terms = view.head.terms[: len(view.stored_columns)]
-        computed = _computed(view, schema)[: len(terms)]
-        own = tuple(t if _is_own(view, i) else ANY for i, t in enumerate(computed))
+        computed, own = _computed(view, schema, len(terms))
         types = own or inferred.get(view.predicate, (ANY,) * len(terms))
         if declaration is None:
             types = tuple(
@@ -112,16 +111,18 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
     return found
 
 
-def _computed(view: View, schema: Catalog) -> tuple[ColumnType, ...]:
-    """The types of the columns of a view that groups, as far as they are known; none of another view."""
-    if view.core is None:
-        return ()
-    return tuple(t or ANY for t in output_types(view, schema.relations))
+def _computed(
+    view: View, schema: Catalog, width: int
+) -> tuple[tuple[ColumnType, ...], tuple[ColumnType, ...]]:
+    """The types of the first columns of a view that groups, as far as they are known; then without what is computed."""
+    if not isinstance(view, GroupedView):
+        return (), ()
+    computed = tuple(t or ANY for t in output_types(view, schema.relations)[:width])
+    return computed, tuple(t if _is_own(view, i) else ANY for i, t in enumerate(computed))
 
 
-def _is_own(view: View, column: int) -> bool:
+def _is_own(view: GroupedView, column: int) -> bool:
     """Whether a column of a view that groups holds values of a base column, as they are stored there."""
-    assert view.grouped is not None
     output = view.grouped.block.outputs[column]
     own = (AggregateFunction.MIN, AggregateFunction.MAX)
     if isinstance(output, Aggregate) and output.function in own:

@@ -41,7 +41,7 @@ from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import options
 from selfmaint.maintain import gained
 from selfmaint.possible.queries import queries
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 PROOF_WITNESSES = 5
@@ -324,7 +324,7 @@ def _supplies(
 ) -> dict[Row, tuple[Supply, ...]]:
     if verdict.change is not None:
         return dict.fromkeys(sorted(verdict.change.gained, key=repr)[:SHOWN_ROWS], ())
-    if view.core is not None:  # its rows are groups
+    if isinstance(view, GroupedView):  # its rows are groups
         return {}
     engine = warehouse.engine
     program = warehouse.decision.maintenance(view, situation)

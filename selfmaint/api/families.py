@@ -33,7 +33,7 @@ from selfmaint.engine.column_types import MAX_PRECISION, casts_exactly, number_k
 from selfmaint.errors import Code
 from selfmaint.maintain.exact_numbers import adds_up_undeclared
 from selfmaint.warehouse.base_relations import BaseRelation
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.cores import output_types
 
 _OPEN = ("any", "null")
@@ -82,19 +82,20 @@ class Families:
         return self._found(self._lossy)
 
     def _found(
-        self, look: Callable[[View, Sequence[ColumnType]], Iterator[tuple[str, str]]]
+        self, look: Callable[[GroupedView, Sequence[ColumnType]], Iterator[tuple[str, str]]]
     ) -> list[Diagnostic]:
         return [
             Diagnostic(Code.COLUMNS_DIFFER, message, hint=hint)
-            for name, types in self._stored.items()
-            for message, hint in look(self.catalog.view(name), types)
+            for view in self.catalog.grouped_views
+            if view.name in self._stored
+            for message, hint in look(view, self._stored[view.name])
         ]
 
     def add_view(self, name: str, types: Sequence[ColumnType]) -> None:
         """The types of a view's stored columns."""
         view = self.catalog.view(name)
         body, of_term = view.body, dict(zip(view.head.terms, types, strict=False))
-        if view.core is not None and view.grouped is not None:
+        if isinstance(view, GroupedView):
             body, of_term = view.core.body, dict(_as_in_the_core(view, types))
             self._stored[name] = types
         elif view.is_more_than_rules:
@@ -143,7 +144,7 @@ class Families:
             )
         )
 
-    def _computed(self, view: View, stored: Sequence[ColumnType]) -> Iterator[tuple[str, str]]:
+    def _computed(self, view: GroupedView, stored: Sequence[ColumnType]) -> Iterator[tuple[str, str]]:
         """What is wrong with stored columns that are computed, and what to do."""
         yield from self._lossy(view, stored)
         for column, kind, found in zip(
@@ -155,9 +156,8 @@ class Families:
                     f"store it as `{kind}`, or declare the types of the base columns if that is not right",
                 )
 
-    def _lossy(self, view: View, stored: Sequence[ColumnType]) -> Iterator[tuple[str, str]]:
+    def _lossy(self, view: GroupedView, stored: Sequence[ColumnType]) -> Iterator[tuple[str, str]]:
         """What is wrong with sums of what is not declared, and what to do."""
-        assert view.grouped is not None
         declared = output_types(view, self.catalog.relations)
         made = output_types(view, self._observed())
         for i, (column, kind, found) in enumerate(zip(view.columns, made, stored, strict=False)):
@@ -181,9 +181,8 @@ class Families:
         }
 
 
-def _as_in_the_core(view: View, types: Sequence[ColumnType]) -> Iterator[tuple[Term, ColumnType]]:
+def _as_in_the_core(view: GroupedView, types: Sequence[ColumnType]) -> Iterator[tuple[Term, ColumnType]]:
     """The types of the core's terms of which a view that groups stores values: its groups, extrema."""
-    assert view.grouped is not None
     yield from ((term, types[i]) for i, term in view.grouped.group_terms.items())
     for measure in view.grouped.measures:
         term = view.grouped.operand(measure)
@@ -191,8 +190,7 @@ def _as_in_the_core(view: View, types: Sequence[ColumnType]) -> Iterator[tuple[T
             yield term, types[measure.column]
 
 
-def _is_sum(view: View, column: int) -> bool:
-    assert view.grouped is not None
+def _is_sum(view: GroupedView, column: int) -> bool:
     output = view.grouped.block.outputs[column]
     return isinstance(output, Aggregate) and output.function is AggregateFunction.SUM
 

@@ -22,7 +22,7 @@ from selfmaint.api.toml_tables import dotted
 from selfmaint.decide.decision import Decision
 from selfmaint.maintain.core_rows import core_gained, core_lost, core_program
 from selfmaint.maintain.group_plan import PARTS, GroupPlan
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 
@@ -63,7 +63,7 @@ class BagStatements:
 
 
 def bag_statements(
-    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+    decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> BagStatements | None:
     """The statements that apply the change of a view that keeps duplicates; None if nothing changes the view.
 
@@ -98,7 +98,7 @@ def counted_sql(view: View, tables: Mapping[Predicate, Table]) -> str:
 
 
 def group_statements(
-    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+    decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> GroupStatements | None:
     """The statements that apply the change of a view that groups.
 
@@ -141,7 +141,7 @@ class _Made:
 
     @classmethod
     def of(
-        cls, decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+        cls, decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
     ) -> _Made | None:
         """What they are made of in a situation; None if nothing changes the view."""
         program = minimised(core_program(decision.support(situation), situation, view))

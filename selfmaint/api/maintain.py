@@ -26,7 +26,7 @@ from selfmaint.fallback.groups import settle_groups
 from selfmaint.fallback.settle import Reader, settle
 from selfmaint.maintain import Delta, applied, delta
 from selfmaint.sources.protocol import Read
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 SHOWN_WITNESSES = 3
@@ -96,7 +96,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
             raise _untested(cut, verdicts) from None
         again, open_views = [*again, *_wholes(catalog, open_views)], []
         require_recomputable(warehouse, again, verdicts)
-    whole = {view.name for view in open_views if view.core is not None}
+    whole = {view.name for view in open_views if isinstance(view, GroupedView)}
     progress("computing the deltas")
     state = decision.knowledge(engine, reader.facts, reader.situation)
     changes = {}
@@ -162,7 +162,7 @@ def _settle(
             raise _not_maintained(names, verdicts, strict=strict)
         if reader.reads:
             reader.facts, reader.situation = informed(decision, engine, reader.facts, reader.situation)
-    with_core = [view for view in open_views if view.core is not None]
+    with_core = [view for view in open_views if isinstance(view, GroupedView)]
     if with_core:
         left = settle_groups(reader, _countable(with_core, reader.situation, verdicts))
         if left:
@@ -173,7 +173,7 @@ def _require_class(
     views: Sequence[View], found: Mapping[str, Verdict], verdicts: Mapping[str, Verdict]
 ) -> None:
     """Refuses views that no read could settle, as what was found for each of them says."""
-    limited = [view for view in views if view.limitation is not None and view.core is None]
+    limited = [view for view in views if not view.is_decided]
     if limited:
         raise NotMaintainedError(
             [
@@ -207,8 +207,8 @@ def _untested(cut: Mapping[str, Undecided], verdicts: Mapping[str, Verdict]) -> 
 
 
 def _countable(
-    views: Sequence[View], situation: Situation, verdicts: Mapping[str, Verdict]
-) -> Sequence[View]:
+    views: Sequence[GroupedView], situation: Situation, verdicts: Mapping[str, Verdict]
+) -> Sequence[GroupedView]:
     """The views; refuses an update of which it is not known whether its rows were there before."""
     doubtful = uncountable(views, situation)
     if doubtful:

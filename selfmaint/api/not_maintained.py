@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datalog.diagnostics import Diagnostic
 from selfmaint.decide.verdict import Verdict, Verdicts
 from selfmaint.errors import SelfmaintError
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 
@@ -27,4 +27,6 @@ def uncountable(views: Sequence[View], situation: Situation) -> list[View]:
     changed = situation.inserted | situation.deleted
     if situation.effective:
         return []
-    return [v for v in views if v.core and changed & {a.predicate.name for a in v.core.body}]
+    return [
+        v for v in views if isinstance(v, GroupedView) and changed & {a.predicate.name for a in v.core.body}
+    ]

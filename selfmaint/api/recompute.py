@@ -57,7 +57,7 @@ def not_followed(
         verdicts: the verdicts on them.
     """
     doubtful = [*uncountable(open_views, situation), *(v for v in open_views if _is_cut(verdicts[v.name]))]
-    return [v for v in open_views if (v.limitation is not None and v.core is None) or v in doubtful]
+    return [v for v in open_views if not v.is_decided or v in doubtful]
 
 
 def _is_cut(verdict: Verdict) -> bool:

@@ -26,7 +26,7 @@ from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE, Decision
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.fallback.probes import Probe, options, roughly
 from selfmaint.maintain import gained, lost
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 
@@ -155,7 +155,7 @@ def statements(
 
 def not_printed(view: View, situation: Situation) -> str | None:
     """Why no statements for a view would be right in a situation; None if there are some."""
-    if view.limitation is not None and view.core is None:
+    if not view.is_decided:
         return f"{view.limitation}; its deltas cannot be computed from the views alone"
     return UNCOUNTABLE if uncountable([view], situation) and not view.always_empty else None
 
@@ -196,7 +196,7 @@ def _rows_mean(view: View, doubt: tuple[str, ...], *, exact: bool) -> str:
     if exact:
         return f"`{view.name}` is self-maintainable iff no test has rows"
     rows = f"rows of this one do not settle it: {'; '.join(doubt)}" if doubt else "it is not if this one has"
-    if_none = "no test has rows" + (" and no group is open" if view.core is not None else "")
+    if_none = "no test has rows" + (" and no group is open" if isinstance(view, GroupedView) else "")
     return f"`{view.name}` is self-maintainable if {if_none}; {rows}"
 
 
@@ -240,7 +240,7 @@ def _probes(
 def _deltas(
     decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> Iterator[Statement]:
-    if view.core is not None:
+    if isinstance(view, GroupedView):
         change = _bag if view.is_counted else _merge
         yield from change(decision, view, situation, tables)
         return
@@ -254,7 +254,7 @@ def _deltas(
 
 
 def _merge(
-    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+    decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> Iterator[Statement]:
     found = group_statements(decision, view, situation, tables)
     if found is None:
@@ -280,7 +280,7 @@ def _merge(
 
 
 def _bag(
-    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+    decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> Iterator[Statement]:
     """No MERGE: it can neither add nor remove some of several equal rows."""
     found, name = bag_statements(decision, view, situation, tables), view.name

@@ -25,7 +25,7 @@ from datalog.model import (
     block,
 )
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import GroupedView, View
 
 TOLERANCE = 1e-9
 """Of the larger value, or of 1."""
@@ -42,7 +42,7 @@ def beyond_tolerance(engine: Engine[D], view: View, missing: D, extra: D) -> tup
         missing: rows that only recomputing gives.
         extra: rows that only maintenance gives.
     """
-    inexact = frozenset[int]() if view.grouped is None else view.grouped.inexact
+    inexact = frozenset[int]() if not isinstance(view, GroupedView) else view.grouped.inexact
     if not inexact:
         return missing, extra
     arity = view.head.arity

@@ -51,7 +51,7 @@ class Choices:
     @cached_property
     def _bodies(self) -> tuple[View, ...]:
         """The views, of those that group their cores: what is joined, tested and compared."""
-        return tuple(view.core or view for view in self.catalog.views)
+        return tuple(view.decided for view in self.catalog.views)
 
     @cached_property
     def nulls_matter(self) -> frozenset[Place]:

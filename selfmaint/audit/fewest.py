@@ -47,7 +47,7 @@ from datalog.order import implies
 from selfmaint.audit.instance import Definitions, Instance, definitions, frozen, not_null_here
 from selfmaint.decide.procedure import Decision
 from selfmaint.warehouse.base_relations import variable_types
-from selfmaint.warehouse.catalog import Catalog, certain_variables
+from selfmaint.warehouse.catalog import Catalog, GroupedView, certain_variables
 from selfmaint.warehouse.constraints import Reference, merged_by_keys, never_null
 from selfmaint.warehouse.situation import Situation
 
@@ -205,7 +205,7 @@ class Fewest:
         if atom.predicate.version is not Version.STORED:
             return atom.predicate.version is Version.BEFORE
         view = self.catalog.view(atom.predicate.name)
-        return view.limitation is None if view.grouped is None else view.grouped.tells_absence
+        return view.limitation is None if not isinstance(view, GroupedView) else view.grouped.tells_absence
 
     def _completed(self, instance: Instance) -> _Query | None:
         """Condition 4."""

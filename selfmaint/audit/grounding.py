@@ -63,7 +63,7 @@ def grounded(
         return None
     taken = {*values.values(), *constants, *_constants_of(instance.atoms)}
     names = _column_names(catalog, instance)
-    is_compared = any((view.core or view).comparisons for view in catalog.views)
+    is_compared = any(view.decided.comparisons for view in catalog.views)
     fresh: dict[tuple[ColumnType, str], Iterator[Value]] = {}
     for variable in dict.fromkeys((*instance.variables, *instance.asked)):
         if isinstance(variable, Variable) and variable not in values:
@@ -113,7 +113,7 @@ def _assigned(
 def constants_of(catalog: Catalog) -> set[Value]:
     """The constants that the views mention."""
     found: set[Value] = set()
-    for view in (each.core or each for each in catalog.views):
+    for view in (each.decided for each in catalog.views):
         found |= _constants_of(view.body)
         found |= {t.value for c in view.comparisons for t in (c.left, c.right) if isinstance(t, Constant)}
     return found

@@ -37,7 +37,7 @@ from selfmaint.audit.changes import Change, Kind
 from selfmaint.audit.grounding import candidates_of, constants_of, new_value
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation, satisfies, updated
 from selfmaint.warehouse.base_relations import variable_types
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.constraints import merged_by_keys
 from selfmaint.warehouse.grouped import Grouped
 from selfmaint.warehouse.situation import Situation
@@ -77,7 +77,7 @@ Tried = set[tuple[int, int | None]]
 
 
 def group_examples(
-    evaluation: Evaluation, view: View, change: Change, situation: Situation, tried: Tried
+    evaluation: Evaluation, view: GroupedView, change: Change, situation: Situation, tried: Tried
 ) -> Iterator[Pair]:
     """Pairs of databases with the same views, each with an update of both; small ones first.
 
@@ -91,8 +91,6 @@ def group_examples(
     Raises:
         CannotEvaluateError: some view is known only as text.
     """
-    assert view.core is not None
-    assert view.grouped is not None
     operands = [m.aggregate.operand for m in view.grouped.measures]
     varied = dict.fromkeys(
         t
@@ -110,10 +108,8 @@ def group_examples(
             tried.update((index, column) for column in columns)
 
 
-def _is_used(view: View, atom: Atom, column: int | None) -> bool:
+def _is_used(view: GroupedView, atom: Atom, column: int | None) -> bool:
     """Whether the view can be another one if a row of a subgoal's relation is updated in one column."""
-    assert view.core is not None
-    assert view.grouped is not None
     if column is None:
         return True
     its = [a.terms[column] for a in view.core.body if a.predicate == atom.predicate]
@@ -154,7 +150,7 @@ class _Made:
     """
 
     evaluation: Evaluation
-    view: View
+    view: GroupedView
     columns: Sequence[int | None]
     anchor: int
     operand: Variable | None
@@ -177,7 +173,7 @@ class _Made:
 
     def _unlike(self, databases: Sequence[Relations], lost: Row, new: frozenset[Row]) -> Iterator[Pair]:
         """The pairs of some databases with the same views, in one of which the view is another after the update."""
-        name = self._core.body[self.anchor].predicate.name
+        name = self.view.core.body[self.anchor].predicate.name
         inserted, deleted = ({name: new} if new else {}), {name: frozenset({lost})}
         alike: dict[object, list[tuple[Relations, object]]] = {}  # by what the view itself holds
         for incomplete in databases:
@@ -209,7 +205,7 @@ class _Made:
     def _exchanged(self, copies: Copies) -> Iterator[Copies]:
         """The first two rows, with the values of a variable exchanged in one subgoal; as they are before that."""
         yield copies
-        for index, atom in enumerate(self._core.body):
+        for index, atom in enumerate(self.view.core.body):
             one, other = copies[0][index], copies[1][index]
             for i, _ in enumerate(atom.terms):
                 if one.terms[i] != other.terms[i]:
@@ -222,21 +218,16 @@ class _Made:
                     yield [first, second, *copies[2:]]
 
     @cached_property
-    def _core(self) -> View:
-        assert self.view.core is not None
-        return self.view.core
-
-    @cached_property
     def _copies(self) -> Copies | None:
         """The core's body so many times, some variables in common, keys carried out."""
         bodies: Copies = []
         for number in range(COPIES):
             images: dict[Variable, Term] = {
                 v: Variable(f"{v.name}_{number}")
-                for v in variables_of(self._core.body)
+                for v in variables_of(self.view.core.body)
                 if v not in self.shared
             }
-            bodies.append(tuple(apply_atom(images, atom) for atom in self._core.body))
+            bodies.append(tuple(apply_atom(images, atom) for atom in self.view.core.body))
         atoms = tuple(dict.fromkeys(atom for body in bodies for atom in body))
         merged = merged_by_keys(atoms, self.catalog.relations, frozenset(variables_of(atoms)))
         if merged is None:
@@ -259,11 +250,11 @@ class _Made:
                 found.setdefault(atom.predicate.name, set()).add(_row(atom, values))
         rows = {name: frozenset(its) for name, its in found.items()}
         lost = _row(self._copies[0][self.anchor], values)
-        name = self._core.body[self.anchor].predicate.name
+        name = self.view.core.body[self.anchor].predicate.name
         return (lost, rows) if lost in rows[name] else None
 
     def _operand_terms(self, body: tuple[Atom, ...]) -> Iterator[tuple[Variable, ColumnType]]:
-        for atom, original in zip(body, self._core.body, strict=True):
+        for atom, original in zip(body, self.view.core.body, strict=True):
             for i, term in enumerate(original.terms):
                 moved = atom.terms[i]
                 if term == self.operand and isinstance(moved, Variable):
@@ -279,8 +270,8 @@ class _Made:
         tests = [
             apply_comparison(dict(zip(own, body_variables, strict=True)), comparison)
             for body in self._copies
-            for own, body_variables in [_paired(self._core.body, body)]
-            for comparison in self._core.comparisons
+            for own, body_variables in [_paired(self.view.core.body, body)]
+            for comparison in self.view.core.comparisons
         ]
         compared = variables_of(tests)
         values: dict[Variable, Value] = dict(assign(compared, tests, {}, types) or {}) if tests else {}
@@ -295,7 +286,7 @@ class _Made:
 
     def _replacements(self, lost: Row) -> Iterator[Row | None]:
         """What the lost row becomes: nothing, or another row."""
-        atom = self._core.body[self.anchor]
+        atom = self.view.core.body[self.anchor]
         types = self.catalog.relations[atom.predicate.name].types
         for i in self.columns:
             if i is None:

@@ -49,7 +49,7 @@ from selfmaint.decide.verdict import Witness
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.maintain.core_rows import anchored
 from selfmaint.maintain.group_plan import GroupPlan
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView
 from selfmaint.warehouse.grouped import Grouped, Measure
 from selfmaint.warehouse.situation import Situation
 
@@ -82,7 +82,7 @@ class GroupSearch:
         quick: whether examples are not wanted.
     """
 
-    view: View
+    view: GroupedView
     decision: Decision
     evaluation: Evaluation
     choices: Choices
@@ -94,16 +94,14 @@ class GroupSearch:
     def _silent(self) -> Catalog:
         """The views that are knowledge here, each of which can be evaluated."""
         catalog = self.decision.catalog
-        return replace(catalog, views=tuple(v for v in catalog.views if v.limitation is None or v.core))
+        return replace(
+            catalog,
+            views=tuple(v for v in catalog.views if v.is_decided),
+        )
 
     @cached_property
     def _silent_evaluation(self) -> Evaluation:
         return Evaluation(self._silent)
-
-    @cached_property
-    def _core(self) -> View:
-        assert self.view.core is not None
-        return self.view.core
 
     def outcome(self, change: Change, situation: Situation) -> Outcome:
         """The verdict on a kind of change, in its situation."""
@@ -114,7 +112,7 @@ class GroupSearch:
 
     def _outcome(self, change: Change, situation: Situation) -> Outcome:
         changed = situation.inserted | situation.deleted
-        if not changed & {atom.predicate.name for atom in self._core.body}:
+        if not changed & {atom.predicate.name for atom in self.view.core.body}:
             return Always()
         if not situation.effective:
             return Unclear((_NOT_EFFECTIVE,))
@@ -158,7 +156,6 @@ class GroupSearch:
             return
         if loses is None:
             yield _TOO_MANY
-        assert self.view.grouped is not None
         matters = any(m.aggregate.function in _EXTREMA for m in self.view.grouped.measures)
         known = matters and self._knows_core(change, situation)
         yield from LostValues(self.evaluation.catalog, self.view, change, is_known=known).open()
@@ -166,9 +163,9 @@ class GroupSearch:
     def _may_lose(self, change: Change, situation: Situation) -> bool | None:
         """Whether the view can lose core rows; None if not all cases could be looked at."""
         candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
-        for index, atom in enumerate(self._core.body):
+        for index, atom in enumerate(self.view.core.body):
             if atom.predicate.name in situation.deleted:
-                body = anchored(self._core, index, Version.DELETED, Version.BEFORE)
+                body = anchored(self.view.core, index, Version.DELETED, Version.BEFORE)
                 if next(candidates.holding(body), None) is not None:
                     return True
         return False if candidates.are_all else None
@@ -178,12 +175,12 @@ class GroupSearch:
         evaluation = self._silent_evaluation
         candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
         known = self.decision.known(situation)
-        body: list[Literal] = [a.of(Version.BEFORE) for a in self._core.body]
+        body: list[Literal] = [a.of(Version.BEFORE) for a in self.view.core.body]
         goal = Predicate("core", Version.STEP)
-        head = Atom(goal, self._core.head.terms)
-        every = Rule(head, (*self._core.body, *self._core.filters))
-        proved = Rule(head, (*(a.of(Version.KNOWN) for a in self._core.body), *self._core.filters))
-        for candidate in candidates.holding((*body, *self._core.filters)):
+        head = Atom(goal, self.view.core.head.terms)
+        every = Rule(head, (*self.view.core.body, *self.view.core.filters))
+        proved = Rule(head, (*(a.of(Version.KNOWN) for a in self.view.core.body), *self.view.core.filters))
+        for candidate in candidates.holding((*body, *self.view.core.filters)):
             there = Evaluator(Program((every,)), {Predicate(n): r for n, r in candidate.database.items()})
             facts = candidate.facts(evaluation, situation)
             if there.extension(goal) != Evaluator(Program((*known, proved)), facts.relations).extension(goal):
@@ -252,14 +249,13 @@ class LostValues:
     """
 
     catalog: Catalog
-    view: View
+    view: GroupedView
     change: Change
     is_known: bool
 
     @property
     def grouped(self) -> Grouped:
         """What the view's columns are."""
-        assert self.view.grouped is not None
         return self.view.grouped
 
     def open(self) -> Iterator[str]:

@@ -28,7 +28,7 @@ from datalog.model import (
 )
 from selfmaint.canonical.rules import after_rules
 from selfmaint.decide.companions import unused_prefix
-from selfmaint.warehouse.catalog import Catalog, View, certain_variables
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View, certain_variables
 from selfmaint.warehouse.constraints import unifier
 from selfmaint.warehouse.situation import Situation
 
@@ -191,7 +191,7 @@ def frozen(
 
 def _stored(view: View) -> Rule:
     """A stored row with the body that it stands for: of a group, one row of the core."""
-    if view.core is None or view.grouped is None:
+    if not isinstance(view, GroupedView):
         return Rule(view.head, (*view.body, *view.filters))
     head = view.grouped.stored(view.predicate, unused_prefix("A", view.core.body))
     return Rule(head, (*view.core.body, *view.core.filters))

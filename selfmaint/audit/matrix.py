@@ -193,6 +193,6 @@ def _quiet(search: Search, view: View, relation: str, columns: frozenset[int]) -
 def _needs(
     search: Search, view: View, change: Change, outcome: Outcome, costs: Mapping[str, float]
 ) -> tuple[Need, ...]:
-    if isinstance(outcome, Always) or (view.limitation is not None and view.core is None):
+    if isinstance(outcome, Always) or not view.is_decided:
         return ()
     return needs(search, view, change, costs)

@@ -138,7 +138,7 @@ def _side_by_side(
     If a process dies, for want of memory say, the rest is done here.
     """
     waiting = sorted(
-        views, key=lambda view: (sorted(search.of(view).catalog.relations), -len((view.core or view).body))
+        views, key=lambda view: (sorted(search.of(view).catalog.relations), -len(view.decided.body))
     )
     names = [view.name for view in waiting]
     rounds = [-(-(len(names) - i) // processes) for i in range(len(names))]

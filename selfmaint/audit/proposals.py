@@ -34,7 +34,15 @@ from datalog.model import (
 )
 from selfmaint.audit.needs import closure
 from selfmaint.errors import InputError
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, Outside, View, catalog, with_inexact_sums
+from selfmaint.warehouse.catalog import (
+    BaseRelation,
+    Catalog,
+    GroupedView,
+    Outside,
+    View,
+    catalog,
+    with_inexact_sums,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,7 @@ def with_proposals(schema: Catalog, chosen: Iterable[Proposal]) -> Catalog | Non
         made = catalog(Program(tuple(rules), tuple(declarations.values()), tuple(defined)), opaque).apart
     except (ProgramError, InputError):
         return None
-    is_inexact = any(v.grouped is not None and v.grouped.inexact for v in schema.views)
+    is_inexact = any(isinstance(v, GroupedView) and v.grouped.inexact for v in schema.views)
     return with_inexact_sums(made) if is_inexact else made
 
 

@@ -40,7 +40,7 @@ from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 SHARE = 1 / 3
@@ -183,7 +183,7 @@ class Search:
             match self._found_before(view, one):
                 case Always():
                     return Always()
-                case Depends(example=example) as depends if view.core is None or self.quick:
+                case Depends(example=example) as depends if not isinstance(view, GroupedView) or self.quick:
                     situation = change.situation(self.catalog, self.known)
                     if Replay(self.evaluation, situation, change).is_such_a_change(
                         example.inserted, example.deleted
@@ -199,10 +199,10 @@ class Search:
 
     def _shown(self, view: View, change: Change) -> Outcome | None:
         """An example for a mix, of insertions alone or deletions: there are fewer of these to go through."""
-        if change.kind is not Kind.ANY or (view.limitation is not None and view.core is None):
+        if change.kind is not Kind.ANY or not view.is_decided:
             return None
         names = relations_of(self.catalog, view) if change.relation is None else (change.relation,)
-        kinds = (Kind.INSERT,) if view.core is None else (Kind.INSERT, Kind.DELETE)
+        kinds = (Kind.INSERT,) if not isinstance(view, GroupedView) else (Kind.INSERT, Kind.DELETE)
         narrower = (Change(kind, name) for name in names for kind in kinds)
         outcomes = (self.outcome(view, one) for one in narrower)
         if self.quick:
@@ -213,10 +213,12 @@ class Search:
 
     def _as_seen(self, depends: Depends, view: View, change: Change) -> Depends:
         """What is said of one kind of change, of another."""
-        return replace(depends, is_never=view.core is None and self._cell(view, change).is_seen_never)
+        return replace(
+            depends, is_never=not isinstance(view, GroupedView) and self._cell(view, change).is_seen_never
+        )
 
     def _searched(self, view: View, change: Change) -> Outcome:
-        if view.core is not None:
+        if isinstance(view, GroupedView):
             return self._groups(view).outcome(change, change.situation(self.catalog, self.known))
         if view.limitation is not None:
             return Unclear((str(view.limitation),))
@@ -228,7 +230,7 @@ class Search:
     @cached_property
     def _plain(self) -> Search:
         """The same warehouse without the views of which it cannot be told what they hold."""
-        views = tuple(view for view in self.catalog.views if view.limitation is None or view.core)
+        views = tuple(view for view in self.catalog.views if view.is_decided)
         return Search(replace(self.catalog, views=views), self.known, self.quick, budget_s=self.budget_s)
 
     def _among_texts(self, view: View, change: Change) -> Outcome:
@@ -241,7 +243,7 @@ class Search:
             tuple(f"only the text of `{name}` is known, and what it holds cannot be told" for name in texts)
         )
 
-    def _groups(self, view: View) -> GroupSearch:
+    def _groups(self, view: GroupedView) -> GroupSearch:
         if view.name not in self._grouped:
             self._grouped[view.name] = GroupSearch(
                 view, self.decision, self.evaluation, self.choices, self.fewest, self.quick

@@ -21,7 +21,7 @@ from datalog.containment import contained_in
 from datalog.model import Atom, Constant, Literal, Negation, NullTest, Rule, Term, Variable, Version
 from datalog.rewrite import guarded_variables
 from selfmaint.canonical.references import proved, row_atom
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 from selfmaint.warehouse.situation import Situation
 
@@ -71,7 +71,7 @@ def contributions(catalog: Catalog) -> tuple[Contribution, ...]:
 def all_contributions(catalog: Catalog) -> Iterator[Contribution]:
     """What each view tells about the base relations, even what another one tells by condition 2."""
     for view in catalog.views:
-        if view.core is not None and view.grouped is not None:
+        if isinstance(view, GroupedView):
             yield from _of_groups(view.core, view.grouped)
         if view.limitation is not None:
             continue

@@ -41,6 +41,7 @@ from selfmaint.report.maintenance import (
 )
 from selfmaint.report.values import Json, cell
 from selfmaint.report.verdicts import ALL_YES, SOME_NO, status, verdicts_json, verdicts_table
+from selfmaint.warehouse.catalog import GroupedView
 
 _SOURCES_ARE_AFTER = (
     "a source in the state before the update gives such differences, too: it is expected in that after it"
@@ -105,7 +106,7 @@ def maintain(given: Namespace) -> int:
                 from selfmaint.api.lake_upkeep import compact_if_due  # noqa: PLC0415 - only where there is one
 
                 compact_if_due(opened.lake, progress)
-        is_inexact = any(v.grouped is not None and v.grouped.inexact for v in opened.catalog.views)
+        is_inexact = any(isinstance(v, GroupedView) and v.grouped.inexact for v in opened.catalog.views)
         return _Result(found, sizes, written, given.dry_run, is_inexact)
 
     arguments = update_arguments(given)

@@ -30,7 +30,7 @@ from datalog.model import (
 )
 from selfmaint.countermodel.databases import Rows, missing
 from selfmaint.countermodel.model_check import Given, why_not
-from selfmaint.warehouse.catalog import BaseRelation, View
+from selfmaint.warehouse.catalog import BaseRelation, GroupedView
 from selfmaint.warehouse.constraints import Reference
 
 _AT_HAND = 0.7
@@ -183,7 +183,7 @@ class _Work:
     attempt: int
     number: int = 0
 
-    def fill(self, view: View) -> None:
+    def fill(self, view: GroupedView) -> None:
         """Rows for the groups of one view that do not come out."""
         grouped, core = view.grouped, view.core
         assert grouped is not None
@@ -203,8 +203,7 @@ class _Work:
                 values = {v: self._value(o, last=left == 1) for v, o in operands.items()}
                 self._add(core.body, made_new, {**values, **binding})
 
-    def _operands(self, view: View, row: Row, old: Row | None) -> dict[Variable, _Operand]:
-        assert view.grouped is not None
+    def _operands(self, view: GroupedView, row: Row, old: Row | None) -> dict[Variable, _Operand]:
         found: dict[Variable, _Operand] = {}
         for measure in view.grouped.measures:
             operand, stored = view.grouped.operand(measure), row[measure.column]

@@ -15,7 +15,7 @@ from datalog.evaluate import EvaluationError, Evaluator
 from datalog.evaluate.views import evaluate_view
 from datalog.model import ANY, Constant, OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
 from datalog.rewrite import guard_joins
-from selfmaint.warehouse.catalog import Catalog, View, reads
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
 from selfmaint.warehouse.constraints import Reference
 
 Rows = Mapping[str, frozenset[Row]]
@@ -90,7 +90,7 @@ class Evaluation:
         truths = any(its.is_finite for its in types) or any(
             isinstance(t, Constant) and isinstance(t.value, bool)
             for view in self.catalog.views
-            for atom in (view.core or view).body
+            for atom in view.decided.body
             for t in atom.terms
         )
         return not truths or all(its != ANY for its in types)
@@ -132,7 +132,7 @@ class Evaluation:
         found = {}
         for view in self.catalog.views:
             body = view.body if view.limitation is None else ()
-            if view.core is not None and view.grouped is not None and not view.grouped.is_total:
+            if isinstance(view, GroupedView) and not view.grouped.is_total:
                 body = view.core.body
             found[view.name] = frozenset(atom.predicate.name for atom in body)
         return found

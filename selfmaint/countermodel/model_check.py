@@ -19,7 +19,7 @@ from selfmaint.countermodel.databases import (
     stored_rows,
     updated,
 )
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, Outside, View
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, Outside, View
 from selfmaint.warehouse.situation import Situation
 
 
@@ -77,7 +77,7 @@ def is_evaluated(view: View) -> bool:
     """Whether two databases are looked for beside a view: `state` would tell the rows of a union as well."""
     if view.limitation is None or view.limitation.kind is Outside.PROJECTION or view.always_empty:
         return True
-    return view.core is not None and isinstance(view.grouping or view.definition, ViewDefinition)
+    return isinstance(view, GroupedView) and isinstance(view.grouping or view.definition, ViewDefinition)
 
 
 def why_not(known: Given, database: Rows) -> str:

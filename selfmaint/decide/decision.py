@@ -21,7 +21,7 @@ from selfmaint.decide.supports import HalfKnown
 from selfmaint.decide.surviving import surviving
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import maintenance_program, roll_ups
-from selfmaint.warehouse.catalog import Catalog, View, reads
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
 from selfmaint.warehouse.finer import finer_views
 from selfmaint.warehouse.situation import Situation
 
@@ -56,7 +56,11 @@ class Decision:
         """For each view that groups, the views whose rows it may be rolled up from, or computed with."""
         found = {}
         for view in self.catalog.grouped_views:
-            plain = (f.view.name for f in finer_views(self.catalog.views, view) if f.view.core is None)
+            plain = (
+                f.view.name
+                for f in finer_views(self.catalog.views, view)
+                if not isinstance(f.view, GroupedView)
+            )
             found[view.name] = frozenset([*plain, *(roll.name for roll in roll_ups(self.catalog, view))])
         return found
 
@@ -76,9 +80,10 @@ class Decision:
     def surviving(self, view: View) -> tuple[NewFacts, ...]:
         """The sets J that the rules do not rule out; none for a view of a limited class."""
         if view.name not in self._surviving:
-            decided = view.core if view.core is not None else view
             with self._budget(view):
-                self._surviving[view.name] = () if decided.limitation else surviving(self.catalog, decided)
+                self._surviving[view.name] = (
+                    () if view.decided.limitation else surviving(self.catalog, view.decided)
+                )
         return self._surviving[view.name]
 
     def plain_instance(self, view: View) -> Instance:
@@ -104,7 +109,7 @@ class Decision:
         if key not in self._rules:
             with self._budget(view, part):
                 rules = depends_rules(self.catalog, situation, self.surviving(view))
-                if view.core is not None:
+                if isinstance(view, GroupedView):
                     rules += losing_rules(self.catalog, situation, self.surviving(view))
             self._rules[key] = rules
         return self._rules[key]
@@ -181,11 +186,12 @@ class Decision:
             situation: what changes, and what is known.
             failing: the sets J whose tests have rows; any of them if None.
         """
-        if view.limitation is not None and view.core is None:
+        if not view.is_decided:
             return (str(view.limitation),)
         reasons = [str(view.limitation)] if view.limitation else []
         reasons += [
-            f"{other.limitation}; what it rules out is {'not' if other.core is None else 'only partly'} used"
+            f"{other.limitation}; what it rules out is "
+            f"{'only partly' if isinstance(other, GroupedView) else 'not'} used"
             for other in self.catalog.limited_views
             if other is not view
         ]
@@ -202,8 +208,10 @@ class Decision:
 
 def _is_touched(view: View, situation: Situation) -> bool:
     """Whether the update could change a view: every rule of its test starts at a row of the update."""
-    changed = situation.inserted if view.core is None else situation.inserted | situation.deleted
-    return not changed.isdisjoint(atom.predicate.name for atom in (view.core or view).body)
+    changed = (
+        situation.inserted if not isinstance(view, GroupedView) else situation.inserted | situation.deleted
+    )
+    return not changed.isdisjoint(atom.predicate.name for atom in view.decided.body)
 
 
 def _own_doubts(new_facts: NewFacts, situation: Situation) -> tuple[str, ...]:

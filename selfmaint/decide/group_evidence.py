@@ -41,8 +41,7 @@ from selfmaint.decide.companions import unused_prefix
 from selfmaint.decide.inconsistency import Contradiction, apart, matches
 from selfmaint.decide.instances import MAPPING_LIMIT, Instance
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.warehouse.catalog import Catalog, View, certain_variables
-from selfmaint.warehouse.grouped import Grouped
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View, certain_variables
 
 _SPLITS = 2
 """At most so many demands that depend on known facts are made of one set of new facts."""
@@ -58,14 +57,14 @@ def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
     for contradiction in instance.dead:
         if contradiction.facts.bit_count() == 1:
             everything &= ~contradiction.facts  # this fact is never new
-    for view in catalog.views:
-        if view.core is None or view.grouped is None or not view.grouped.tells_absence:
+    for view in catalog.grouped_views:
+        if not view.grouped.tells_absence:
             continue
         groups = frozenset(t for t in view.grouped.group_terms.values() if isinstance(t, Variable))
         ways = matches(atoms, everything, certain, view.core, catalog, MAPPING_LIMIT, groups)
         names = _Names.of(view.core, atoms)
         for way in ways or ():
-            found.setdefault(_demand(view, view.core, view.grouped, way, instance, names))
+            found.setdefault(_demand(view, way, instance, names))
     ordered = sorted(found, key=lambda d: (len(d.body), d.facts.bit_count()))
     return tuple(demand.renamed(i) for i, demand in enumerate(ordered))
 
@@ -91,13 +90,11 @@ class _Names:
         return cls(unused_prefix("E", atoms), apart(core.body, atoms), taken)
 
 
-def _demand(
-    view: View, core: View, grouped: Grouped, way: Contradiction, instance: Instance, names: _Names
-) -> Demand:
+def _demand(view: GroupedView, way: Contradiction, instance: Instance, names: _Names) -> Demand:
     atoms = instance.atoms
-    prefix = names.prefix
+    prefix, grouped = names.prefix, view.grouped
     images: dict[Variable, Term] = {}
-    for atom, at in zip(core.body, way.mapping, strict=True):
+    for atom, at in zip(view.core.body, way.mapping, strict=True):
         if at is not None:
             for term, value in zip(atom.terms, atoms[at].terms, strict=True):
                 if isinstance(term, Variable):
@@ -215,7 +212,7 @@ class Demand:
         own: the variables that no new fact has.
     """
 
-    view: View
+    view: GroupedView
     facts: int
     body: tuple[Literal, ...]
     group: Atom
@@ -258,7 +255,6 @@ def _full_groups(demand: Demand) -> tuple[tuple[Literal, ...], ...]:
 def _is_told(demand: Demand) -> bool:
     """Condition 1 of `_full_groups`."""
     grouped = demand.view.grouped
-    assert grouped is not None
     bound = variables_of([li for li in demand.body if isinstance(li, Atom)])
     terms = [demand.group.terms[c] for c in grouped.columns]
     plain = all(column in grouped.group_terms for column in grouped.columns)
@@ -267,7 +263,6 @@ def _is_told(demand: Demand) -> bool:
 
 def _ruled_out(demand: Demand) -> Iterator[tuple[Literal, ...]]:
     grouped = demand.view.grouped
-    assert grouped is not None
     values = demand.group.terms
     functions = {m.column: m.aggregate.function for m in grouped.measures}
     bound = variables_of([li for li in demand.body if isinstance(li, Atom)])
@@ -293,8 +288,6 @@ def _with(atom: Atom, column: int, term: Term) -> Atom:
 def _known_row(demand: Demand) -> Iterator[Literal]:
     """Condition 2 of `_full_groups`: a known core row of the demand's group."""
     core, grouped = demand.view.core, demand.view.grouped
-    assert core is not None
-    assert grouped is not None
     taken = {v.name for v in variables_of([demand.group, *demand.body])}
     suffix = "_known"
     while any(v.name + suffix in taken for v in variables_of(core.body)):

@@ -34,7 +34,7 @@ from selfmaint.decide.verdict import Witness
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import applied, delta, group_change, new_rows
 from selfmaint.warehouse.base_relations import variable_types
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 _WITNESSES = 200
@@ -188,9 +188,7 @@ def _touched(decision: Decision, situation: Situation) -> list[View]:
     return [
         view
         for view in decision.catalog.grouped_views
-        if view.core is not None
-        and decision.finer[view.name]
-        and changed.intersection(a.predicate.name for a in view.core.body)
+        if decision.finer[view.name] and changed.intersection(a.predicate.name for a in view.core.body)
     ]
 
 
@@ -203,7 +201,7 @@ def _determined(
     known = decision.knowledge(engine, facts, situation)
 
     def leaves_none_open(view: View) -> bool:
-        if view.core is None:
+        if not isinstance(view, GroupedView):
             return view.limitation is None
         change = group_change(known, decision.catalog, view)
         return change is None or change.open is None
@@ -216,7 +214,7 @@ def _new_rows(
 ) -> Iterator[tuple[Predicate, D]]:
     known = decision.knowledge(engine, facts, situation)
     for view in views:
-        if view.core is not None:
+        if isinstance(view, GroupedView):
             change = delta(known, decision.catalog, view)
             stored = facts.relations[view.predicate]
             yield new_rows(view), applied(engine, view, stored, change)
@@ -280,7 +278,7 @@ def _certain_facts(
         assumed: all witnesses of its tests that are not impossible.
     """
     stored = decision.catalog.view(name)
-    view = stored if stored.core is None else stored.core
+    view = stored if not isinstance(stored, GroupedView) else stored.core
     mine = [a for a in assumed if a.rules.new_facts.view.name == name]
     told = told_subgoals(decision.catalog, situation, stored)
     for index, atom in enumerate(view.body if mine else ()):

@@ -27,7 +27,7 @@ from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain.groups import group_change
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 __all__ = ["Decision", "check", "failing_rules"]
@@ -146,7 +146,9 @@ class _Asked(Generic[D]):
         found = _witnesses(self.engine, doubtful_last, sample) if sample else ()
         sets = [rules.new_facts for rules, _ in failing]
         verdict = self.verdict(view, sets, found)
-        exact = view.core is None and all(is_evaluated(v) for v in self.decision.catalog.views)
+        exact = not isinstance(view, GroupedView) and all(
+            is_evaluated(v) for v in self.decision.catalog.views
+        )
         try:
             if exact and sets and (isinstance(verdict, Undecided) or self.decision.half_known.forced):
                 with limit(
@@ -159,7 +161,7 @@ class _Asked(Generic[D]):
                     elif isinstance(verdict, NotSelfMaintainable):
                         reason = self.not_shown(view, sets, is_large=shown is None)
                         verdict = verdict if reason is None else Undecided(view.name, (reason,), found)
-            if view.core is not None and not sets:
+            if isinstance(view, GroupedView) and not sets:
                 with limit(self.decision.budget_s, f"finding the groups of `{view.name}` that stay open"):
                     known = self.decision.knowledge(self.engine, self.facts, self.situation)
                     verdict = _group_verdict(known, self.decision.catalog, view)
@@ -250,7 +252,7 @@ def _names(rule: DependsRules) -> list[str]:
     return [f"x{i}" for i in range(rule.head.arity)]
 
 
-def _group_verdict(known: Knowledge[D], catalog: Catalog, view: View) -> Verdict:
+def _group_verdict(known: Knowledge[D], catalog: Catalog, view: GroupedView) -> Verdict:
     """Whether the old values and the core rows gained and lost determine the new values.
 
     Args:
@@ -259,7 +261,6 @@ def _group_verdict(known: Knowledge[D], catalog: Catalog, view: View) -> Verdict
         view: a view that groups, with a core whose test passes.
     """
     situation = known.situation
-    assert view.core is not None
     touched = {a.predicate.name for a in view.core.body} & (situation.inserted | situation.deleted)
     if not touched:
         return SelfMaintainable(view.name)
@@ -269,15 +270,14 @@ def _group_verdict(known: Knowledge[D], catalog: Catalog, view: View) -> Verdict
     if change is None:
         return SelfMaintainable(view.name)
     if change.open is None:
-        remarks = (_INEXACT,) if view.grouped is not None and view.grouped.inexact else ()
+        remarks = (_INEXACT,) if view.grouped.inexact else ()
         return SelfMaintainable(view.name, remarks)
     groups = known.engine.sample(change.open, _SHOWN_GROUPS)
     shown = "; ".join(", ".join(str(v) for v in row[:-1]) or "the only one" for row in groups)
     return Undecided(view.name, (f"{_why(view)} (groups: {shown})",))
 
 
-def _why(view: View) -> str:
-    assert view.grouped is not None
+def _why(view: GroupedView) -> str:
     if not view.grouped.is_total and view.grouped.count_column is None:
         return f"`{view.name}` does not tell whether a group that loses rows is empty: add `count(*)` to it"
     return f"a value that an aggregate of `{view.name}` rests on is lost, and other rows of the group are not known"

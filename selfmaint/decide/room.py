@@ -49,7 +49,7 @@ from selfmaint.maintain import RollUp, roll_ups
 from selfmaint.maintain.core_rows import Asked
 from selfmaint.maintain.group_plan import ROWS, GroupPlan
 from selfmaint.warehouse.base_relations import variable_types
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView
 
 World = frozenset[tuple[str, Row]]
 """Facts: relations and rows."""
@@ -112,7 +112,7 @@ class Source:
         return list(evaluate_view(definition, {ROWS: Counter(made)}, {ROWS: types}))
 
 
-def sources(catalog: Catalog, view: View) -> Iterator[Source]:
+def sources(catalog: Catalog, view: GroupedView) -> Iterator[Source]:
     """Where the rows of a view's groups come from.
 
     Args:
@@ -298,7 +298,7 @@ def _rows(room: Room[D], fact: Atom) -> frozenset[Row] | None:
         return frozenset({tuple(t.value for t in fact.terms if isinstance(t, Constant))})
     for view in room.catalog.grouped_views:
         for roll in roll_ups(room.catalog, view):
-            if len(roll.others) == 1 and view.grouped is not None and view.grouped.tells_absence:
+            if len(roll.others) == 1 and view.grouped.tells_absence:
                 found = _of_groups(room, Source(roll.plan, roll), fact)
                 if found is not None:
                     return found

@@ -48,7 +48,7 @@ from selfmaint.canonical.support import Support
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.surviving import Dominance, has_better_links
 from selfmaint.maintain.core_rows import for_changes
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, View, certain_variables
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View, certain_variables
 from selfmaint.warehouse.situation import Situation
 
 
@@ -175,7 +175,7 @@ def told_subgoals(catalog: Catalog, situation: Situation, view: View) -> frozens
 
     Condition 7: what is not known of them alone does not matter where another subgoal changes.
     """
-    if view.core is None or not situation.followed:
+    if not isinstance(view, GroupedView) or not situation.followed:
         return frozenset()
     roll = for_changes(catalog, situation, view)
     return frozenset() if roll is None else roll.finer.subgoals

@@ -9,7 +9,7 @@ anew from known rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Variable, Version, variables_of
 from selfmaint.canonical.support import Bindings
@@ -17,12 +17,12 @@ from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.settle import Reader
 from selfmaint.maintain.groups import group_change
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import GroupedView
 
 _GROUPS = Predicate("groups", Version.STEP)
 
 
-def settle_groups(reader: Reader[D], views: Sequence[View]) -> tuple[str, ...]:
+def settle_groups(reader: Reader[D], views: Iterable[GroupedView]) -> tuple[str, ...]:
     """Reads the base rows of the open groups of some views whose core rows are settled.
 
     Args:
@@ -40,7 +40,6 @@ def settle_groups(reader: Reader[D], views: Sequence[View]) -> tuple[str, ...]:
         change = group_change(reader.known, reader.decision.catalog, view)
         if change is None or change.open is None:
             continue
-        assert view.core is not None
         if any(a.predicate.name not in reader.readable for a in view.core.body):
             left.append(view.name)
         else:
@@ -48,9 +47,8 @@ def settle_groups(reader: Reader[D], views: Sequence[View]) -> tuple[str, ...]:
     return tuple(left)
 
 
-def _read(reader: Reader[D], view: View, groups: D) -> None:
+def _read(reader: Reader[D], view: GroupedView, groups: D) -> None:
     """The subgoals of a view's core, one after the other."""
-    assert view.core is not None
     current: Bindings[D] | None = _first(reader.engine, view, groups)
     waiting = list(view.core.body)
     while waiting and current is not None:
@@ -69,9 +67,8 @@ def _read(reader: Reader[D], view: View, groups: D) -> None:
         current = reader.known.bindings([body], variables_of(body), {_GROUPS: current.rows})
 
 
-def _first(engine: Engine[D], view: View, groups: D) -> Bindings[D]:
+def _first(engine: Engine[D], view: GroupedView, groups: D) -> Bindings[D]:
     """The open groups' values for the core's variables that hold them, and a variable that nothing else has."""
-    assert view.grouped is not None
     number = len(view.grouped.groups)
     terms = [view.grouped.terms.get(g) if isinstance(g, Variable) else None for g in view.grouped.groups]
     given: tuple[Term, ...] = tuple(Variable(f"Group_{i}") for i in range(number + 1))

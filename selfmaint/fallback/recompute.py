@@ -100,7 +100,7 @@ def _obstacle(catalog: Catalog, view: View, given: set[str]) -> NotToRun | None:
 def _is_recomputed(catalog: Catalog, name: str) -> bool:
     """Whether a view cannot be followed otherwise, so that what reads it depends on all that it reads."""
     view = catalog.view(name)
-    return view.limitation is not None and view.core is None
+    return not view.is_decided
 
 
 def reads(catalog: Catalog, view: View) -> tuple[str, ...]:

@@ -34,26 +34,25 @@ from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Ver
 from selfmaint.canonical.support import Knowledge, Support
 from selfmaint.engine.protocol import D
 from selfmaint.maintain.roll_up import RollUp, roll_ups
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.finer import finer_views
 from selfmaint.warehouse.situation import Situation
 
 _ROWS = Predicate("rows", Version.STEP)
 
 
-def core_gained(view: View) -> Predicate:
+def core_gained(view: GroupedView) -> Predicate:
     """The predicate of the core rows that a view gains, columns as in its core's head."""
     return Predicate(view.name, Version.GAINED, (0,))
 
 
-def core_lost(view: View) -> Predicate:
+def core_lost(view: GroupedView) -> Predicate:
     """The predicate of the core rows that a view loses, columns as in its core's head."""
     return Predicate(view.name, Version.LOST, (0,))
 
 
-def core_program(support: Support, situation: Situation, view: View) -> Program:
+def core_program(support: Support, situation: Situation, view: GroupedView) -> Program:
     """The rules of the core rows that a view gains and loses, as one program."""
-    assert view.core is not None
     core, rules = view.core, []
     for index, atom in enumerate(core.body):
         name = atom.predicate.name
@@ -73,17 +72,17 @@ def anchored(core: View, anchor: int, version: Version, others: Version) -> tupl
     return (core.body[anchor].of(version), *rest, *core.filters)
 
 
-def gained_rows(known: Knowledge[D], view: View) -> D | None:
+def gained_rows(known: Knowledge[D], view: GroupedView) -> D | None:
     """The core rows that a view gains, columns as in its core's head, held by the engine; None if there are none."""
     return _core_rows(known, view, core_gained(view))
 
 
-def lost_rows(known: Knowledge[D], view: View) -> D | None:
+def lost_rows(known: Knowledge[D], view: GroupedView) -> D | None:
     """The core rows that a view loses, columns as in its core's head, held by the engine; None if there are none."""
     return _core_rows(known, view, core_lost(view))
 
 
-def _core_rows(known: Knowledge[D], view: View, goal: Predicate) -> D | None:
+def _core_rows(known: Knowledge[D], view: GroupedView, goal: Predicate) -> D | None:
     program = core_program(known.support, known.situation, view)
     if not program.rules_for(goal):
         return None
@@ -111,13 +110,13 @@ class Asked(Generic[D]):
     given: Mapping[Predicate, D]
 
 
-def _usable(catalog: Catalog, situation: Situation, view: View) -> Iterator[RollUp]:
+def _usable(catalog: Catalog, situation: Situation, view: GroupedView) -> Iterator[RollUp]:
     """The ways of rolling up a view from finer ones whose new rows are at hand."""
     if situation.followed:
         yield from (found for found in roll_ups(catalog, view) if found.name in situation.followed)
 
 
-def for_changes(catalog: Catalog, situation: Situation, view: View) -> RollUp | None:
+def for_changes(catalog: Catalog, situation: Situation, view: GroupedView) -> RollUp | None:
     """How the core rows that a view gains and loses by changes of other subgoals are told by a finer view.
 
     Args:
@@ -134,7 +133,7 @@ def for_changes(catalog: Catalog, situation: Situation, view: View) -> RollUp | 
 
 
 def for_all_rows(
-    catalog: Catalog, situation: Situation, whole: frozenset[str], view: View
+    catalog: Catalog, situation: Situation, whole: frozenset[str], view: GroupedView
 ) -> RollUp | frozenset[int] | None:
     """How all core rows of a group after the update are told; all subgoals if the known facts do so.
 
@@ -147,11 +146,10 @@ def for_all_rows(
     Returns:
         A way of rolling up, or the subgoals' indices, or None if not all rows are told.
     """
-    assert view.core is not None
     every = frozenset(range(len(view.core.body)))
     told = {i for i in every if view.core.body[i].predicate.name in whole}
     for finer in finer_views(catalog.views, view):
-        if finer.view.core is None and finer.view.name in situation.followed:
+        if not isinstance(finer.view, GroupedView) and finer.view.name in situation.followed:
             told |= finer.subgoals
     if told == every:
         return every

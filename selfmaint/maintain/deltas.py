@@ -10,7 +10,7 @@ from selfmaint.canonical.support import Knowledge, Support
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.maintain.core_rows import anchored
 from selfmaint.maintain.groups import group_change
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 
@@ -47,7 +47,7 @@ def delta(known: Knowledge[D], catalog: Catalog, view: View, *, whole: bool = Fa
         view: the view.
         whole: of a view that groups, whether all core rows of the groups that would be open are known.
     """
-    if view.core is not None:
+    if isinstance(view, GroupedView):
         return _of_groups(known, catalog, view, whole=whole)
     program = maintenance_program(known.support, known.situation, view)
     nothing = known.engine.empty(known.facts.relations[view.predicate])
@@ -61,7 +61,7 @@ def _evaluated(known: Knowledge[D], program: Program, goal: Predicate, view: Vie
     return known.engine.keep(known.engine.evaluate(program, goal, known.facts, view.columns))
 
 
-def _of_groups(known: Knowledge[D], catalog: Catalog, view: View, *, whole: bool) -> Delta[D]:
+def _of_groups(known: Knowledge[D], catalog: Catalog, view: GroupedView, *, whole: bool) -> Delta[D]:
     """The rows of the touched groups, or their numbers of copies, as far as they differ."""
     engine = known.engine
     change = group_change(known, catalog, view, whole=whole)

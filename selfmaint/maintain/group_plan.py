@@ -40,7 +40,7 @@ from datalog.model import (
 from selfmaint.maintain.exact_numbers import summand
 from selfmaint.maintain.group_values import ZERO, GroupValues, Part, is_never, negation, part, variables
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import SOME_ROWS, Grouped, Measure
 
 ROWS, OLD, BESIDE = (Predicate(n, Version.STEP) for n in ("rows", "old", "beside"))
@@ -83,7 +83,7 @@ class GroupPlan:
         parts: which of `PARTS` a group may have: some core rows are gained, lost, or asked for as known to be there.
     """
 
-    view: View
+    view: GroupedView
     relations: Mapping[str, BaseRelation]
     parts: tuple[str, ...] = tuple(PARTS)
 
@@ -94,13 +94,11 @@ class GroupPlan:
     @property
     def core(self) -> View:
         """The view's core."""
-        assert self.view.core is not None
         return self.view.core
 
     @property
     def grouped(self) -> Grouped:
         """What the view's columns are."""
-        assert self.view.grouped is not None
         return self.view.grouped
 
     @cached_property

@@ -39,7 +39,7 @@ from selfmaint.maintain.core_rows import (
 )
 from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 
 _ASKED = Predicate("open", Version.STEP)
@@ -61,7 +61,7 @@ class GroupChange(Generic[D]):
 
 
 def group_change(
-    known: Knowledge[D], catalog: Catalog, view: View, *, whole: bool = False
+    known: Knowledge[D], catalog: Catalog, view: GroupedView, *, whole: bool = False
 ) -> GroupChange[D] | None:
     """The change of a view whose gained and lost core rows are determined; None if none are. Computed once a state.
 
@@ -104,7 +104,7 @@ class _Work(Generic[D]):
 
     known: Knowledge[D]
     catalog: Catalog
-    view: View
+    view: GroupedView
 
     @cached_property
     def plan(self) -> GroupPlan:

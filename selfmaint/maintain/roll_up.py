@@ -47,7 +47,7 @@ from datalog.model import (
 from selfmaint.maintain.exact_numbers import average, multiplies, settled, summand
 from selfmaint.maintain.group_plan import ROWS, GroupPlan
 from selfmaint.warehouse.base_relations import variable_types
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView
 from selfmaint.warehouse.finer import Finer, finer_views
 from selfmaint.warehouse.grouped import Grouped, Measure
 
@@ -63,20 +63,21 @@ class RollUp:
     Attributes:
         plan: the coarser view's definitions.
         finer: the finer view, and for which subgoals it stands.
+        view: the finer view.
     """
 
     plan: GroupPlan
     finer: Finer
+    view: GroupedView
 
     @property
     def name(self) -> str:
         """The finer view's name."""
-        return self.finer.view.name
+        return self.view.name
 
     @property
     def _grouped(self) -> Grouped:
-        assert self.finer.view.grouped is not None
-        return self.finer.view.grouped
+        return self.view.grouped
 
     @cached_property
     def row(self) -> Atom:
@@ -85,7 +86,7 @@ class RollUp:
         prefix = "W"
         while any(name.startswith(prefix) for name in taken):
             prefix += "W"
-        stored = self._grouped.stored(self.finer.view.predicate, prefix)
+        stored = self._grouped.stored(self.view.predicate, prefix)
         return apply_atom(self.finer.images, stored)
 
     @property
@@ -113,7 +114,7 @@ class RollUp:
     @cached_property
     def column_types(self) -> list[ColumnType]:
         """The types of `columns`."""
-        relations, core = self.plan.relations, self.finer.view.core
+        relations, core = self.plan.relations, self.view.core
         assert core is not None
         types = variable_types(self.plan.core.body, relations)
         own = variable_types(core.body, relations)
@@ -247,7 +248,7 @@ class RollUp:
         return Case(((some, quotient),), Constant(None))
 
 
-def roll_ups(catalog: Catalog, view: View) -> Iterator[RollUp]:
+def roll_ups(catalog: Catalog, view: GroupedView) -> Iterator[RollUp]:
     """The ways of rolling up a view that groups from finer ones.
 
     Args:
@@ -256,8 +257,8 @@ def roll_ups(catalog: Catalog, view: View) -> Iterator[RollUp]:
     """
     plan = GroupPlan(view, catalog.relations)
     for finer in finer_views(catalog.views, view):
-        if finer.view.core is not None:
-            made = RollUp(plan, finer)
+        if isinstance(finer.view, GroupedView):
+            made = RollUp(plan, finer, finer.view)
             if made.anew is not None:
                 yield made
 

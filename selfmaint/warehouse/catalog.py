@@ -36,11 +36,12 @@ from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
-from selfmaint.warehouse.views import Limitation, Outside, View
+from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 __all__ = [
     "BaseRelation",
     "Catalog",
+    "GroupedView",
     "Limitation",
     "Outside",
     "Reference",
@@ -108,9 +109,9 @@ class Catalog:
         return tuple(view for view in self.views if view.limitation)
 
     @cached_property
-    def grouped_views(self) -> tuple[View, ...]:
+    def grouped_views(self) -> tuple[GroupedView, ...]:
         """The views that group, over cores that are decided."""
-        return tuple(view for view in self.views if view.core is not None)
+        return tuple(view for view in self.views if isinstance(view, GroupedView))
 
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -172,7 +173,7 @@ class Catalog:
 
     def not_null(self, view: View) -> frozenset[int]:
         """Positions of a view's stored rows that never hold null."""
-        if view.core is not None and view.grouped is not None:
+        if isinstance(view, GroupedView):
             known = view.core.not_null | view.core.certain
             places = view.grouped.group_terms.items()
             return frozenset(

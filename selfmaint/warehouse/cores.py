@@ -33,7 +33,7 @@ from datalog.model import (
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.definitions import without_references
 from selfmaint.warehouse.grouped import Grouped, Measure, core_rule, grouped
-from selfmaint.warehouse.views import Limitation, Outside, View
+from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 _ADDING = (AggregateFunction.SUM, AggregateFunction.AVG)
 _INEXACT = (TypeName.FLOAT, TypeName.DOUBLE)
@@ -77,7 +77,8 @@ def with_core(
     if kind is Outside.AGGREGATE:
         functions = dict.fromkeys(m.aggregate.function.value for m in found.measures)
         does = f"groups ({', '.join(functions) or 'no aggregate'})"
-    made = replace(view, core=core, grouped=found, limitation=Limitation(kind, f"`{view.name}` {does}"))
+    limited = replace(view, limitation=Limitation(kind, f"`{view.name}` {does}"))
+    made = GroupedView.of(limited, core, found)
     if is_counted:
         return _counted(made)
     doubtful = replace(found, inexact=found.inexact | _unknown_sums(made, relations))
@@ -206,7 +207,7 @@ def _grouped(
     return missing or replace(found, is_single=single, is_total=is_total, inexact=inexact)
 
 
-def _counted(view: View) -> View:
+def _counted(view: GroupedView) -> View:
     """A view that keeps duplicates, with the head and columns of its counted rows."""
     assert view.grouping is not None
     head = Atom(view.predicate, tuple(Variable(f"C{i}") for i, _ in enumerate(view.grouping.columns)))
@@ -214,10 +215,8 @@ def _counted(view: View) -> View:
     return replace(view, head=head, rule=rule, columns=view.grouping.columns, is_counted=True)
 
 
-def _adds_up(view: View, relations: Mapping[str, BaseRelation]) -> str:
+def _adds_up(view: GroupedView, relations: Mapping[str, BaseRelation]) -> str:
     """What is inexact about a view's first inexact column, and what to do."""
-    assert view.core is not None
-    assert view.grouped is not None
     column = min(view.grouped.inexact)
     kind = _added_types(view.grouped, view.core, relations)[column].name
     if kind in _INEXACT:
@@ -245,10 +244,8 @@ def _inexact(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) 
     )
 
 
-def _unknown_sums(view: View, relations: Mapping[str, BaseRelation]) -> frozenset[int]:
+def _unknown_sums(view: GroupedView, relations: Mapping[str, BaseRelation]) -> frozenset[int]:
     """The columns that are sums of which no declaration tells the type."""
-    assert view.core is not None
-    assert view.grouped is not None
     return frozenset(c for c, its in _added_types(view.grouped, view.core, relations).items() if its.is_open)
 
 
@@ -260,14 +257,12 @@ def _added_types(found: Grouped, core: View, relations: Mapping[str, BaseRelatio
     return {c: one for c, one in given.items() if one is not None}
 
 
-def output_types(view: View, relations: Mapping[str, BaseRelation]) -> tuple[ColumnType | None, ...]:
+def output_types(view: GroupedView, relations: Mapping[str, BaseRelation]) -> tuple[ColumnType | None, ...]:
     """The types of the columns of a view with a core.
 
     Returns:
         `any`, or a decimal without a size, where the types of base columns do not tell; None of what is always null.
     """
-    assert view.core is not None
-    assert view.grouped is not None
     types = _types_of(view.grouped, view.core, relations)
     return tuple(expression_type(output, types) for output in view.grouped.block.outputs)
 
@@ -317,9 +312,7 @@ def projected(view: View, relations: Mapping[str, BaseRelation]) -> View:
     block = Block(rule, view.head.terms, groups=groups)
     places = tuple(view.head.terms.index(group) for group in groups)
     single = _is_single(core, groups, relations)
-    return replace(
-        view, core=core, grouped=Grouped(block, places, (), {v: v for v in every}, is_single=single)
-    )
+    return GroupedView.of(view, core, Grouped(block, places, (), {v: v for v in every}, is_single=single))
 
 
 def _is_single(core: View, terms: Iterable[Term], relations: Mapping[str, BaseRelation]) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from datalog.model import Atom, Constant, Term, Variable, apply_literal, variables_of
-from selfmaint.warehouse.views import View
+from selfmaint.warehouse.views import GroupedView, View
 
 EMBEDDINGS = 64
 """At most so many ways of finding one view's body in another one's are looked at."""
@@ -38,21 +38,20 @@ class Finer:
     images: Mapping[Variable, Term] = field(hash=False)
 
 
-def finer_views(views: Iterable[View], coarse: View) -> Iterator[Finer]:
+def finer_views(views: Iterable[View], coarse: GroupedView) -> Iterator[Finer]:
     """The views that are finer than some subgoals of a view that groups.
 
     Args:
         views: the warehouse's views.
         coarse: a view with a core.
     """
-    assert coarse.core is not None
     for view in views:
-        grouped = view.grouped
-        body = view if view.core is None else view.core
+        body = view.decided
         if view is coarse or body.limitation is not None or not body.body:
             continue
         shown: set[Term] = set(variables_of(body.body))
-        if grouped is not None:
+        if isinstance(view, GroupedView):
+            grouped = view.grouped
             if not grouped.tells_absence or len(grouped.group_terms) < len(grouped.columns):
                 continue
             shown = set(grouped.group_terms.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum, unique
 from functools import cached_property
 
@@ -64,8 +64,6 @@ class View:
         always_one: why its rows are one, its head, whatever the database: it aggregates all rows of nothing. Then it
             has no body and no limitation either.
         definition: what it was defined as, if by more than rules: in SQL, or with `.view`.
-        core: of a view that groups and can be maintained: the conjunctive view of its core, which is not stored.
-        grouped: of such a view: what its columns are.
         if_inexact: the view as it can be maintained if sums of doubles need not be exact; None if that helps nothing.
         grouping: the definition of its rows as groups; of a view that keeps duplicates as counted rows (`bags.py`).
         is_counted: whether it keeps duplicates, and is decided and maintained: then `head` and `columns` are those
@@ -84,8 +82,6 @@ class View:
     always_empty: str | None = None
     always_one: str | None = None
     definition: ViewDefinition | OpaqueView | None = None
-    core: View | None = None
-    grouped: Grouped | None = None
     if_inexact: View | None = None
     grouping: ViewDefinition | None = None
     is_counted: bool = False
@@ -103,10 +99,17 @@ class View:
     @property
     def semantics(self) -> Semantics | None:
         """Whether its rows stand once or as often as they are derived; None where that is the same, or not decided."""
-        if self.is_counted:
-            return Semantics.BAG
-        plain = self.grouped is None or self.grouped.measures or self.grouped.is_single
-        return None if plain else Semantics.SET
+        return None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is decided and maintained, if perhaps not exactly."""
+        return self.limitation is None
+
+    @property
+    def decided(self) -> View:
+        """The conjunctive view that is decided for it: itself, or the core of its groups."""
+        return self
 
     @property
     def predicate(self) -> Predicate:
@@ -129,3 +132,41 @@ class View:
     def filters(self) -> tuple[NullTest | Comparison, ...]:
         """What a match of the body must satisfy besides: guards and comparisons."""
         return (*self.guards, *self.comparisons)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedView(View):
+    """A view whose stored rows are groups of its core's rows, and that can be maintained.
+
+    A view that projects, or computes columns, groups by its columns; one that keeps duplicates counts them besides.
+
+    Attributes:
+        core: the conjunctive view of its core, which is not stored.
+        grouped: what its columns are.
+    """
+
+    core: View
+    grouped: Grouped
+
+    @classmethod
+    def of(cls, view: View, core: View, grouped: Grouped) -> GroupedView:
+        """A view as groups of a core's rows."""
+        own = {f.name: getattr(view, f.name) for f in fields(View)}
+        return cls(**own, core=core, grouped=grouped)
+
+    @property
+    def is_decided(self) -> bool:
+        """Always: but for what its groups leave open."""
+        return True
+
+    @property
+    def decided(self) -> View:
+        """Its core."""
+        return self.core
+
+    @property
+    def semantics(self) -> Semantics | None:
+        """Whether its rows stand once or as often as they are derived; None where that is the same."""
+        if self.is_counted:
+            return Semantics.BAG
+        return None if self.grouped.measures or self.grouped.is_single else Semantics.SET

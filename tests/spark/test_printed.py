@@ -30,7 +30,7 @@ from selfmaint.decide.counterexample import counterexample
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.report.explanation import script
-from selfmaint.warehouse.catalog import View, catalog
+from selfmaint.warehouse.catalog import GroupedView, View, catalog
 from tests.many_statements import interpreting_session
 from tests.oracle.aggregates import Schema
 from tests.oracle.random_stars import random_bag_above, random_roll_up, random_star
@@ -153,7 +153,7 @@ def applied(view: View, stored: Counter[Row], found: Mapping[StatementKind, Coun
     """The stored rows after what is printed: a plain view's delta, a MERGE, or DELETE and INSERT of a bag."""
     if StatementKind.MERGE in found or StatementKind.CHANGES in found:
         rows = found.get(StatementKind.MERGE) or found.get(StatementKind.CHANGES) or Counter()
-        assert view.grouped is not None
+        assert isinstance(view, GroupedView)
         keys = [i for i in view.grouped.columns if i < len(view.stored_columns)]
         after = Counter(
             {
@@ -226,7 +226,7 @@ def hold_verdicts(
     scripts = []
     for view in case.schema.views:
         verdict = verdicts[view.name]
-        if view.limitation is not None and view.core is None:
+        if not view.is_decided:
             continue
         shown = f"{view.name}: {verdict}\n{case.before}\n{case.after}"
         if not proofs[view.name]:

@@ -134,7 +134,7 @@ def test_less_is_printed_than_is_asked_and_says_the_same(make: Callable[[Random]
     for case in stars(make, seed):
         facts = facts_of(case).relations
         for view in case.schema.views:
-            if view.limitation is not None and view.core is None:
+            if not view.is_decided:
                 continue
             rules = case.decision.depends(view, case.situation)
             asked = Program(
