@@ -26,6 +26,7 @@ from itertools import combinations
 from datalog.budget import check
 from datalog.model import Atom, Constant, Row, Variable, Version
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
+from selfmaint.possible.narrowing import Narrowing
 from selfmaint.possible.queries import Query
 
 Queries = Mapping[str, Sequence[Query]]
@@ -44,7 +45,8 @@ class Candidates:
     Nulls that a key may make one form a group, with all its constants for each member.
     """
 
-    def __init__(self, instance: Instance, queries: Queries) -> None:
+    def __init__(self, instance: Instance, queries: Queries, narrowing: Narrowing) -> None:
+        self._narrowing = narrowing
         self._known = instance.known
         self._rows: dict[tuple[object, ...], dict[Row, list[Row]]] = {}
         self._groups: dict[LabelledNull, LabelledNull] = {}
@@ -62,10 +64,12 @@ class Candidates:
     def constants(self, null: LabelledNull) -> Iterator[int]:
         """The numbers of the constants that a null may be, by its types, and by what asks for it."""
         if not _is_loose(null):
-            yield from null.constants()
+            for constant in null.value_class.constants:
+                if self._admits(null, constant):
+                    yield null.value_class.constants[constant]
             return
         for constant in sorted(self._wanted(null), key=repr):
-            if null.admits(constant):
+            if self._admits(null, constant):
                 yield null.value_class.constants[constant]
 
     def before(self, null: LabelledNull) -> list[LabelledNull]:
@@ -194,14 +198,19 @@ class Candidates:
             one, other = other, one
         if isinstance(one, Constant):
             return False
+        if isinstance(other, Constant) and not self._admits(one, other):
+            return False
         if not _is_loose(one):
-            return isinstance(other, LabelledNull) or one.admits(other)
+            return True
         mine = self._wanted(one)
         if isinstance(other, Constant):
             return other in mine
         if not _is_loose(other):
             return self._may_agree(other, one)
-        return self._group(one) is self._group(other) or not mine.isdisjoint(self._wanted(other))
+        if self._group(one) is self._group(other):
+            return True
+        both = mine & self._wanted(other)
+        return any(self._admits(one, c) and self._admits(other, c) for c in both)
 
     def _equate(self, one: Part, other: Part) -> bool:
         """Two values may have to be the same; whether that is new."""
@@ -223,6 +232,9 @@ class Candidates:
 
     def _wanted(self, null: LabelledNull) -> AbstractSet[Constant]:
         return self._constants.get(self._group(null), set()) | null.value_class.landmarks
+
+    def _admits(self, null: LabelledNull, value: Constant) -> bool:
+        return null.admits(value) and self._narrowing.admits(null, value)
 
     def _group(self, null: LabelledNull) -> LabelledNull:
         while (parent := self._groups.get(null, null)) is not null:

@@ -59,12 +59,6 @@ class LabelledNull:
         """Whether it may be a constant, by its types."""
         return all(fits(constant.value, its) for its in self.types)
 
-    def constants(self) -> Iterator[int]:
-        """The numbers of the constants that it may be."""
-        for constant, number in self.value_class.constants.items():
-            if self.admits(constant):
-                yield number
-
 
 Part = Constant | LabelledNull
 """A value of a fact: told, or a labelled null."""
@@ -219,14 +213,17 @@ class Instance:
         """What is referenced by foreign keys and always there, before the update and after it."""
         found: set[tuple[Reference, tuple[Part, ...]]] = set()
         references = {r for each in self.known.catalog.relations.values() for r in each.references}
+        deleted = {
+            r: {tuple(row[i] for i in r.target_columns) for row in self.known.of(r.target, Version.DELETED)}
+            for r in references
+        }
         for fact in self.facts:
             if fact.where or fact.is_inserted:
                 continue
-            deleted = self.known.of(fact.relation, Version.DELETED)
             for reference in (r for r in references if r.target == fact.relation):
                 keys = tuple(fact.parts[i] for i in reference.target_columns)
                 told = tuple(key.value for key in keys if isinstance(key, Constant))
-                gone = {tuple(row[i] for i in reference.target_columns) for row in deleted}
+                gone = deleted[reference]
                 if not gone or (len(told) == len(keys) and told not in gone):
                     found.add((reference, keys))
         return found
