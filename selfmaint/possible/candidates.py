@@ -19,7 +19,7 @@ Foreign keys ask for nothing: each fact brings a row of its own to reference (`l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations
 
@@ -32,7 +32,7 @@ from selfmaint.possible.queries import Query
 Queries = Mapping[str, Sequence[Query]]
 
 MOST_PAIRS = 2_000_000
-"""So many pairs of facts of one relation are compared for their keys."""
+"""So many pairs of facts of one relation are compared for a column of their keys."""
 
 
 class TooManyFactsError(Exception):
@@ -96,13 +96,13 @@ class Candidates:
         for term, part in zip(atom.terms, fact.parts, strict=True):
             if isinstance(term, Variable):
                 found.setdefault(term, []).append(part)
-            elif isinstance(part, Constant) and part != term:
+            elif self._narrowing.told(part) not in (None, term):
                 return
         shown = [(i, found[t]) for i, t in enumerate(query.head) if isinstance(t, Variable) and t in found]
         nulls = [(i, n) for i, parts in shown for n in parts if isinstance(n, LabelledNull)]
         if not nulls:
             return
-        told = {i: p for i, parts in shown for p in parts if isinstance(p, Constant)}
+        told = {i: value for i, parts in shown for p in parts if (value := self._narrowing.told(p))}
         stored = self._known.of(view, Version.STORED)
         for row in self._matching((view, Version.STORED), stored, told):
             for i, null in nulls:
@@ -110,7 +110,7 @@ class Candidates:
 
     def _add_given(self, fact: Fact) -> None:
         known, name = self._known, fact.relation
-        told = {i: p for i, p in enumerate(fact.parts) if isinstance(p, Constant)}
+        told = {i: value for i, p in enumerate(fact.parts) if (value := self._narrowing.told(p))}
         given = [(v, known.of(name, v)) for v in (Version.INSERTED, Version.DELETED)]
         if name in known.situation.readable:
             given.append((Version.BEFORE, known.of(name, Version.BEFORE)))
@@ -118,15 +118,15 @@ class Candidates:
             given.append((Version.KNOWN, known.known[name]))
         for version, rows in given:
             for row in self._matching((name, version), rows, told):
-                for null, value in zip(fact.parts, row, strict=True):
-                    self._take(null, Constant(value))
+                for null, its in zip(fact.parts, row, strict=True):
+                    self._take(null, Constant(its))
         for reference in known.catalog.relations[name].references:
             target = reference.target
             if target not in known.situation.readable:
                 continue
             parts = [fact.parts[i] for i in reference.columns]
             pairs = list(zip(reference.target_columns, parts, strict=True))
-            asked = {i: p for i, p in pairs if isinstance(p, Constant)}
+            asked = {i: value for i, p in pairs if (value := self._narrowing.told(p))}
             rows = known.of(target, Version.BEFORE)
             for row in self._matching((target, Version.BEFORE), rows, asked):
                 for i, null in pairs:
@@ -174,21 +174,35 @@ class Candidates:
         return changed
 
     def _pairs(self, facts: Sequence[Fact], key: Sequence[int]) -> Iterator[tuple[Fact, Fact]]:
-        """The pairs of facts that may agree on a key, perhaps more."""
-        told: dict[tuple[Part, ...], list[Fact]] = {}
-        open_: list[Fact] = []
-        for fact in facts:
-            values = tuple(fact.parts[i] for i in key)
-            if all(isinstance(value, Constant) for value in values):
-                told.setdefault(values, []).append(fact)
-            else:
-                open_.append(fact)
-        if len(open_) * len(facts) > MOST_PAIRS:
+        """The pairs of facts that may agree on a key, perhaps more: those with a mark in common in its every column."""
+        found: set[tuple[int, int]] | None = None
+        for column in key:
+            marked: dict[object, list[int]] = {}
+            anything: list[int] = []
+            for number, fact in enumerate(facts):
+                marks = self._marks(fact.parts[column])
+                if marks is None:
+                    anything.append(number)
+                for mark in marks or ():
+                    marked.setdefault(mark, []).append(number)
+            if len(anything) * len(facts) + sum(len(its) ** 2 for its in marked.values()) > MOST_PAIRS:
+                continue  # too many for this column to tell
+            pairs = {pair for its in marked.values() for pair in combinations(its, 2)}
+            pairs.update((min(i, j), max(i, j)) for i in anything for j in range(len(facts)) if i != j)
+            found = pairs if found is None else found & pairs
+        if found is None:
             raise TooManyFactsError
-        for same in told.values():
-            yield from combinations(same, 2)
-        yield from combinations(open_, 2)
-        yield from ((one, other) for one in open_ for same in told.values() for other in same)
+        yield from ((facts[i], facts[j]) for i, j in sorted(found))
+
+    def _marks(self, part: Part) -> Collection[object] | None:
+        """What a value may be, or is equal to; None if that may be anything."""
+        if isinstance(part, Constant):
+            return () if part.value is None else (part,)
+        if part in self._narrowing.left:
+            return self._narrowing.left[part]
+        if not _is_loose(part):
+            return None
+        return {self._group(part), *self._wanted(part)}
 
     def _may_agree(self, one: Part, other: Part) -> bool:
         """Whether two values may be the same, as far as it is known by now; null agrees with nothing."""

@@ -155,10 +155,8 @@ def _of_target(known: Given, queries: Queries, name: str) -> Iterable[_Shown]:
         for query in rules:
             atom = query.body[0]
             plain = len(set(atom.terms)) == arity and not query.filters
+            plain = plain and all(isinstance(t, Variable) for t in atom.terms)
             if len(query.body) == 1 and atom.predicate.name == name and plain:
-                if all(isinstance(t, Variable) for t in atom.terms):
-                    places = {t: i for i, t in enumerate(atom.terms)}
-                    columns = tuple(
-                        (places[t], j) for j, t in enumerate(query.head) if isinstance(t, Variable)
-                    )
-                    yield _Shown((view, Version.STORED), known.of(view, Version.STORED), columns)
+                places = {t: i for i, t in enumerate(atom.terms)}
+                columns = tuple((places[t], j) for j, t in enumerate(query.head) if isinstance(t, Variable))
+                yield _Shown((view, Version.STORED), known.of(view, Version.STORED), columns)
