@@ -118,6 +118,8 @@ class NewStates:
             return Open("values of several kinds, or without an order, are compared")
 
     def _found_first(self) -> tuple[Encoding, Model] | Open:
+        if any(value != value for rows in self.known.rows.values() for row in rows for value in row):  # noqa: PLR0124
+            return Open("some value is not a number")
         made = instance(self.known, self._queries)
         if made.unexplained is not None:
             view, row = made.unexplained
