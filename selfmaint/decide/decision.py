@@ -21,6 +21,7 @@ from selfmaint.decide.supports import HalfKnown
 from selfmaint.decide.surviving import surviving
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import maintenance_program, roll_ups
+from selfmaint.possible.queries import queries
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
 from selfmaint.warehouse.finer import finer_views
 from selfmaint.warehouse.situation import Situation
@@ -63,6 +64,11 @@ class Decision:
             )
             found[view.name] = frozenset([*plain, *(roll.name for roll in roll_ups(self.catalog, view))])
         return found
+
+    @cached_property
+    def searchable(self) -> frozenset[str]:
+        """The views of a class that a search among all databases takes exactly."""
+        return frozenset(queries(self.catalog))
 
     def known(self, situation: Situation) -> tuple[Rule, ...]:
         """The rules that define the canonical database in a situation."""

@@ -17,7 +17,7 @@ from selfmaint.possible.new_state import Determined, NewStates, Open, TwoDatabas
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.situation import Situation
 
-MOST_ROWS = 400
+MOST_ROWS = 1000
 """A search is made where nothing known has more rows."""
 
 MOST_SECONDS = 10.0
@@ -37,8 +37,8 @@ def searched(
         verdict: the verdict without a search.
     """
     view = decision.catalog.view(verdict.view)
-    states = _states(decision, engine, facts, situation)
-    if states is None or not states.covers(view):
+    states = _states(decision, engine, facts, situation) if view.name in decision.searchable else None
+    if states is None:
         return verdict
     match states.of(view):
         case Determined(state):

@@ -19,19 +19,20 @@ Foreign keys ask for nothing: each fact brings a row of its own to reference (`l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations
 
 from datalog.budget import check
 from datalog.model import Atom, Constant, Row, Variable, Version
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
+from selfmaint.possible.narrowing import Narrowing
 from selfmaint.possible.queries import Query
 
 Queries = Mapping[str, Sequence[Query]]
 
 MOST_PAIRS = 2_000_000
-"""So many pairs of facts of one relation are compared for their keys."""
+"""So many pairs of facts of one relation are compared for a column of their keys."""
 
 
 class TooManyFactsError(Exception):
@@ -44,7 +45,8 @@ class Candidates:
     Nulls that a key may make one form a group, with all its constants for each member.
     """
 
-    def __init__(self, instance: Instance, queries: Queries) -> None:
+    def __init__(self, instance: Instance, queries: Queries, narrowing: Narrowing) -> None:
+        self._narrowing = narrowing
         self._known = instance.known
         self._rows: dict[tuple[object, ...], dict[Row, list[Row]]] = {}
         self._groups: dict[LabelledNull, LabelledNull] = {}
@@ -62,10 +64,12 @@ class Candidates:
     def constants(self, null: LabelledNull) -> Iterator[int]:
         """The numbers of the constants that a null may be, by its types, and by what asks for it."""
         if not _is_loose(null):
-            yield from null.constants()
+            for constant in null.value_class.constants:
+                if self._admits(null, constant):
+                    yield null.value_class.constants[constant]
             return
         for constant in sorted(self._wanted(null), key=repr):
-            if null.admits(constant):
+            if self._admits(null, constant):
                 yield null.value_class.constants[constant]
 
     def before(self, null: LabelledNull) -> list[LabelledNull]:
@@ -92,13 +96,13 @@ class Candidates:
         for term, part in zip(atom.terms, fact.parts, strict=True):
             if isinstance(term, Variable):
                 found.setdefault(term, []).append(part)
-            elif isinstance(part, Constant) and part != term:
+            elif self._narrowing.told(part) not in (None, term):
                 return
         shown = [(i, found[t]) for i, t in enumerate(query.head) if isinstance(t, Variable) and t in found]
         nulls = [(i, n) for i, parts in shown for n in parts if isinstance(n, LabelledNull)]
         if not nulls:
             return
-        told = {i: p for i, parts in shown for p in parts if isinstance(p, Constant)}
+        told = {i: value for i, parts in shown for p in parts if (value := self._narrowing.told(p))}
         stored = self._known.of(view, Version.STORED)
         for row in self._matching((view, Version.STORED), stored, told):
             for i, null in nulls:
@@ -106,7 +110,7 @@ class Candidates:
 
     def _add_given(self, fact: Fact) -> None:
         known, name = self._known, fact.relation
-        told = {i: p for i, p in enumerate(fact.parts) if isinstance(p, Constant)}
+        told = {i: value for i, p in enumerate(fact.parts) if (value := self._narrowing.told(p))}
         given = [(v, known.of(name, v)) for v in (Version.INSERTED, Version.DELETED)]
         if name in known.situation.readable:
             given.append((Version.BEFORE, known.of(name, Version.BEFORE)))
@@ -114,15 +118,15 @@ class Candidates:
             given.append((Version.KNOWN, known.known[name]))
         for version, rows in given:
             for row in self._matching((name, version), rows, told):
-                for null, value in zip(fact.parts, row, strict=True):
-                    self._take(null, Constant(value))
+                for null, its in zip(fact.parts, row, strict=True):
+                    self._take(null, Constant(its))
         for reference in known.catalog.relations[name].references:
             target = reference.target
             if target not in known.situation.readable:
                 continue
             parts = [fact.parts[i] for i in reference.columns]
             pairs = list(zip(reference.target_columns, parts, strict=True))
-            asked = {i: p for i, p in pairs if isinstance(p, Constant)}
+            asked = {i: value for i, p in pairs if (value := self._narrowing.told(p))}
             rows = known.of(target, Version.BEFORE)
             for row in self._matching((target, Version.BEFORE), rows, asked):
                 for i, null in pairs:
@@ -170,21 +174,35 @@ class Candidates:
         return changed
 
     def _pairs(self, facts: Sequence[Fact], key: Sequence[int]) -> Iterator[tuple[Fact, Fact]]:
-        """The pairs of facts that may agree on a key, perhaps more."""
-        told: dict[tuple[Part, ...], list[Fact]] = {}
-        open_: list[Fact] = []
-        for fact in facts:
-            values = tuple(fact.parts[i] for i in key)
-            if all(isinstance(value, Constant) for value in values):
-                told.setdefault(values, []).append(fact)
-            else:
-                open_.append(fact)
-        if len(open_) * len(facts) > MOST_PAIRS:
+        """The pairs of facts that may agree on a key, perhaps more: those with a mark in common in its every column."""
+        found: set[tuple[int, int]] | None = None
+        for column in key:
+            marked: dict[object, list[int]] = {}
+            anything: list[int] = []
+            for number, fact in enumerate(facts):
+                marks = self._marks(fact.parts[column])
+                if marks is None:
+                    anything.append(number)
+                for mark in marks or ():
+                    marked.setdefault(mark, []).append(number)
+            if len(anything) * len(facts) + sum(len(its) ** 2 for its in marked.values()) > MOST_PAIRS:
+                continue  # too many for this column to tell
+            pairs = {pair for its in marked.values() for pair in combinations(its, 2)}
+            pairs.update((min(i, j), max(i, j)) for i in anything for j in range(len(facts)) if i != j)
+            found = pairs if found is None else found & pairs
+        if found is None:
             raise TooManyFactsError
-        for same in told.values():
-            yield from combinations(same, 2)
-        yield from combinations(open_, 2)
-        yield from ((one, other) for one in open_ for same in told.values() for other in same)
+        yield from ((facts[i], facts[j]) for i, j in sorted(found))
+
+    def _marks(self, part: Part) -> Collection[object] | None:
+        """What a value may be, or is equal to; None if that may be anything."""
+        if isinstance(part, Constant):
+            return () if part.value is None else (part,)
+        if part in self._narrowing.left:
+            return self._narrowing.left[part]
+        if not _is_loose(part):
+            return None
+        return {self._group(part), *self._wanted(part)}
 
     def _may_agree(self, one: Part, other: Part) -> bool:
         """Whether two values may be the same, as far as it is known by now; null agrees with nothing."""
@@ -194,14 +212,19 @@ class Candidates:
             one, other = other, one
         if isinstance(one, Constant):
             return False
+        if isinstance(other, Constant) and not self._admits(one, other):
+            return False
         if not _is_loose(one):
-            return isinstance(other, LabelledNull) or one.admits(other)
+            return True
         mine = self._wanted(one)
         if isinstance(other, Constant):
             return other in mine
         if not _is_loose(other):
             return self._may_agree(other, one)
-        return self._group(one) is self._group(other) or not mine.isdisjoint(self._wanted(other))
+        if self._group(one) is self._group(other):
+            return True
+        both = mine & self._wanted(other)
+        return any(self._admits(one, c) and self._admits(other, c) for c in both)
 
     def _equate(self, one: Part, other: Part) -> bool:
         """Two values may have to be the same; whether that is new."""
@@ -223,6 +246,9 @@ class Candidates:
 
     def _wanted(self, null: LabelledNull) -> AbstractSet[Constant]:
         return self._constants.get(self._group(null), set()) | null.value_class.landmarks
+
+    def _admits(self, null: LabelledNull, value: Constant) -> bool:
+        return null.admits(value) and self._narrowing.admits(null, value)
 
     def _group(self, null: LabelledNull) -> LabelledNull:
         while (parent := self._groups.get(null, null)) is not null:

@@ -40,7 +40,7 @@ BEFORE, AFTER = "b", "a"
 _TRUE, _FALSE = "1 = 1", "1 = 0"
 
 
-MOST_GROUND_RULES = 1_000_000
+MOST_GROUND_RULES = 400_000
 """A program with more is not given to the solver: making them all could not be stopped."""
 
 

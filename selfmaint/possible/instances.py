@@ -86,7 +86,7 @@ def instance(known: Given, queries: Queries, wanted: Wanted | None = None) -> In
     certain = _certain(known, queries)
     for name, rows in certain.items():
         for row in sorted(rows, key=repr):
-            made.add(Fact(name, tuple(map(Constant, row)), ""))
+            made.facts.append(Fact(name, tuple(map(Constant, row)), ""))
     _add_options(made, certain)
     derived = _derived(queries, certain)
     for view, rules in queries.items():
@@ -94,6 +94,7 @@ def instance(known: Given, queries: Queries, wanted: Wanted | None = None) -> In
             _add_row(made, view, rules, row)
     if wanted is not None:
         wanted.goals = [_goal(made, way) for way in wanted.ways]
+    made.add_partners()
     return made
 
 
@@ -171,12 +172,12 @@ def _add_options(made: Instance, certain: Mapping[str, set[Row]]) -> None:
     for name in known.catalog.relations:
         inserted, deleted = (known.of(name, v) for v in (Version.INSERTED, Version.DELETED))
         for row in sorted(inserted, key=repr):
-            made.add(Fact(name, tuple(map(Constant, row)), "", is_inserted=True))
+            made.facts.append(Fact(name, tuple(map(Constant, row)), "", is_inserted=True))
         for row in sorted((inserted | deleted) - certain[name], key=repr):
             if not known.situation.effective:
                 option = made.name("o")
                 made.options[option] = ""
-                made.add(Fact(name, tuple(map(Constant, row)), option))
+                made.facts.append(Fact(name, tuple(map(Constant, row)), option))
 
 
 def _add_row(made: Instance, view: str, rules: Sequence[Query], row: Row) -> None:
@@ -192,7 +193,7 @@ def _add_row(made: Instance, view: str, rules: Sequence[Query], row: Row) -> Non
         whole = made.bind(query, binding, name)
         made.tests.append(Test(query, whole, name))
         for fact in facts_of(query, whole, name):
-            made.add(fact)
+            made.facts.append(fact)
 
 
 def ways(known: Given, queries: Queries, view: str, state: frozenset[Row]) -> Iterator[Way]:
@@ -220,5 +221,5 @@ def _goal(made: Instance, way: Way) -> Goal:
         elif at != way.anchor:
             option = made.name("o")
             made.options[option] = name
-            made.add(Fact(fact.relation, fact.parts, option))
+            made.facts.append(Fact(fact.relation, fact.parts, option))
     return Goal(name, facts)

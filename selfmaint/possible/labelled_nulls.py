@@ -10,8 +10,8 @@ constant of its class, or the value of another null, or one of its own.
 - *Rows*. A stored row that certain facts derive needs no match of its own. Of the others each has its rules as choices.
 - *Goals*. For a row too many: a rule of the view, and an inserted row for one of its subgoals, or a stored row that
   the view has after the update on one database only. The other subgoals' facts may be added to the database.
-- *Partners*. For each fact and each of its foreign keys a row that may be there to be referenced, and its own. Where
-  foreign keys go in circles these are cut off after some steps, and nothing certain follows (`is_cut`).
+- *Partners*. For each fact and each of its foreign keys a row that may be there to be referenced, unless one is there
+  anyway. Where foreign keys go in circles these are cut off after some steps, and nothing certain follows (`is_cut`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from selfmaint.countermodel.model_check import Given
 from selfmaint.possible.queries import Query
 from selfmaint.possible.value_class import ValueClass, fits
 from selfmaint.possible.value_classes import ValueClasses
-from selfmaint.warehouse.catalog import BaseRelation
+from selfmaint.warehouse.catalog import BaseRelation, Reference
 
 _DEEPEST = 6
 """So many foreign keys are followed one after the other."""
@@ -58,12 +58,6 @@ class LabelledNull:
     def admits(self, constant: Constant) -> bool:
         """Whether it may be a constant, by its types."""
         return all(fits(constant.value, its) for its in self.types)
-
-    def constants(self) -> Iterator[int]:
-        """The numbers of the constants that it may be."""
-        for constant, number in self.value_class.constants.items():
-            if self.admits(constant):
-                yield number
 
 
 Part = Constant | LabelledNull
@@ -177,30 +171,70 @@ class Instance:
             found[variable] = self.null([(c, t, n and not never_null) for c, t, n in its], where)
         return found
 
-    def add(self, fact: Fact, depth: int = 0) -> None:
-        """Adds a fact and the rows that it may reference."""
-        self.facts.append(fact)
-        relation = self.known.catalog.relations[fact.relation]
-        for reference in relation.references:
-            keys = [fact.parts[i] for i in reference.columns]
-            if any(isinstance(key, Constant) and key.value is None for key in keys):
+    def add_partners(self) -> None:
+        """Adds the rows that facts may reference, and those that these may; one for equal keys that go together."""
+        there = self._always_there()
+        shared: set[tuple[object, ...]] = set()
+        depths = dict.fromkeys(self.facts, 0)
+        waiting = list(depths)
+        for fact in waiting:
+            for reference in self.known.catalog.relations[fact.relation].references:
+                keys = tuple(fact.parts[i] for i in reference.columns)
+                target = self.known.catalog.relations[reference.target]
+                asked = (reference, keys)
+                if (
+                    target.name in self.known.situation.readable
+                    or not _may_be_referenced(target, reference, keys)
+                    or asked in there
+                    or (*asked, fact.where) in shared
+                ):
+                    continue
+                if depths[fact] >= _DEEPEST:
+                    self.is_cut = True
+                    continue
+                shared.add((*asked, fact.where))
+                partner = self._partner(target, reference, keys, fact.where)
+                if partner not in depths:
+                    depths[partner] = depths[fact] + 1
+                    waiting.append(partner)
+                    self.facts.append(partner)
+
+    def _partner(self, target: BaseRelation, reference: Reference, keys: Sequence[Part], where: str) -> Fact:
+        """A row that may be there to be referenced."""
+        name = self.name("p")
+        self.options[name] = where
+        given = dict(zip(reference.target_columns, keys, strict=True))
+        parts = tuple(
+            given[i] if i in given else self.null([self.column(target, i)], name) for i in range(target.arity)
+        )
+        return Fact(target.name, parts, name)
+
+    def _always_there(self) -> set[tuple[Reference, tuple[Part, ...]]]:
+        """What is referenced by foreign keys and always there, before the update and after it."""
+        found: set[tuple[Reference, tuple[Part, ...]]] = set()
+        references = {r for each in self.known.catalog.relations.values() for r in each.references}
+        deleted = {
+            r: {tuple(row[i] for i in r.target_columns) for row in self.known.of(r.target, Version.DELETED)}
+            for r in references
+        }
+        for fact in self.facts:
+            if fact.where or fact.is_inserted:
                 continue
-            if reference.target in self.known.situation.readable:
-                continue
-            if depth >= _DEEPEST:
-                self.is_cut = True
-                continue
-            target = self.known.catalog.relations[reference.target]
-            name = self.name("p")
-            self.options[name] = fact.where
-            given = dict(zip(reference.target_columns, keys, strict=True))
-            if not all(may_hold(target, i, key) for i, key in given.items()):
-                continue
-            parts = tuple(
-                given[i] if i in given else self.null([self.column(target, i)], name)
-                for i in range(target.arity)
-            )
-            self.add(Fact(target.name, parts, name), depth + 1)
+            for reference in (r for r in references if r.target == fact.relation):
+                keys = tuple(fact.parts[i] for i in reference.target_columns)
+                told = tuple(key.value for key in keys if isinstance(key, Constant))
+                gone = deleted[reference]
+                if not gone or (len(told) == len(keys) and told not in gone):
+                    found.add((reference, keys))
+        return found
+
+
+def _may_be_referenced(target: BaseRelation, reference: Reference, keys: Sequence[Part]) -> bool:
+    """Whether a row can be referenced by values at all: none is null, and the columns can hold them."""
+    return all(
+        may_hold(target, i, key) and not (isinstance(key, Constant) and key.value is None)
+        for i, key in zip(reference.target_columns, keys, strict=True)
+    )
 
 
 def may_hold(relation: BaseRelation, column: int, part: Part) -> bool:

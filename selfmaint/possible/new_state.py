@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from datalog.budget import BudgetSpentError, limit
 from datalog.model import Row, Version
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given, why_not
@@ -101,11 +102,14 @@ class NewStates:
     def of(self, view: View) -> Answer:
         """Whether the view's state after the update is determined, and what it is."""
         try:
-            if self._first is None:
-                self._first = self._found_first()
-            if isinstance(self._first, Open):
-                return self._first
-            return self._compared(view, *self._first)
+            with limit(self._seconds, "searching"):
+                if self._first is None:
+                    self._first = self._found_first()
+                if isinstance(self._first, Open):
+                    return self._first
+                return self._compared(view, *self._first)
+        except BudgetSpentError:
+            return Open(f"the search did not end within {self._seconds:g} s")
         except SolverStoppedError as error:
             return Open(str(error))
         except (TooLargeError, TooManyFactsError):
@@ -114,6 +118,8 @@ class NewStates:
             return Open("values of several kinds, or without an order, are compared")
 
     def _found_first(self) -> tuple[Encoding, Model] | Open:
+        if any(value != value for rows in self.known.rows.values() for row in rows for value in row):  # noqa: PLR0124
+            return Open("some value is not a number")
         made = instance(self.known, self._queries)
         if made.unexplained is not None:
             view, row = made.unexplained

@@ -15,6 +15,7 @@ from datalog.model import MIRRORED, Comparison, Constant, Variable
 from selfmaint.possible.candidates import Candidates
 from selfmaint.possible.instances import Queries
 from selfmaint.possible.labelled_nulls import Instance, LabelledNull
+from selfmaint.possible.narrowing import narrowed
 from selfmaint.possible.value_classes import NULL
 
 _OPERATORS = {
@@ -44,18 +45,20 @@ class NullValues:
 
 def values_of_nulls(instance: Instance, queries: Queries) -> NullValues:
     """What the labelled nulls of an instance, whose constants have numbers, may be."""
-    candidates = Candidates(instance, queries)
+    narrowing = narrowed(instance, queries)
+    candidates = Candidates(instance, queries, narrowing)
     tests = _tests(instance)
     found = NullValues()
     places: dict[LabelledNull, list[int]] = {}
     used: Counter[int] = Counter()
     for null in instance.nulls:
         its_class = null.value_class
-        numbers = [NULL] if null.nullable else []
+        numbers = [NULL] if null.nullable and narrowing.admits(null, Constant(None)) else []
         numbers += candidates.constants(null)
-        if null.may_be_fresh and its_class.is_shared:
+        is_told = null in narrowing.left
+        if null.may_be_fresh and its_class.is_shared and not is_told:
             numbers += sorted(its_class.places)
-        elif null.may_be_fresh:
+        elif null.may_be_fresh and not is_told:
             at = used[its_class.number]
             used[its_class.number] += 1
             places[null] = [region[at] for region in its_class.regions]

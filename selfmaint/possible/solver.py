@@ -38,7 +38,7 @@ class Solver:
         """
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise SolverStoppedError(f"the solver did not end within {self.seconds:g} s")
+            raise SolverStoppedError(f"the search did not end within {self.seconds:g} s")
         try:
             return self._run(text, names, left)
         except (MemoryError, RuntimeError) as error:
@@ -52,7 +52,7 @@ class Solver:
             handle.resume()
             if not handle.wait(left):
                 handle.cancel()
-                raise SolverStoppedError(f"the solver did not end within {self.seconds:g} s")
+                raise SolverStoppedError(f"the search did not end within {self.seconds:g} s")
             model = handle.model()
             if model is None:
                 return None

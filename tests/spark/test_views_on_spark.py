@@ -128,8 +128,10 @@ SHORT = (
     "select id from c where x in (select x from o)",
     "select id from o where k is not null and x in (select x + 1 from o p where p.k = o.k)",
     "select id from c where exists (select 1 from o)",
-    ("select o.id from o join c on c.id = o.k where c.x in (select x from o q where q.id > o.id)"
-    " and exists (select 1 from c)"),
+    (
+        "select o.id from o join c on c.id = o.k where c.x in (select x from o q where q.id > o.id)"
+        " and exists (select 1 from c)"
+    ),
     "select distinct n from c where exists (select 1 from o where o.k = c.id)",
     "select q.id from (select id, x from c where x in (1, 2)) q where q.x in (select x from o)",
 )
