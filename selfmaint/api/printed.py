@@ -73,7 +73,7 @@ def printed(decision: Decision, view: str, situation: Situation, tables: Mapping
     """
     chosen = decision.catalog.view(view)
     found: tuple[Statement, ...] = ()
-    undecided = not_printed(chosen, situation)
+    undecided = not_printed(decision.catalog, chosen, situation)
     try:
         with limit(decision.budget_s, f"writing the statements of `{view}`"):
             found = statements(decision, chosen, situation, tables_of(decision.catalog, tables))

@@ -141,7 +141,7 @@ def statements(
     Raises:
         EmissionError: a name that Spark cannot take.
     """
-    if not_printed(view, situation) is not None:
+    if not_printed(decision.catalog, view, situation) is not None:
         return ()
     found = (
         *_tests(decision, view, situation, tables),
@@ -153,8 +153,10 @@ def statements(
     return (*(_counted(bag, tables) for bag in bags), *found)
 
 
-def not_printed(view: View, situation: Situation) -> str | None:
+def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | None:
     """Why no statements for a view would be right in a situation; None if there are some."""
+    if view.name in catalog.unions:
+        return f"{view.limitation}, which `check` and `maintain` take one by one: that is not printed yet"
     if not view.is_decided:
         return f"{view.limitation}; its deltas cannot be computed from the views alone"
     return UNCOUNTABLE if uncountable([view], situation) and not view.always_empty else None

@@ -278,13 +278,12 @@ class Warehouse(Generic[D]):
         from selfmaint.api.printed import any_change, printed
 
         require_known([view], [view.name for view in self.catalog.views], "view")
-        known = Situation(
-            present=frozenset(self.present),
-            absent=frozenset(self.absent),
-            effective=self.effective if effective is None else effective,
-        )
+        certain = self.effective if effective is None else effective
+        known = Situation(present=frozenset(self.present), absent=frozenset(self.absent), effective=certain)
         change = any_change(self.catalog, inserted or (), deleted or (), known)
-        return printed(self.decision_within(budget_s), view, change, self.tables)
+        decision = self.decision_within(budget_s)
+        whole = Decision(self.catalog, decision.budget_s) if view in self.catalog.unions else decision
+        return printed(whole, view, change, self.tables)
 
     def __repr__(self) -> str:
         return f"Warehouse({', '.join(view.name for view in self.catalog.views)}; {self.engine.name})"
@@ -326,9 +325,9 @@ class Warehouse(Generic[D]):
         Raises:
             InputError: SM101 a budget that is not positive.
         """
+        hint = "give a number of seconds, or `math.inf`"
         seconds = self.budget_s if budget_s is None else budget_s
         if not seconds > 0:
-            hint = "give a number of seconds, or `math.inf`"
             raise input_error(Code.WAREHOUSE_FILE, f"`budget_s` is {seconds}", hint)
         self.decision.budget_s = seconds
         return self.decision
@@ -350,9 +349,9 @@ class Warehouse(Generic[D]):
         """
         require_update(update)
         changes: dict[Predicate, D] = {}
-        for version, part in ((Version.INSERTED, update.inserted), (Version.DELETED, update.deleted)):
-            require_known(part, self.catalog.relations, "base relation")
-            changes.update({Predicate(n, version): self.engine.keep(rows) for n, rows in part.items()})
+        for version, its in ((Version.INSERTED, update.inserted), (Version.DELETED, update.deleted)):
+            require_known(its, self.catalog.relations, "base relation")
+            changes |= {Predicate(n, version): self.engine.keep(rows) for n, rows in its.items()}
         filled = self.engine.nonempty(Program(), tuple(changes), Facts(changes)) if changes else frozenset()
         small = {p: rows for p, rows in changes.items() if p in filled}
         copies = {Predicate(n, Version.PRESENT): rows for n, rows in self.present.items()}

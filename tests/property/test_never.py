@@ -20,6 +20,7 @@ from selfmaint import Update
 from selfmaint.api.warehouse import build
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import check
+from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.maintain import applied, delta
@@ -289,18 +290,22 @@ def changes(seed: int) -> Iterator[tuple[str, bool, str]]:
     update = Update({n: new for n, (new, _) in gone.items()}, {n: old for n, (_, old) in gone.items()}, True)
     decision = warehouse.decision
     facts, situation = informed(decision, engine, *warehouse.given(update))
-    verdicts = check(decision, engine, facts, situation, warehouse.catalog.views)
+    found = check(decision, engine, facts, situation, decision.catalog.views)
+    verdicts, known = of_unions(warehouse.catalog, found), decision.knowledge(engine, facts, situation)
     for one in views:
         its_view = warehouse.catalog.view(one.name)
         if its_view.unchanging and contents(one, before) != contents(one, after):
             yield one.name, True, f"{its_view.unchanging}\n{program}{before}\n{after}"
         if not isinstance(verdicts[one.name], SelfMaintainable):
             continue
-        change = delta(decision.knowledge(engine, facts, situation), warehouse.catalog, its_view)
+        parts = {
+            part.name: delta(known, decision.catalog, part) for part in warehouse.catalog.parts(its_view)
+        }
+        change = deltas_of_unions(warehouse.catalog, engine, parts)[one.name]
         new = applied(engine, its_view, stored[one.name], change)
-        found = Counter({r[:-1]: r[-1] for r in new}) if its_view.is_counted else Counter(new)
+        rows = Counter({r[:-1]: r[-1] for r in new}) if its_view.is_counted else Counter(new)
         right = contents(one, after)
-        wrong = "" if typed(found) == typed(right) else f"{found}, not {right}\n{program}{before}\n{after}"
+        wrong = "" if typed(rows) == typed(right) else f"{rows}, not {right}\n{program}{before}\n{after}"
         yield one.name, right != contents(one, before), wrong
 
 

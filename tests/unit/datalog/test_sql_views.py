@@ -223,7 +223,6 @@ def test_a_union_inside_a_join_is_a_union_of_joins() -> None:
         "select name from customer timestamp as of '2024-01-01'",
         "select trim(leading 'x' from name) n from customer",
         "select id from customer where name rlike 'x'",
-        "select id from customer where name <=> 'x'",
         "select id % 2 r from customer",
         "select id = 1 b from customer",
         "select 1 as one from log, customer natural join sale",
@@ -275,7 +274,7 @@ def test_what_no_definition_holds_stays_text_with_a_reason_and_a_place(query: st
         ("select * from (values (reflect('a', 'b'))) as e (x) left join log on true", "`reflect`"),
         ("select '${env:HOME}' h, rank() over (order by name) r from customer", "`${`"),
         ("select name from customer -- ${env:HOME}\nlimit 1", "`${`"),
-        ("select name from customer left join parquet.`/a` on true", "nothing that is known"),
+        ("select name from customer full join parquet.`/a` on true", "nothing that is known"),
         ("select name from customer left join read_files('/a') on true", "no name of a relation"),
         ("select name from customer left join identifier('a') on true", "no name of a relation"),
     ],
@@ -364,10 +363,22 @@ def test_tables_without_a_key_may_hold_a_row_twice() -> None:
 
 
 def test_a_disjunction_is_a_union_of_rules() -> None:
-    assert rules("select id from customer where region in ('n', 's') and (id = 1 or name is null)") == tuple(
-        f"v(Id) :- customer(Id, Name, Region), Region = '{region}', {other}."
+    """Where the columns tell which; else it is a condition of one rule."""
+    assert rules("select * from customer where region in ('n', 's') and (id = 1 or name is null)") == tuple(
+        f"v(Id, Name, Region) :- customer(Id, Name, Region), Region = '{region}', {other}."
         for region in "ns"
         for other in ("Id = 1", "Name is null")
+    )
+    assert "OR, or IN" in rules("select id from customer where region in ('n', 's')")
+    assert "OR, or IN" in rules("select id from customer where id in (1, 2, 3, 4, 5, 6, 7, 8, 9)")
+
+
+def test_a_union_of_parts_that_have_no_row_in_common_is_a_set() -> None:
+    one, other = ("select id, name from customer where region = 'n' and id {}" for _ in range(2))
+    assert len(rules(f"{one.format('< 3')} union all {other.format('>= 3')}")) == 2
+    assert "UNION ALL" in rules(f"{one.format('< 3')} union all {other.format('>= 2')}")
+    assert "do not determine" in rules(
+        "select name, 1 a from customer union all select name, 2 from customer"
     )
 
 
