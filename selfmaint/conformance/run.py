@@ -127,7 +127,7 @@ def case_facts(case: Case, schema: Catalog, engine: Engine[D]) -> Facts[D]:
         if arity is None:
             continue
         relations[predicate] = engine.load(rows, [f"c{i}" for i in range(arity)], [ANY] * arity)
-        not_null[predicate] = frozenset(range(arity))
+        not_null[predicate] = _not_null(schema, predicate)
     for predicate, union, selection in schema.selections:
         relations[predicate] = engine.selected(selection, relations[union])
         not_null[predicate] = not_null[union]
@@ -140,6 +140,13 @@ def _arity(schema: Catalog, predicate: Predicate) -> int | None:
         return schema.view(predicate.name).head.arity
     relation = schema.relations.get(predicate.name)
     return None if relation is None else relation.arity
+
+
+def _not_null(schema: Catalog, predicate: Predicate) -> frozenset[int]:
+    if predicate.version is Version.STORED:
+        return schema.not_null(schema.view(predicate.name))
+    relation = schema.relations[predicate.name]
+    return frozenset(range(relation.arity)) - relation.nullable
 
 
 def _state(

@@ -179,6 +179,8 @@ class Catalog:
             return frozenset(
                 i for i, t in places if t in known or (isinstance(t, Constant) and t.value is not None)
             )
+        if view.limitation is not None and view.limitation.kind is Outside.UNION:
+            return frozenset()  # the head is that of its first rule
         certain = view.not_null | view.certain
         return frozenset(
             i

@@ -89,13 +89,8 @@ def test_answers_are_those_of_brute_force(wanted: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "engine"),
-    [
-        (one, engine)
-        for one in WANTED
-        for engine in (MemoryEngine, DuckEngine)
-        if one != "typed" or engine is MemoryEngine
-    ],
+    ("engine", "wanted"),
+    [*((MemoryEngine, name) for name in WANTED), (DuckEngine, "plain"), (DuckEngine, "keys and nulls")],
 )
 @given(seed=st.integers(0, 2**40))
 @patient
@@ -103,8 +98,6 @@ def test_verdicts_and_new_states_are_those_of_brute_force(
     wanted: str, engine: type[MemoryEngine], seed: int
 ) -> None:
     case, answers = drawn(wanted, seed)
-    if engine is DuckEngine:
-        assume(seed % 8 == 0)
     outcomes = list(run_case(recorded(case, answers), engine()))
     assert [o for o in outcomes if o.disagreement] == []
     assert wanted != "plain" or all(o.verdict != "undecided" for o in outcomes)

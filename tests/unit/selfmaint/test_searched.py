@@ -1,0 +1,130 @@
+"""What a search among all databases decides, what it leaves, and what is made of its answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from datalog.model import ColumnType, Row, TypeName
+from selfmaint.api.explain import explain
+from selfmaint.api.maintain import NotMaintainedError, maintain, new_contents
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse, build
+from selfmaint.decide import searched
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
+from selfmaint.duckdb import DuckEngine
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.report.explanation import explanation_json, explanation_sql
+
+INT = ColumnType(TypeName.INT)
+TWO_STEPS = "v(X, Z) :- s(X, Y), s(Y, Z)."
+EITHER = "v(X) :- r(X, Y).\nv(X) :- s(X), t(X).\nw(X, Y) :- r(X, Y)."
+
+
+def rows(*given: Row) -> frozenset[Row]:
+    return frozenset(given)
+
+
+def warehouse(program: str, **contents: frozenset[Row]) -> Warehouse[frozenset[Row]]:
+    return build(program, contents, MemoryEngine())
+
+
+def test_two_databases_are_shown() -> None:
+    here = warehouse(TWO_STEPS, v=rows(("d", "c")))
+    found = explain(here, Update({"s": rows(("a", "b"))}), "v")
+    assert isinstance(found.verdict, NotSelfMaintainable)
+    assert found.counterexample is not None
+    assert found.counterexample.row[1] in ("b", "c")
+    assert found.settled_by == (("s", ()),)
+    assert explanation_sql(found).count("SELECT DISTINCT") == 4
+    assert explanation_json(found)["counterexample"] is not None  # type: ignore[call-overload, index]
+
+
+@pytest.mark.parametrize("engine", [MemoryEngine, DuckEngine], ids=lambda e: e.__name__)
+def test_a_union_is_maintained(engine: type[MemoryEngine]) -> None:
+    program = ".decl r(a: int, b: int). .decl s(a: int). .decl t(a: int).\n" + EITHER
+    made = engine()
+    contents = {
+        name: made.load(its, names, [])
+        if engine is MemoryEngine
+        else made.load(its, names, [INT] * len(names))
+        for name, its, names in (("v", [(1,), (2,)], ["x"]), ("w", [(1, 5)], ["x", "y"]))
+    }
+    here = build(program, contents, made)
+    inserted = made.load([(3, 4)], ["a", "b"], [INT] * 2)
+    update = Update({"r": inserted}, effective=True)
+    found = maintain(here, update)
+    assert all(isinstance(v, SelfMaintainable) for v in found.verdicts.values())
+    new = new_contents(here, here.view("v"), found.deltas["v"])
+    assert set(made.sample(new, 10)) == {(1,), (2,), (3,)}
+
+
+def test_a_lost_row_of_a_union() -> None:
+    """Row 1 goes with its only row of `r`, unless `s` and `t` have it too."""
+    here = warehouse(EITHER, v=rows((1,)), w=rows((1, 5)))
+    update = Update({}, {"r": rows((1, 5))}, effective=True)
+    assert isinstance(here.check(update)["v"], NotSelfMaintainable)
+    with_t = warehouse(EITHER + "\nt_copy(X) :- t(X).", v=rows((1,)), w=rows((1, 5)), t_copy=rows())
+    verdict = with_t.check(update)["v"]
+    assert isinstance(verdict, SelfMaintainable)
+    assert verdict.change is not None
+    assert (verdict.change.gained, verdict.change.lost) == (rows(), rows((1,)))
+
+
+def test_what_no_database_explains_is_undecided() -> None:
+    here = warehouse("v(X) :- r(X, Y).\nv(X) :- s(X).\nw(X) :- r(X, Y).", v=rows((1,)), w=rows((2,)))
+    verdict = here.check(Update({"r": rows((3, 4))}))["v"]
+    assert isinstance(verdict, Undecided)
+    assert "no database explains what is known" in verdict.reasons
+
+
+def test_too_many_rows_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searched, "MOST_ROWS", 1)
+    here = warehouse(EITHER, v=rows((1,), (2,)), w=rows((1, 5)))
+    assert isinstance(here.check(Update({"r": rows((3, 4))}))["v"], Undecided)
+
+
+def test_the_search_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searched, "MOST_SECONDS", 0.0)
+    here = warehouse(EITHER, v=rows((1,), (2,)), w=rows((1, 5)))
+    verdict = here.check(Update({"r": rows((3, 4))}))["v"]
+    assert isinstance(verdict, Undecided)
+    assert verdict.reasons[-1] == "the search did not end within 0 s"
+
+
+def test_hidden_columns_of_many_rows_are_too_much() -> None:
+    stored = frozenset((i, i * i % 101) for i in range(100))
+    verdict = warehouse(TWO_STEPS, v=stored).check(Update({"s": rows((1, 2))}))["v"]
+    assert isinstance(verdict, Undecided)
+    assert verdict.reasons[-1] == "there are too many possibilities to search"
+
+
+def test_references_in_a_circle_make_no_yes() -> None:
+    program = """
+    .decl r(a: int, b: int) key(a) foreign(b) references r(a).
+    .decl s(a: int).
+    v(X) :- r(X, Y).
+    v(X) :- s(X).
+    """
+    verdict = warehouse(program, v=rows((1,))).check(Update({"s": rows((2,))}, effective=True))["v"]
+    assert isinstance(verdict, Undecided)
+    assert "foreign keys go in circles" in verdict.reasons
+
+
+def test_not_a_number_is_not_searched() -> None:
+    verdict = warehouse(EITHER, v=rows((float("nan"),)), w=rows()).check(Update({"r": rows((3, 4))}))["v"]
+    assert isinstance(verdict, Undecided)
+
+
+def test_beside_a_view_of_another_class_a_yes_is_sound_and_a_no_needs_databases_that_explain_it() -> None:
+    program = EITHER + "\nn(count(*)) :- s(X)."
+    none = warehouse(program, v=rows((1,)), w=rows((1, 5)), n=rows((0,)))
+    inserted = Update({"t": rows((7,))}, effective=True)
+    assert isinstance(none.check(inserted)["v"], Undecided)  # the count says that `s` is empty
+    arrives = Update({"r": rows((3, 4))}, effective=True)
+    assert isinstance(none.check(arrives)["v"], SelfMaintainable)
+
+
+def test_what_cannot_be_settled_is_refused() -> None:
+    here = warehouse(TWO_STEPS, v=rows(("d", "c")))
+    with pytest.raises(NotMaintainedError, match="SM404"):
+        maintain(here, Update({"s": rows(("a", "b"))}, effective=True))
