@@ -103,11 +103,12 @@ class NewStates:
         """Whether the view's state after the update is determined, and what it is."""
         try:
             with limit(self._seconds, "searching"):
+                solver = Solver(self._seconds)
                 if self._first is None:
-                    self._first = self._found_first()
+                    self._first = self._found_first(solver)
                 if isinstance(self._first, Open):
                     return self._first
-                return self._compared(view, *self._first)
+                return self._compared(view, *self._first, solver)
         except BudgetSpentError:
             return Open(f"the search did not end within {self._seconds:g} s")
         except SolverStoppedError as error:
@@ -117,7 +118,7 @@ class NewStates:
         except NotComparableError:
             return Open("values of several kinds, or without an order, are compared")
 
-    def _found_first(self) -> tuple[Encoding, Model] | Open:
+    def _found_first(self, solver: Solver) -> tuple[Encoding, Model] | Open:
         if any(value != value for rows in self.known.rows.values() for row in rows for value in row):  # noqa: PLR0124
             return Open("some value is not a number")
         made = instance(self.known, self._queries)
@@ -125,12 +126,12 @@ class NewStates:
             view, row = made.unexplained
             return Open(f"no rule of `{view}` can give its row {row}")
         encoding = Encoding(made, self._queries)
-        model = Solver(self._seconds).answer_set(encoding.text, _names(encoding))
+        model = solver.answer_set(encoding.text, _names(encoding))
         if model is None:
             return Open("no database explains what is known" if not made.is_cut else _CIRCLES)
         return encoding, model
 
-    def _compared(self, view: View, encoding: Encoding, model: Model) -> Answer:
+    def _compared(self, view: View, encoding: Encoding, model: Model, solver: Solver) -> Answer:
         firsts = [real_database(encoding, model, attempt) for attempt in range(2)]
         first, renamed = firsts  # with other values where nothing tells them
         if first is None or renamed is None:
@@ -139,7 +140,6 @@ class NewStates:
         if self._state(view, renamed) != state:
             return self._pair(view, first, [renamed])
         every = tuple(ways(self.known, self._queries, view.name, state))
-        solver = Solver(self._seconds)
         try:
             return self._other(view, state, first, every, solver, most=_TOGETHER)
         except TooLargeError:
