@@ -23,7 +23,9 @@ def alias_for(predicate: Predicate, taken: Collection[str]) -> str:
     >>> alias_for(Predicate("r", Version.INSERTED), {"i"}), alias_for(Predicate("v2"), ())
     ('i2', 'v2')
     """
-    return unique(_SHORT.get(predicate.version) or identifier(str(predicate)), taken)
+    is_step = predicate.version is Version.STEP and not predicate.columns
+    plain = identifier(predicate.name if is_step else str(predicate))
+    return unique(_SHORT.get(predicate.version) or plain, taken)
 
 
 def identifier(text: str) -> str:

@@ -82,6 +82,7 @@ class Support:
     mark: str
     whole: frozenset[str] = frozenset()
     _negations: dict[Negation, _Negation] = field(default_factory=dict)
+    _seen: dict[int, tuple[Negation, _Negation]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -188,9 +189,14 @@ class Support:
         return its.split[own]
 
     def _its(self, negation: Negation) -> _Negation:
+        """What is kept of a negation; one that is asked for again is not compared with equal ones."""
+        seen = self._seen.get(id(negation))
+        if seen is not None:
+            return seen[1]
         found = self._negations.get(negation)
         if found is None:
             found = self._negations[negation] = _Negation(frozenset(variables_of(negation.body)))
+        self._seen[id(negation)] = negation, found
         return found
 
     def _split(self, negation: Negation, bound: frozenset[Variable]) -> tuple[Negation, ...]:

@@ -22,6 +22,7 @@ import pytest
 from datalog.evaluate import Evaluator
 from datalog.model import Predicate, Row, Version
 from datalog.syntax import parse_program
+from selfmaint.api.explain import Explanation
 from selfmaint.api.programs import catalog_of_path
 from selfmaint.api.statements import Statement, StatementKind, statements, tables_of
 from selfmaint.api.warehouse_file import read_warehouse_file
@@ -238,7 +239,8 @@ def hold_verdicts(
             assert isinstance(verdict, NotSelfMaintainable), shown
             held.proved += 1
             two = counterexample(case.decision, engine, more, told, verdict.witnesses[0])
-            scripts.append(script(view, two))
+            explained = Explanation(view, case.situation, verdict, (), (), two, (), {}, ())
+            scripts.append(script(explained, two))
         else:
             held.unsettled += isinstance(verdict, SelfMaintainable)
     hold_scripts(spark, scripts)

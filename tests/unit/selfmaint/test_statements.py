@@ -99,8 +99,8 @@ def test_nothing_is_printed_for_groups_if_the_update_may_not_be_effective() -> N
     schema = catalog(parse_program(STEPS))
     unknown = Situation.any_update(schema.relations)
     assert printed(schema, "net", effective=False) == ()
-    assert "effective" in (not_printed(schema.view("net"), unknown) or "")
-    assert not_printed(schema.view("net"), Situation.any_update(["other"])) is None
+    assert "effective" in (not_printed(schema, schema.view("net"), unknown) or "")
+    assert not_printed(schema, schema.view("net"), Situation.any_update(["other"])) is None
     assert printed(schema, "lost", effective=False)
     assert printed(schema, "net")
 
