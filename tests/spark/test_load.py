@@ -177,11 +177,16 @@ def test_build_refuses_what_does_not_fit(spark: SparkSession) -> None:
     assert codes(caught.value) == ["SM104"]
 
 
-def test_an_undecided_view(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([(1,)], "x int")
-    warehouse = build("v(X) :- r(X, Y).", {"v": frame}, spark=spark)
+def test_an_undecided_view_and_one_that_a_search_decides(spark: SparkSession) -> None:
+    frames = {
+        "v": spark.createDataFrame([(1,)], "x int"),
+        "w": spark.createDataFrame([(1, 1)], "x int, n bigint"),
+    }
+    warehouse = build("v(X) :- r(X, Y). w(X, count(*)) :- r(X, Y).", frames, spark=spark)
     update = Update.from_frames(warehouse, inserted={"r": spark.createDataFrame([(1, 2)], "p int, q int")})
-    assert isinstance(warehouse.check(update)["v"], Undecided)
+    found = warehouse.check(update)
+    assert isinstance(found["v"], SelfMaintainable)
+    assert isinstance(found["w"], Undecided)
 
 
 def test_a_write_that_was_cut_off_is_put_right_when_loading(tmp_path: Path, spark: SparkSession) -> None:
