@@ -180,7 +180,7 @@ def test_build_refuses_what_does_not_fit(spark: SparkSession) -> None:
 def test_an_undecided_view_and_one_that_a_search_decides(spark: SparkSession) -> None:
     frames = {
         "v": spark.createDataFrame([(1,)], "x int"),
-        "w": spark.createDataFrame([(1, 1)], "x int, n bigint"),
+        "w": spark.createDataFrame([(1, 1)], "x int, count bigint"),
     }
     warehouse = build("v(X) :- r(X, Y). w(X, count(*)) :- r(X, Y).", frames, spark=spark)
     update = Update.from_frames(warehouse, inserted={"r": spark.createDataFrame([(1, 2)], "p int, q int")})
