@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import process_time
 
 from datalog.evaluate import evaluate
 from datalog.model import ANY, Predicate, Program, Row, Version
@@ -17,11 +18,11 @@ from selfmaint.possible.new_state import Determined, NewStates, Open, TwoDatabas
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.situation import Situation
 
-MOST_ROWS = 1000
-"""A search is made where nothing known has more rows."""
+MOST_ROWS = 400
+"""A search is made where everything known, the views, the update and the copies, has at most so many rows in all."""
 
-MOST_SECONDS = 10.0
-"""How long it may take, whatever the budget."""
+MOST_SECONDS = 3.0
+"""How long one may take, whatever the budget; after so long for some views others are not searched for."""
 
 
 def searched(
@@ -40,7 +41,13 @@ def searched(
     states = _states(decision, engine, facts, situation) if view.name in decision.searchable else None
     if states is None:
         return verdict
-    match states.of(view):
+    kept, spent = decision.kept(facts), (searched, situation)
+    before, start = float(kept.get(spent, 0)), process_time()
+    if before > MOST_SECONDS:
+        return replace(verdict, reasons=(*verdict.reasons, "the searches for other views took the time"))
+    answer = states.of(view)
+    kept[spent] = before + process_time() - start
+    match answer:
         case Determined(state):
             stored = states.stored(view)
             return SelfMaintainable(view.name, change=Change(state - stored, stored - state))
@@ -79,11 +86,13 @@ def _states(decision: Decision, engine: Engine[D], facts: Facts[D], situation: S
 def at_hand(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> Given | None:
     """Everything known, with exactly the values that are stored; None if there is too much of it."""
     rows: dict[Predicate, frozenset[Row]] = {}
+    left = MOST_ROWS
     for predicate, data in facts.relations.items():
-        found = engine.fetch(data, MOST_ROWS)
+        found = engine.fetch(data, left)
         if found is None:
             return None
         rows[predicate] = frozenset(found)
+        left -= len(found)
     program = Program(decision.known(situation))
     known = {
         name: evaluate(program, Predicate(name, Version.KNOWN), rows) for name in decision.catalog.relations
