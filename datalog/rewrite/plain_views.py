@@ -153,9 +153,10 @@ def undetermined(block: Block, known: Mapping[str, Declaration]) -> Atom | None:
                 determined.update(atom.terms)
                 waiting.remove(atom)
         for literal in block.core.body:
+            # Equal columns of two types may be equal to several values: those of one type are one variable.
             if isinstance(literal, Comparison) and literal.operator == "=":
                 sides = (literal.left, literal.right)
-                if any(_is_fixed(side, determined) for side in sides):
+                if any(isinstance(side, Constant) and not isinstance(side.value, float) for side in sides):
                     determined.update(sides)
         if before == (len(waiting), len(determined)):
             return waiting[0] if waiting else None

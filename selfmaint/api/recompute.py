@@ -9,6 +9,7 @@ from typing import Generic
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
+from selfmaint.decide.procedure import Decision
 from selfmaint.decide.verdict import Undecided, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
@@ -102,9 +103,8 @@ def recomputed_views(
     engine = warehouse.engine
     facts, situation = warehouse.given(update)
 
-    recomputing = Recomputing(
-        warehouse.decision, engine, facts, situation, warehouse.readable, followed, progress
-    )
+    decision = Decision(warehouse.catalog, warehouse.decision.budget_s)  # unions are recomputed whole
+    recomputing = Recomputing(decision, engine, facts, situation, warehouse.readable, followed, progress)
     found = recomputing.recomputed(views)
     changes = {}
     for name, rows in found.contents.items():

@@ -11,7 +11,8 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.maintain import Delta, applied
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, Outside, View, reads
+from selfmaint.warehouse.definitions import unfolded_rules
 
 SHOWN_ROWS = 5
 """How many differing rows are fetched."""
@@ -85,8 +86,7 @@ def require_sources(catalog: Catalog, given: Iterable[str]) -> None:
 
 
 def _used(catalog: Catalog) -> set[str]:
-    found = {atom.predicate.name for view in catalog.views for atom in view.body}
-    return found & catalog.relations.keys()
+    return set[str]().union(*reads(catalog).values()) & catalog.relations.keys()
 
 
 def _base_facts(warehouse: Warehouse[D]) -> Facts[D]:
@@ -115,5 +115,10 @@ def _recomputed(warehouse: Warehouse[D], base: Facts[D], view: View) -> D:
         found = warehouse.engine.evaluate_view(definition, base, types)
         return warehouse.engine.like(found, warehouse.contents[view.name])
     goal = view.predicate.of(Version.RECOMPUTED)
+    if view.limitation is not None and view.limitation.kind is Outside.UNION:
+        unfolded = unfolded_rules(warehouse.catalog.program)
+        below = [plain for rules in unfolded.values() for _, plain in rules]
+        mine = [Rule(Atom(goal, plain.head.terms), plain.body) for _, plain in unfolded[view.name]]
+        return warehouse.engine.evaluate(Program((*mine, *below)), goal, base, view.columns)
     rule = Rule(Atom(goal, view.head.terms), (*view.body, *view.filters))
     return warehouse.engine.evaluate(Program((rule,)), goal, base, view.columns)

@@ -122,8 +122,8 @@ class Evaluation:
     def _read(self) -> Mapping[str, tuple[str, ...]]:
         """Of these the base relations."""
         return {
-            name: tuple(n for n in sorted(its) if n in self.catalog.relations)
-            for name, its in self._below.items()
+            view.name: tuple(n for n in sorted(self._below[view.name]) if n in self.catalog.relations)
+            for view in self.catalog.views
         }
 
     @cached_property

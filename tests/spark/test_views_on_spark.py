@@ -149,6 +149,11 @@ ONLY_TEXT = (
     "select id from c where id in (select k from o limit 1)",
     "select count(*) n from c where exists (select 1 from o where o.k = c.id)",
     "select id, exists (select 1 from o) e from c",
+    "select o.id, c.n from o left join (select * from c where id = x) c on o.k = c.id",
+    "select id from c where exists (select max(o.id) from o where o.k = c.id)",
+    "select id from c where exists (select count(*) from o where o.k = c.id)",
+    "select distinct x, count(*) n from c where exists (select 1 from o where o.k = c.id) group by x",
+    "select x, count(*) n from c where id in (select k from o) group by x union select 1, 2 from o",
 )
 
 

@@ -10,7 +10,7 @@ from itertools import product
 from sqlglot import exp
 
 from datalog.diagnostics import Code
-from datalog.model import Atom, Compared, Condition, Declaration, Expression, Term
+from datalog.model import Atom, Compared, Condition, Declaration, Expression, Term, Variable
 from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.outside import JOIN_HINT
@@ -118,7 +118,7 @@ def _join_all(
 def _has_partner(left: Piece, right: Piece, both: Piece, declared: Declared) -> bool:
     """Whether each row of the left side of a join has a partner: the join is along a foreign key without nulls."""
     match right.draft:
-        case Draft(body=(Atom() as target,), filters=()) if not right.conditions:
+        case Draft(body=(Atom() as target,), filters=()) if not right.conditions and _is_whole(target):
             made = list(conjuncts(both.conditions[len(left.conditions) :]))
         case _:
             return False
@@ -131,6 +131,11 @@ def _has_partner(left: Piece, right: Piece, both: Piece, declared: Declared) -> 
         if isinstance(atom, Atom)
         for along in _along(atom, target, declared)
     )
+
+
+def _is_whole(atom: Atom) -> bool:
+    """Whether an atom stands for all rows of its table: equal columns would be one variable."""
+    return len(set(atom.terms)) == atom.arity and all(isinstance(term, Variable) for term in atom.terms)
 
 
 def _along(atom: Atom, target: Atom, declared: Declared) -> Iterator[frozenset[frozenset[Term]]]:

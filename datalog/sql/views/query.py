@@ -168,7 +168,10 @@ class QueryReader:
             raise self.problems.outside(
                 "a subquery in a condition on a union", tree, "make the union a view of its own"
             )
-        outside = len(pieces[0].draft.body)
+        if found.subqueries and (is_grouped(tree) or pieces[0].draft.groups is not None):
+            hint = "join the tables, and make that a view of its own"
+            raise self.problems.outside("grouping over a subquery in a condition", tree, hint)
+        outside = sum(isinstance(literal, Atom) for literal in pieces[0].draft.body)
         for node in found.subqueries:
             pieces = [
                 with_semi_join(pieces[0], node, inner._from, self.variables, self.problems),

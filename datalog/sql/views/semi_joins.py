@@ -26,6 +26,7 @@ from datalog.sql.views.joins import Declared, Piece
 from datalog.sql.views.limits import chain
 from datalog.sql.views.problems import Problems
 from datalog.sql.views.scope import Draft, Query, Variables
+from datalog.sql.views.select import is_grouped
 
 _HINT = "join the tables, with DISTINCT if rows would repeat"
 
@@ -85,8 +86,10 @@ def with_semi_join(
     query = node.args["query"] if isinstance(node, exp.In) else node.this
     while isinstance(query, exp.Subquery | exp.Paren):
         query = query.this
-    plain = isinstance(query, exp.Select) and not any(
-        query.args.get(part) for part in ("group", "having", "with_", "limit", "offset")
+    plain = (
+        isinstance(query, exp.Select)
+        and not is_grouped(query)
+        and not any(query.args.get(part) for part in ("with_", "limit", "offset"))
     )
     if not plain or query.args.get("from_") is None:
         raise problems.outside("a grouped subquery in a condition", node, _HINT)
@@ -104,13 +107,13 @@ def with_semi_join(
     conditions: list[Condition] = [*piece.conditions, *inner.conditions]
     if query.args.get("where") is not None:
         conditions.append(condition(reader, query.args["where"].this))
+    items = [item.this if isinstance(item, exp.Alias) else item for item in query.expressions]
+    values = [reader.expression(item) for item in items if not item.is_star]
     if isinstance(node, exp.In):
-        if len(query.expressions) != 1:
+        if len(values) != 1 or len(items) != 1:
             raise problems.outside("IN with a subquery of several columns", node, _HINT)
-        item = query.expressions[0]
         outside = Reader(piece.scope, variables, problems).expression(node.this)
-        value = reader.expression(item.this if isinstance(item, exp.Alias) else item)
-        conditions.append(compared(reader, node, outside, value, "="))
+        conditions.append(compared(reader, node, outside, values[0], "="))
     body = (*piece.draft.body, *inner.draft.body)
     filters = (*piece.draft.filters, *inner.draft.filters)
     return replace(piece, draft=Draft(body, filters=filters), conditions=tuple(conditions))
@@ -127,11 +130,9 @@ def once(query: Query, outside: int, tree: exp.Expr, declared: Declared, problem
         problems: where it is noted if the rows would not be those of the subqueries' conditions.
 
     Raises:
-        UnreadableError: it groups, or its columns do not determine the rows that they come from.
+        UnreadableError: its columns do not determine the rows that they come from.
     """
     (draft,) = query.drafts
-    if draft.groups is not None:
-        raise problems.outside("grouping over a subquery in a condition", tree, _HINT)
     kept = tuple(literal for literal in draft.body if isinstance(literal, Atom))[:outside]
     others = (literal for literal in draft.body if not isinstance(literal, Atom))
     known = {a.predicate.name: its for a in kept if (its := declared(a.predicate.name)) is not None}
