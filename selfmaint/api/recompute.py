@@ -103,7 +103,9 @@ def recomputed_views(
     engine = warehouse.engine
     facts, situation = warehouse.given(update)
 
-    decision = Decision(warehouse.catalog, warehouse.decision.budget_s)  # unions are recomputed whole
+    decision = warehouse.decision
+    if warehouse.catalog.unions:  # they are recomputed whole
+        decision = Decision(warehouse.catalog, decision.budget_s)
     recomputing = Recomputing(decision, engine, facts, situation, warehouse.readable, followed, progress)
     found = recomputing.recomputed(views)
     changes = {}

@@ -7,16 +7,21 @@ both are unknown when a side is null.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
 from datalog.diagnostics import Code
+from datalog.evaluate.casts import rounded_to
 from datalog.model import (
     OPPOSITE,
     AllOf,
     AnyOf,
     Cast,
+    ColumnType,
     Compared,
     Condition,
     Constant,
@@ -25,7 +30,10 @@ from datalog.model import (
     IsNull,
     Operator,
     TypeName,
+    Value,
+    Variable,
     WallClock,
+    value_kind,
 )
 from datalog.sql.views.expressions import Reader, typed_constant
 from datalog.sql.views.limits import chain
@@ -41,6 +49,8 @@ _OPERATORS: Mapping[type[exp.Expr], Operator] = {
 }
 
 
+_DOUBLE = ColumnType(TypeName.DOUBLE)
+_WHOLE = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
 _TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
 
 
@@ -134,6 +144,10 @@ def compared(
         UnreadableError: values of these types do not compare.
     """
     one, other = _adapted(reader, one, other), _adapted(reader, other, one)
+    operator = OPPOSITE[operator] if negated else operator
+    if operator == "=":
+        one, other = _of_one_type(reader, one, other)
+        other, one = _of_one_type(reader, other, one)
     families = [family(reader.variables.type_of(side)) for side in (one, other)]
     if "any" not in families and families[0] != families[1]:
         sign = "!=" if operator == "!=" else operator
@@ -144,9 +158,7 @@ def compared(
             f"a {families[0]} `{sign}` a {families[1]}",
             hint=_comparison_hint(one, other, families),
         )
-    return Compared(
-        OPPOSITE[operator] if negated else operator, one, other, reader.problems.source.span_of(node)
-    )
+    return Compared(operator, one, other, reader.problems.source.span_of(node))
 
 
 def _adapted(reader: Reader, side: Expression, other: Expression) -> Expression:
@@ -166,6 +178,46 @@ def _adapted(reader: Reader, side: Expression, other: Expression) -> Expression:
     if mine is not None and mine.name is TypeName.DATE and wanted.name in _TIMESTAMPS:
         return Cast(side, wanted)
     return side
+
+
+def _of_one_type(reader: Reader, side: Expression, other: Expression) -> tuple[Expression, Expression]:
+    """A column that equals a number, with the number as the column holds it: it will stand for the column's value.
+
+    Zero is two doubles, and a float is compared as a double: there the number cannot stand for the column.
+    """
+    kind = reader.variables.type_of(side) if isinstance(side, Variable) else None
+    if kind is None or not isinstance(other, Constant) or value_kind(other.value) != "number":
+        return side, other
+    value = as_held(other.value, kind)
+    if value is None:
+        return (Cast(side, _DOUBLE) if kind.name in (TypeName.FLOAT, TypeName.DOUBLE) else side), other
+    return side, replace(other, value=value)
+
+
+def as_held(number: Value, kind: ColumnType) -> Value:
+    """The one value of a type that equals a number; None if there is none or more, or the type is no number's.
+
+    >>> as_held(Decimal("1.00"), ColumnType(TypeName.DECIMAL, 5, 1)), as_held(Decimal("2.0"), ColumnType(TypeName.INT))
+    (Decimal('1.0'), 2)
+    >>> as_held(Decimal("0.0"), ColumnType(TypeName.DOUBLE)), as_held(Decimal("0.25"), ColumnType(TypeName.INT))
+    (None, None)
+    """
+    exact = Decimal(str(number))
+    if not exact.is_finite():
+        return None
+    if kind.name is TypeName.DOUBLE:
+        try:
+            found = float(exact)
+        except OverflowError:
+            return None
+        return found if found != 0 and math.isfinite(found) else None
+    if kind.name is TypeName.DECIMAL and kind.scale is not None:
+        try:
+            same = rounded_to(exact, kind.scale)
+        except InvalidOperation:
+            return None
+        return same if same == exact else None
+    return int(exact) if kind.name in _WHOLE and exact == exact.to_integral_value() else None
 
 
 def _comparison_hint(one: Expression, other: Expression, families: list[str]) -> str | None:

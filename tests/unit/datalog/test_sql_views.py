@@ -461,3 +461,18 @@ def test_many_names_are_found_soon() -> None:
         f"create view v{i} as select a, b from {f'v{i - 1}' if i % 50 else 't'};\n" for i in range(300)
     )
     assert len(read_sql(SMALL + views).views) == 300
+
+
+def test_a_number_stands_for_a_column_as_the_column_holds_it() -> None:
+    table = (
+        "create table t (i bigint primary key, d decimal(5,1) not null, x double not null, f float not null);"
+    )
+    assert rules("select i, d from t where d = 1.00", table) == ("v(I, D) :- t(I, D, _, _), D = 1.0.",)
+    assert rules("select i from t where i = 2.0", table) == ("v(I) :- t(I, _, _, _), I = 2.",)
+    assert rules("select i, x from t where x = 0.1", table) == ("v(I, X) :- t(I, _, X, _), X = 0.1e0.",)
+    assert rules("select i, d from t where d in (1.00, 2)", table) == tuple(
+        f"v(I, D) :- t(I, D, _, _), D = {n}." for n in ("1.0", "2.0")
+    )
+    for test in ("x = 0.0", "x = 0", "0 = x", "x in (0, 1)", "f = 0.1", "f = 1", "x = 1e-400", "x = 1e400"):
+        assert "computed" in rules(f"select i, x, f from t where {test}", table)
+    assert len(rules("select i, x from t where x <> 0 and i < 3.5", table)) == 1
