@@ -311,11 +311,17 @@ create view v as select {2} as t, count(*) as n from r join s on {3} group by 1;
         (("decimal(4,1)", "decimal(6,2)"), "cast(r.y as string)", "r.x = s.x", True),
         (("decimal(4,1)", "decimal(6,2)"), "r.x", "r.x = s.x", True),
         (("decimal(4,1)", "decimal(4,1)"), "cast(r.x as string)", "r.x = s.x", True),
-        (("decimal(4,1)", "decimal(4,1)"), "cast(r.x as string)", "r.k = s.k and r.x = 1.00", False),
+        (
+            ("decimal(4,1)", "decimal(4,1)"),
+            "cast(r.x as string)",
+            "r.k = s.k and r.x = 1.00",
+            True,
+        ),  # taken as 1.0
         (("decimal(4,1)", "decimal(4,1)"), "cast(r.x as string)", "r.k = s.k and r.x = 1.0", True),
         (("double", "double"), "1 / r.x", "r.x = s.x", False),
-        (("double", "double"), "1 / r.x", "r.k = s.k and r.x = 0", False),
+        (("double", "double"), "1 / r.x", "r.k = s.k and r.x = 0", True),  # a condition, no value
         (("double", "double"), "1 / r.x", "r.k = s.k", True),
+        (("double", "double"), "1 / r.x", "r.x = s.x and r.x = 0", False),
         (("int", "double"), "cast(r.x as string)", "r.x = s.x", False),
         (("int", "bigint"), "cast(r.x as string)", "r.x = s.x", True),
         (("int", "bigint"), "cast(r.x as string)", "r.k = s.k and r.x = 1", True),
