@@ -21,6 +21,7 @@ from selfmaint.fallback.recompute import Recomputing, obstacles
 from selfmaint.store.lake_catalog import TableFiles
 from selfmaint.store.lake_place import Commit, LakePlace
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.row_key import row_key
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
@@ -159,6 +160,8 @@ def commit_changes(
             "if it is another one with the same rows, give it an id",
             "nothing was written",
         )
+    relations = warehouse.catalog.relations
+    keys = {view.name: row_key(view, relations) for view in warehouse.catalog.views}
     with changing(open_, "maintain") as folder:
         made: dict[str, Change] = {}
         sizes: dict[str, tuple[int, int]] = {}
@@ -167,7 +170,7 @@ def commit_changes(
                 None if side is None else platform.in_lake(lake, side, folder / f"{number}-{i}")
                 for i, side in enumerate(sides)
             ]
-            made[name] = Change(*rows)
+            made[name] = Change(*rows, keys.get(name, ()))
             gained, lost = (0 if one is None else one.stored.known_rows or 0 for one in rows)
             sizes[name] = (lost, gained)
         said = Commit("maintain", update.id, {**open_.positions(), **update.positions}, sizes, update.digest)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
 
     from selfmaint.engine.arrow_rows import ArrowTable
 
-MOST_FEW = 20_000
+MOST_FEW = 5_000
 """Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
 
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)

@@ -18,19 +18,19 @@ from typing import Any
 
 import duckdb
 
-from datalog.model import ColumnType, TypeName
 from selfmaint.duckdb.database import Database, Relation, escaped
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.store.lake_catalog import SNAPSHOT_COLUMN, LakeCatalog, TableFiles
 from selfmaint.store.lake_place import Commit, LakePlace
+from selfmaint.warehouse.row_key import NUMBERS
 
 _EXTENSIONS = {"ducklake": "duckdb_extension_ducklake", "sqlite_scanner": "duckdb_extension_sqlite_scanner"}
 """DuckDB's extensions and the packages that have them."""
 
-_WHOLE = [ColumnType(name) for name in (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)]
 _RESERVED = re.compile(r"rowid|file_row_number|_ducklake_.*", re.IGNORECASE)
 _LAKE = "lake"
+_PLACES = "selfmaint_places"
 _META = f"__ducklake_metadata_{_LAKE}"
 _COMMITS = f"{_LAKE}.selfmaint.commits"
 _INLINED_ROWS = 1_000
@@ -44,10 +44,12 @@ class Change:
     Attributes:
         gained: the rows that it gains, each as often as it does, in the order of its columns.
         lost: the rows that it loses; exactly so many of each.
+        key: the columns that tell its rows apart, where they are known.
     """
 
     gained: Relation | None = None
     lost: Relation | None = None
+    key: tuple[int, ...] = ()
 
 
 class Lake:
@@ -157,7 +159,7 @@ class Lake:
                     run(f"CREATE OR REPLACE TABLE {_name(name)} AS {_named(rows)}")
                 for name, change in changes.items():
                     if change.lost is not None:
-                        self._delete(name, change.lost)
+                        self._delete(name, change.lost, change.key)
                     if change.gained is not None:
                         run(f"INSERT INTO {_name(name)} {_named(change.gained)}")
                 run(f"INSERT INTO {_COMMITS} VALUES (?, ?)", [before + 1, said.text()])
@@ -169,44 +171,41 @@ class Lake:
                 raise
         return before + 1
 
-    def _delete(self, name: str, lost: Relation) -> None:
+    def _delete(self, name: str, lost: Relation, key: tuple[int, ...]) -> None:
         """Deletes as many copies of each row as there are to be lost.
 
         Raises:
             InputError: SM405 there are fewer.
         """
         run, given = self.database.run, lost.stored.name
-        width = len(lost.types)
-        places = [f"c{i}" for i in range(width)]
-        nulls = ", ".join(f"count(*) - count({c})" for c in places)
+        every = tuple(range(len(lost.types)))
+        nulls = ", ".join(f"count(*) - count(c{i})" for i in every)
         ((number, *with_null),) = run(f"SELECT count(*), {nulls or '0'} FROM {given}")
         columns = [row[0] for row in run(f"DESCRIBE {_name(name)}")]
         # Equality is what a hash join looks up; where no null is lost it says the same.
         tests = [
-            f"old.{_quoted(column)} {'IS NOT DISTINCT FROM' if nulls else '='} lost.{c}"
-            for column, c, nulls in zip(columns, places, with_null, strict=True)
+            f"old.{_quoted(column)} {'IS NOT DISTINCT FROM' if nulls else '='} lost.c{i}"
+            for i, column, nulls in zip(every, columns, with_null, strict=True)
         ]
-        mine = ", ".join(f"lost.{c}" for c in places)
 
-        def matches(tests: Sequence[str]) -> str:
-            return f"""FROM {_name(name)} AS old
-                JOIN (SELECT *, count(*) AS copies FROM {given} GROUP BY ALL) AS lost ON {" AND ".join(tests)}"""
+        def find(by: Sequence[int], more: str = "") -> int:
+            """Puts down the places of the rows that agree with a lost one in some columns; how many those are."""
+            rows = f"SELECT *, count(*) AS copies FROM {given} GROUP BY ALL"
+            joined = f"{_name(name)} AS old JOIN ({rows}) AS lost ON {' AND '.join(tests[i] for i in by)}"
+            run(f"CREATE OR REPLACE TEMP TABLE {_PLACES} AS SELECT old.rowid AS place FROM {joined} {more}")
+            ((found,),) = run(f"SELECT count(*) FROM {_PLACES}")
+            return int(found)
 
-        # What is lost was read from this very state. So if numbers alone find as many rows as are lost, it is these,
-        # and no text has to be read.
-        whole = zip(tests, lost.types, with_null, strict=True)
-        narrow = [test for test, kind, nulls in whole if kind in _WHOLE and not nulls]
-        if narrow and run(f"SELECT count(*) {matches(narrow)}") == [(number,)]:
-            tests = narrow
-        (found,) = run(
-            f"""DELETE FROM {_name(name)} WHERE rowid IN (
-                SELECT place FROM (
-                    SELECT old.rowid AS place, lost.copies, row_number() OVER (PARTITION BY {mine}) AS copy
-                    {matches(tests)}
-                ) WHERE copy <= copies)"""
-        )
-        if found[0] != number:
-            message = f"`{name}` is to lose {number} rows, and has {found[0]} of them"
+        # What is lost was read from this very state. So if some columns find as many rows as are lost, it is these:
+        # a key's, or else numbers, so that no text has to be read.
+        guess = key if 0 < len(key) < len(every) else [i for i in every if lost.types[i] in NUMBERS]
+        if not guess or find(guess) != number:
+            copy = f"row_number() OVER (PARTITION BY {', '.join(f'lost.c{i}' for i in every)})"
+            find(every, f"QUALIFY {copy} <= lost.copies")
+        ((found,),) = run(f"DELETE FROM {_name(name)} WHERE rowid IN (SELECT place FROM {_PLACES})")
+        run(f"DROP TABLE {_PLACES}")
+        if found != number:
+            message = f"`{name}` is to lose {number} rows, and has {found} of them"
             raise input_error(
                 Code.WRITE_FAILED,
                 message,
