@@ -215,8 +215,8 @@ def as_declared(catalog: Catalog, bags: Mapping[Predicate, D], platform: Platfor
     """
     columns, made = columns_of(catalog), {}
     for predicate, rows in bags.items():
-        expected = expected_columns(columns[predicate.name])
         types = platform.types(rows)
+        expected = expected_columns(columns[predicate.name]).given(types)
         wanted = [
             its if _is_wider(its, found) else found for found, its in zip(types, expected.types, strict=True)
         ]

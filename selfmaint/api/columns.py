@@ -49,6 +49,7 @@ class Columns:
         as_text: whether values without a type stay text where they are stored as text: nobody looks at the old
             values of a view that is recomputed from its SQL, and what inferring types loses would be written.
         computed: of a view that groups, the types of what is computed: what text is read as where `types` is open.
+        wide: positions of columns that are computed: they may be stored as wider decimals.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Columns:
     open: bool = False
     as_text: bool = False
     computed: tuple[ColumnType, ...] = ()
+    wide: frozenset[int] = frozenset()
 
     def types_in(self, format_: Format) -> tuple[ColumnType, ...]:
         """The types that values are read as from files of a format, `any` for those that are stored or inferred."""
@@ -107,6 +109,9 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
             open=not view.columns and isinstance(view.definition, OpaqueView),
             as_text=isinstance(view.definition, OpaqueView),
             computed=computed,
+            wide=frozenset(
+                i for i in range(len(computed)) if isinstance(view, GroupedView) and not _is_own(view, i)
+            ),
         )
     return found
 

@@ -170,7 +170,8 @@ def commit_changes(
                 None if side is None else platform.in_lake(lake, side, folder / f"{number}-{i}")
                 for i, side in enumerate(sides)
             ]
-            made[name] = Change(*rows, keys.get(name, ()))
+            gaining, losing = rows
+            made[name] = Change(gaining, losing, keys.get(name, ()))
             gained, lost = (0 if one is None else one.stored.known_rows or 0 for one in rows)
             sizes[name] = (lost, gained)
         said = Commit("maintain", update.id, {**open_.positions(), **update.positions}, sizes, update.digest)

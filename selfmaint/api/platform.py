@@ -190,4 +190,4 @@ def not_a_frame(rows: object, columns: Columns) -> InputError:
 
 def expected_columns(columns: Columns) -> Expected:
     """The columns that stored rows must have, as reading them takes it."""
-    return Expected(columns.name, columns.names, columns.types, columns.place, columns.naming)
+    return Expected(columns.name, columns.names, columns.types, columns.place, columns.naming, columns.wide)

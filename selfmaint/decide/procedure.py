@@ -24,7 +24,15 @@ from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.searched import searched
 from selfmaint.decide.selftest import DependsRules, compact_program
-from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
+from selfmaint.decide.unread_columns import untouched
+from selfmaint.decide.verdict import (
+    Change,
+    NotSelfMaintainable,
+    SelfMaintainable,
+    Undecided,
+    Verdict,
+    Witness,
+)
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain.groups import group_change
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
@@ -81,9 +89,14 @@ def check(
     """
     wanted = tuple(views)
     asked = _Asked(decision, engine, facts, situation)
-    tests = asked.tested(wanted)
+    same = untouched(decision.catalog, engine, facts, situation, wanted)
+    tests = asked.tested([view for view in wanted if view.name not in same])
     result: dict[str, Verdict] = {}
     for view in wanted:
+        if view.name in same:
+            none = Change(frozenset(), frozenset())
+            result[view.name] = SelfMaintainable(view.name, semantics=view.semantics, change=none)
+            continue
         failing, spent = tests[view.name]
         verdict: Verdict | None = None
         if failing or spent is None:

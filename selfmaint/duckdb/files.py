@@ -98,7 +98,9 @@ def conform(database: Database, data: Relation, expected: Expected, *, declared:
     require_names(data.columns, expected)
     places = [data.columns.index(name) for name in expected.columns]
     stored = [data.types[place] for place in places]
-    require_types([_known(kind) for kind in stored], expected)
+    known = [_known(kind) for kind in stored]
+    expected = expected.given(known)
+    require_types(known, expected)
     wanted = [
         kind if isinstance(kind, str) else settled(kind, declared_type)
         for kind, declared_type in zip(stored, expected.types, strict=True)

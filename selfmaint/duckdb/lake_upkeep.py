@@ -34,7 +34,8 @@ def undone(lake: Lake, version: int, said: Commit) -> int:
         gained, lost = _beyond(lake, old, new), _beyond(lake, new, old)
         if gained.stored.rows or lost.stored.rows:
             sizes[name] = (lost.stored.rows or 0, gained.stored.rows or 0)
-            changes[name] = Change(*(one if one.stored.rows else None for one in (gained, lost)))
+            gaining, losing = (one if one.stored.rows else None for one in (gained, lost))
+            changes[name] = Change(gaining, losing)
     return lake.commit(changes, Commit(said.kind, said.update, said.positions, sizes))
 
 

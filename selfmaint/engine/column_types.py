@@ -55,6 +55,17 @@ def _fits_decimal(stored: ColumnType, declared: ColumnType) -> bool:
     return scale <= wanted and digits <= precision - wanted
 
 
+def is_wider_decimal(stored: ColumnType, computed: ColumnType) -> bool:
+    """Whether two types are decimals, and the stored one has every value of the computed one.
+
+    >>> is_wider_decimal(ColumnType(TypeName.DECIMAL, 38, 2), ColumnType(TypeName.DECIMAL, 25, 2))
+    True
+    >>> is_wider_decimal(ColumnType(TypeName.DECIMAL, 38, 0), ColumnType(TypeName.DECIMAL, 25, 2))
+    False
+    """
+    return stored.name is computed.name is TypeName.DECIMAL and fits(computed, stored)
+
+
 def number_kind(column_type: ColumnType) -> str | None:
     """In words, which numbers a type has; types of one kind differ in their size alone. None of another type.
 

@@ -101,7 +101,9 @@ def conform(frame: DataFrame, expected: Expected) -> DataFrame:
     found = frame.columns
     require_names(found, expected)
     fields = [frame.schema.fields[found.index(name)] for name in expected.columns]
-    require_types([stored_type(field) for field in fields], expected)
+    types = [stored_type(field) for field in fields]
+    expected = expected.given(types)
+    require_types(types, expected)
     plain = positional(frame)
     wanted = []
     stored = (field.dataType for field in fields)

@@ -6,13 +6,13 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Predicate, Span, Unmodelled
 from datalog.syntax import show
-from selfmaint.engine.column_types import fits
+from selfmaint.engine.column_types import fits, is_wider_decimal
 from selfmaint.errors import Code, InputError, input_error
 
 _NO_NAME = re.compile(r"[+-]?\d")
@@ -33,6 +33,7 @@ class Expected:
         types: their types; with `ANY`, and a decimal without precision, the stored type is taken.
         place: where the columns are declared, or the rule that names them.
         naming: how a declaration would name the columns of a view that names none, such as `.decl {}.`.
+        computed: positions of columns that a view computes: a wider decimal may hold their values.
     """
 
     name: str
@@ -40,6 +41,18 @@ class Expected:
     types: tuple[ColumnType, ...]
     place: Span | None = None
     naming: str | None = None
+    computed: frozenset[int] = frozenset()
+
+    def given(self, stored: Sequence[StoredType]) -> Expected:
+        """The same, with the stored types, in order, where those hold all that is computed there."""
+        pairs = enumerate(zip(stored, self.types, strict=True))
+        types = tuple(
+            found
+            if i in self.computed and isinstance(found, ColumnType) and is_wider_decimal(found, its)
+            else its
+            for i, (found, its) in pairs
+        )
+        return replace(self, types=types)
 
 
 def nothing_stored(name: str, location: str) -> InputError:
