@@ -1,0 +1,170 @@
+"""Updates of columns that a view does not read: they leave it as it is, whatever its class.
+
+    customers(Key, Name) :- customer(Key, Name, Segment).
+    customer@deleted(7, 'Ann', 'A'), customer@inserted(7, 'Ann', 'B')      the view reads Key and Name alone
+
+An effective update takes the deleted rows from a relation and adds the inserted ones, each once. A view that reads
+some columns is a query over the bag of what the relation's rows hold there. If the deleted and the inserted rows hold
+the same there, as bags, then so do the relation before and after. With a key among these columns bags are sets. Every
+relation that the view reads has to be so; of a view of which only the text is known, all columns are taken as read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from datalog.analysis import atoms_of
+from datalog.model import (
+    Atom,
+    Comparison,
+    Literal,
+    Negation,
+    NullTest,
+    OpaqueView,
+    Predicate,
+    Program,
+    Rule,
+    Term,
+    TextQuery,
+    TypeName,
+    Variable,
+    Version,
+    ViewDefinition,
+)
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.warehouse.base_relations import BaseRelation
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+from selfmaint.warehouse.views import Outside
+
+_SIGNED = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
+"""Types of which equal values may be different ones: 0.0 and -0.0."""
+
+
+_MOVED = "moved"
+
+_Held: TypeAlias = tuple[str, tuple[int, ...]]
+"""A relation, and some of its columns."""
+
+
+def untouched(
+    catalog: Catalog, engine: Engine[D], facts: Facts[D], situation: Situation, views: Iterable[View]
+) -> frozenset[str]:
+    """The names of views that an update leaves as they are because it changes no column that they read.
+
+    Args:
+        catalog: the warehouse's schema.
+        engine: compares the update's rows.
+        facts: the update among them.
+        situation: what changes; nothing is found if the update may not be effective.
+        views: the views to look at.
+    """
+    changed, both = situation.inserted | situation.deleted, situation.inserted & situation.deleted
+    if not situation.effective or not both:
+        return frozenset()
+    asked: dict[str, list[_Held]] = {}
+    for view in views:
+        its = {name: at for name, at in read_columns(catalog, view).items() if name in changed}
+        held = [
+            one for name, at in its.items() if (one := _with_key(catalog.relations[name], at)) is not None
+        ]
+        if held and len(held) == len(its) and both.issuperset(its):
+            asked[view.name] = held
+    tests = {
+        one: number for number, one in enumerate(dict.fromkeys(one for its in asked.values() for one in its))
+    }
+    program = Program(tuple(rule for (name, at), n in tests.items() for rule in _rules(catalog, n, name, at)))
+    goals = [head for head in program.heads if head.name == _MOVED]
+    moved = {goal.columns[0] for goal in engine.nonempty(program, goals, facts)} if goals else set()
+    return frozenset(name for name, its in asked.items() if moved.isdisjoint(tests[one] for one in its))
+
+
+def _rules(catalog: Catalog, number: int, name: str, places: tuple[int, ...]) -> Iterator[Rule]:
+    """What deleted and inserted rows hold in some columns, and what of it the others do not."""
+    terms = tuple(Variable(f"X{i}") for i in range(catalog.relations[name].arity))
+    held = tuple(terms[i] for i in places)
+    versions = (Version.DELETED, Version.INSERTED)
+    sides = [Atom(Predicate(name, Version.STEP, (number, side)), held) for side, _ in enumerate(versions)]
+    for version, head in zip(versions, sides, strict=True):
+        yield Rule(head, (Atom(Predicate(name, version), terms),))
+    for side, (one, other) in enumerate((sides, sides[::-1])):
+        yield Rule(Atom(Predicate(_MOVED, Version.STEP, (number, side)), held), (one, Negation((other,))))
+
+
+def _with_key(relation: BaseRelation, places: frozenset[int]) -> _Held | None:
+    """Some columns of a relation, and a key; None if it has none, or equal values there may be different ones."""
+    if not relation.keys:
+        return None
+    every = tuple(sorted(places.union(relation.keys[0])))
+    return None if any(relation.types[i].name in _SIGNED for i in every) else (relation.name, every)
+
+
+def read_columns(catalog: Catalog, view: View) -> dict[str, frozenset[int]]:
+    """The positions of the columns that a view reads, by base relation; all where that is not known.
+
+    A column is not read that a variable stands in which stands nowhere else.
+    """
+    found: dict[str, frozenset[int]] = {}
+    for atom, places in _read(catalog, view):
+        below = {atom.predicate.name: places}
+        if atom.predicate.name not in catalog.relations:
+            below = read_columns(catalog, catalog.view(atom.predicate.name))
+        for name, its in below.items():
+            found[name] = found.get(name, frozenset()) | its
+    return found
+
+
+def _read(catalog: Catalog, view: View) -> Iterator[tuple[Atom, frozenset[int]]]:
+    """The subgoals of a view's definition, with the places in them that matter."""
+    if isinstance(view.definition, OpaqueView):
+        query = view.definition.query
+        for name in query.relations if isinstance(query, TextQuery) else catalog.relations:
+            terms = tuple(Variable(f"X{i}") for i in range(_arity(catalog, name)))
+            yield Atom(Predicate(name), terms), frozenset(range(len(terms)))
+        return
+    for body, above in _bodies(catalog, view):
+        atoms = [atom for literal in body for atom in atoms_of(literal)]
+        tested = frozenset(t for literal in body for t in _tested(literal))
+        times = Counter(term for atom in atoms for term in atom.terms)
+        for atom in atoms:
+            yield (
+                atom,
+                frozenset(
+                    i
+                    for i, term in enumerate(atom.terms)
+                    if not isinstance(term, Variable) or term in above or term in tested or times[term] > 1
+                ),
+            )
+
+
+def _bodies(catalog: Catalog, view: View) -> Iterator[tuple[Sequence[Literal], frozenset[Term]]]:
+    """Each conjunction that a view is made of, and what is used of it above."""
+    if isinstance(view.definition, ViewDefinition):
+        for block in view.definition.blocks:
+            yield block.core.body, frozenset(block.core.head.terms)
+    elif view.limitation is None or view.limitation.kind is Outside.PROJECTION:
+        yield (*view.body, *view.filters), frozenset(view.head.terms)
+    else:
+        for rule in catalog.program.rules:
+            if rule.head.predicate.name == view.name:
+                yield rule.body, frozenset(rule.head.terms)
+
+
+def _tested(literal: Literal) -> tuple[Term, ...]:
+    """The terms of which a literal that is no subgoal says something."""
+    match literal:
+        case Comparison(left=left, right=right):
+            return left, right
+        case NullTest(term=term):
+            return (term,)
+        case Negation(body=body):
+            return tuple(t for one in body for t in _tested(one))
+        case _:
+            return ()
+
+
+def _arity(catalog: Catalog, name: str) -> int:
+    relation = catalog.relations.get(name)
+    return 0 if relation is None else relation.arity
