@@ -247,7 +247,7 @@ def _unsettled(name: str, verdict: Verdict, *, strict: bool) -> Diagnostic:
     reason = (
         "and base relations must not be read" if strict else "and no source is given for what would settle it"
     )
-    explained = f"`selfmaint explain WAREHOUSE.toml {name}`"
+    explained = f"`selfmaint explain WAREHOUSE.toml {name}`, with the same update,"
     read = "without `--strict` the rows that settle it are read, where sources are given"
     if isinstance(verdict, Undecided):
         way = read if strict else "give a source for the base relations that it reads"
