@@ -155,24 +155,24 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     match verdict:
         case SelfMaintainable():
             kind = "" if verdict.semantics is None else f", as a {verdict.semantics.value}"
-            yield f"`{view.name}` is self-maintainable: all databases that explain what is known agree on it{kind}"
+            yield f"{view.shown} is self-maintainable: all databases that explain what is known agree on it{kind}"
             if view.unchanging:
                 yield f"  {view.unchanging}"
             for ruled_out in explanation.ruled_out:
                 together = _together((*ruled_out.subgoals, *ruled_out.referenced))
-                yield f"  {together} cannot be unknown: `{ruled_out.view.name}` would tell"
+                yield f"  {together} cannot be unknown: {ruled_out.view.shown} would tell"
             for tested in explanation.tested:
                 yield f"  {_together(tested.subgoals)} could be unknown, but not with these data"
         case NotSelfMaintainable():
-            yield f"`{view.name}` is not self-maintainable: two databases that explain what is known differ on it"
+            yield f"{view.shown} is not self-maintainable: two databases that explain what is known differ on it"
             for unknown in verdict.unknown[:1]:
                 yield f"  {_together(unknown)} may or may not exist"
             for relation, columns in explanation.settled_by:
                 keys = f"for its keys ({', '.join(columns)})" if columns else "whole"
                 yield f"  reading `{relation}` {keys} would settle that"
         case Undecided():
-            yield f"`{view.name}` is undecided, which counts as not self-maintainable"
-            yield from (f"  {reason}" for reason in verdict.reasons)
+            yield f"{view.shown} is undecided, which counts as not self-maintainable"
+            yield from (f"  {line}" for line in verdict.because.splitlines())
         case _:
             assert_never(verdict)
 
@@ -215,7 +215,7 @@ def explain(
         supplies=_supplies(warehouse, facts, situation, chosen, verdict)
         if isinstance(verdict, SelfMaintainable)
         else {},
-        rules=tuple(Rule(Atom(chosen.predicate, q.head), (*q.body, *q.filters)) for q in rules),
+        rules=tuple(Rule(Atom(chosen.stored_in, q.head), (*q.body, *q.filters)) for q in rules),
     )
     return replace(found, ruled_out=(), tested=()) if found.is_searched else found
 
@@ -228,8 +228,8 @@ def _proof(
     witnesses: Sequence[Witness],
 ) -> Counterexample | None:
     """The counterexample of the first witness that has one: where keys or comparisons meet, one may have none."""
-    name = witnesses[0].new_facts.view.name
-    with suppress(BudgetSpentError), limit(decision.budget_s, f"looking for databases that show `{name}`"):
+    name = witnesses[0].new_facts.view.shown
+    with suppress(BudgetSpentError), limit(decision.budget_s, f"looking for databases that show {name}"):
         for witness in witnesses[:PROOF_WITNESSES]:
             try:
                 return counterexample(decision, engine, facts, situation, witness)
@@ -372,4 +372,5 @@ def _view_rows(warehouse: Warehouse[D], facts: Facts[D], rule: Rule, fact: Atom)
     goal = Predicate(stored.predicate.name, Version.FOUND)
     program = Program((Rule(Atom(goal, free), (stored,)),))
     rows = warehouse.engine.sample(warehouse.engine.evaluate(program, goal, facts), 1)
-    return [apply_atom({v: Constant(x) for v, x in zip(free, row, strict=False)}, stored) for row in rows]
+    shown = Atom(replace(stored.predicate, name=warehouse.catalog.whole(stored.predicate.name)), stored.terms)
+    return [apply_atom({v: Constant(x) for v, x in zip(free, row, strict=False)}, shown) for row in rows]

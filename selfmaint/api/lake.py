@@ -174,8 +174,21 @@ def commit_changes(
             made[name] = Change(gaining, losing, keys.get(name, ()))
             gained, lost = (0 if one is None else one.stored.known_rows or 0 for one in rows)
             sizes[name] = (lost, gained)
-        said = Commit("maintain", update.id, {**open_.positions(), **update.positions}, sizes, update.digest)
+        positions = {**open_.positions(), **update.positions}
+        said = Commit("maintain", update.id, positions, sizes, update.digest, _given(update))
         open_.version = lake.commit(made, said)
+
+
+def _given(update: Update[Any]) -> str:
+    """What an update was given as: its file, or the folder of its files; the end of its feed; frames."""
+    if update.feed is not None:
+        ends = (f"{relation} up to {end}" for relation, end in update.positions.items())
+        return f"feed {', '.join(ends)}".replace("  ", " ").strip()
+    files = sorted(set(update.files.values()))
+    if len(files) <= 1:
+        return files[0] if files else "frames"
+    folders = {str(Path(file).parent) for file in files}
+    return folders.pop() if len(folders) == 1 else ", ".join(files)
 
 
 # ------------------------------------------------------------------------------------------------- filling

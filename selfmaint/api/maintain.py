@@ -84,16 +84,16 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     again = _wholes(catalog, not_followed(open_views, known[1], found)) if recompute else []
     require_recomputable(warehouse, again, verdicts)
     open_views = _but(catalog, open_views, again)
-    _require_class(open_views, found, verdicts)
+    _require_class(open_views, found, verdicts, strict=strict)
     readable = {} if strict else warehouse.readable
     reader = Reader(decision, engine, *known, readable, progress, partial(require_alike, warehouse))
     try:
         _settle(reader, open_views, verdicts, strict=strict)
     except BudgetSpentError as spent:
-        cut = {v.name: Undecided(v.name, (str(spent),), is_cut=True) for v in _wholes(catalog, open_views)}
-        verdicts = Verdicts({**verdicts, **cut})
+        cut = {v: Undecided(v.name, (str(spent),), is_cut=True) for v in _wholes(catalog, open_views)}
+        verdicts = Verdicts({**verdicts, **{view.name: its for view, its in cut.items()}})
         if not recompute:
-            raise _untested(cut, verdicts) from None
+            raise _untested(cut, verdicts, strict=strict) from None
         again, open_views = [*again, *_wholes(catalog, open_views)], []
         require_recomputable(warehouse, again, verdicts)
     whole = {view.name for view in open_views if isinstance(view, GroupedView)}
@@ -170,7 +170,7 @@ def _settle(
 
 
 def _require_class(
-    views: Sequence[View], found: Mapping[str, Verdict], verdicts: Mapping[str, Verdict]
+    views: Sequence[View], found: Mapping[str, Verdict], verdicts: Mapping[str, Verdict], *, strict: bool
 ) -> None:
     """Refuses views that no read could settle, as what was found for each of them says."""
     limited = [view for view in views if not view.is_decided]
@@ -179,28 +179,35 @@ def _require_class(
             [
                 Diagnostic(
                     code=Code.NOT_MAINTAINED,
-                    message=f"the view `{view.name}` cannot be maintained: {view.limitation}",
-                    hint="recompute it from its sources, `--recompute`, or take it out of this warehouse",
+                    message=f"the view {_named(view)} cannot be maintained: {view.limitation}",
+                    hint=f"{_recompute(strict=strict)}, or take it out of this warehouse",
                 )
                 for view in limited
             ],
             verdicts,
         )
-    cut = {v.name: its for v in views if isinstance(its := found[v.name], Undecided) and its.is_cut}
+    cut = {v: its for v in views if isinstance(its := found[v.name], Undecided) and its.is_cut}
     if cut:
-        raise _untested(cut, verdicts)
+        raise _untested(cut, verdicts, strict=strict)
 
 
-def _untested(cut: Mapping[str, Undecided], verdicts: Mapping[str, Verdict]) -> NotMaintainedError:
+def _recompute(*, strict: bool) -> str:
+    """The way out for a view that no few rows settle; strictly nothing may be recomputed."""
+    return f"recompute it from its sources, `--recompute`{' in place of `--strict`' * strict}"
+
+
+def _untested(
+    cut: Mapping[View, Undecided], verdicts: Mapping[str, Verdict], *, strict: bool
+) -> NotMaintainedError:
     return NotMaintainedError(
         [
             Diagnostic(
                 code=Code.NOT_MAINTAINED,
-                message=f"the view `{name}` cannot be maintained: it is undecided",
-                note="; ".join(verdict.reasons),
-                hint="give more time, or recompute the view from its sources: `--recompute`",
+                message=f"the view {_named(view)} cannot be maintained: it is undecided",
+                note="; ".join(verdict.because.splitlines()),
+                hint=f"give more time, or {_recompute(strict=strict)}",
             )
-            for name, verdict in cut.items()
+            for view, verdict in cut.items()
         ],
         verdicts,
     )
@@ -220,33 +227,41 @@ def _uncountable(view: View) -> Diagnostic:
     does = "it keeps duplicates" if view.is_counted else "it groups"
     return Diagnostic(
         code=Code.NOT_MAINTAINED,
-        message=f"the view `{view.name}` cannot be maintained: {does}, and the update is not effective",
+        message=f"the view {_named(view)} cannot be maintained: {does}, and the update is not effective",
         note="a row inserted that was there before, or deleted that was not, would be counted",
         hint="give the net changes, and say `effective = true`: a change feed of a database is effective",
     )
 
 
+def _named(view: View) -> str:
+    return f"`{view.name}`" if view.rule_of is None else "`{}`, rule {},".format(*view.rule_of)
+
+
 def _not_maintained(names: set[str], verdicts: Mapping[str, Verdict], *, strict: bool) -> NotMaintainedError:
+    return NotMaintainedError(
+        [_unsettled(name, verdicts[name], strict=strict) for name in sorted(names)], verdicts
+    )
+
+
+def _unsettled(name: str, verdict: Verdict, *, strict: bool) -> Diagnostic:
     reason = (
         "and base relations must not be read" if strict else "and no source is given for what would settle it"
     )
-    return NotMaintainedError([_unsettled(name, verdicts[name], reason) for name in sorted(names)], verdicts)
-
-
-def _unsettled(name: str, verdict: Verdict, reason: str) -> Diagnostic:
-    explained = f"`selfmaint explain WAREHOUSE.toml {name}`"
+    explained = f"`selfmaint explain WAREHOUSE.toml {name}`, with the same update,"
+    read = "without `--strict` the rows that settle it are read, where sources are given"
     if isinstance(verdict, Undecided):
+        way = read if strict else "give a source for the base relations that it reads"
         return Diagnostic(
             code=Code.NOT_MAINTAINED,
             message=f"the new state of `{name}` is not decided by what is known, {reason}",
-            note="; ".join(verdict.reasons),
-            hint=f"give a source for the base relations that it reads; {explained} says more",
+            note="; ".join(verdict.because.splitlines()),
+            hint=f"{way}; {explained} says more",
         )
     return Diagnostic(
         code=Code.NOT_MAINTAINED,
         message=f"the new state of `{name}` is not determined by what is known, {reason}",
         note="two databases that agree with everything known give the view different new states",
-        hint=f"{explained} shows them, and what would settle it",
+        hint=f"{explained} shows them, and what would settle it{f'; {read}' * strict}",
     )
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from datalog.diagnostics import Diagnostic
+from datalog.diagnostics import Diagnostic, in_text_order
 from datalog.model import Span
 from selfmaint.api.toml_places import KeyPath, key_places
 from selfmaint.errors import Code, InputError, input_error
@@ -31,12 +31,19 @@ class TomlFile:
         text: its text.
         data: its meaning.
         problems: what was found.
+        unknown: the unknown keys that were found, which may explain what else is wrong.
     """
 
     path: Path
     text: str
     data: Mapping[str, Any]
     problems: list[Diagnostic] = field(default_factory=list)
+    unknown: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def all_problems(self) -> tuple[Diagnostic, ...]:
+        """Everything found: unknown keys, then the rest, each in the order of the text."""
+        return (*in_text_order(self.unknown), *in_text_order(self.problems))
 
     @classmethod
     def read(cls, path: Path) -> TomlFile:
@@ -76,10 +83,14 @@ class TomlFile:
         code: Code = Code.WAREHOUSE_FILE,
     ) -> None:
         """Notes a problem at a key; what its line holds of a secret is starred out when it is shown."""
-        span = self.place(path)
-        if span is None:
-            span = Span(1, 1, 1, str(self.path))
-        self.problems.append(Diagnostic(code=code, message=message, span=span, label=label, hint=hint))
+        self.problems.append(Diagnostic(code, message, self._span(path), label=label, hint=hint))
+
+    def report_unknown(self, path: KeyPath, message: str, hint: str | None) -> None:
+        """Notes a key that means nothing."""
+        self.unknown.append(Diagnostic(Code.WAREHOUSE_FILE, message, self._span(path), hint=hint))
+
+    def _span(self, path: KeyPath) -> Span:
+        return self.place(path) or Span(1, 1, 1, str(self.path))
 
     def root(self, allowed: Sequence[str]) -> TomlTable:
         """The whole file as a table."""
@@ -98,11 +109,9 @@ class TomlTable:
     def __post_init__(self) -> None:
         for key in self.data:
             if key not in self.allowed:
-                self.file.report(
-                    (*self.path, key),
-                    f"unknown key `{key}` in {self.shown}",
-                    hint=near_miss(key, self.allowed, "key"),
-                )
+                message = f"unknown key `{key}` in {self.shown}"
+                hint = near_miss(key, self.allowed, "key")
+                self.file.report_unknown((*self.path, key), message, hint)
 
     @property
     def shown(self) -> str:

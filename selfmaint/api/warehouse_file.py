@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datalog.budget import DEFAULT_S
-from datalog.diagnostics import Diagnostic, ProgramError, in_text_order
+from datalog.diagnostics import Diagnostic, ProgramError
 from datalog.model import Predicate
 from datalog.syntax import show
 from selfmaint.api.engine_settings import EngineSettings, engine_settings
@@ -177,8 +177,9 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
         _check_names(file, schema, in_lake=lake is not None)
         _check_declared(file, schema, relations)
     _check_overlaps(root, views, relations, copies, lake)
-    if file.problems:
-        raise InputError(in_text_order([*file.problems, *faults]))
+    if file.all_problems:
+        file.problems.extend(faults)
+        raise InputError(file.all_problems)
     if schema is None:
         raise ProgramError(faults)
     return WarehouseFile(
@@ -304,7 +305,10 @@ def _check_names(file: TomlFile, schema: Catalog, *, in_lake: bool) -> None:
     """Whether the file's views are the program's, and its relations and copies base relations."""
     views = [view.name for view in schema.views]
     given = file.data.get("views")
-    for name in () if in_lake else views:
+    is_misnamed = given is None and bool(
+        file.unknown
+    )  # of `[stor]` or `[veiws.v]` that is said, not what follows
+    for name in () if in_lake or is_misnamed else views:
         if not isinstance(given, dict) or name not in given:
             message = f"the view `{name}` has no entry: its stored rows are needed"
             hint = f"add `[{dotted(('views', name))}]` with `path` or `table`"

@@ -127,7 +127,7 @@ class Adviser:
         tried = self._tried.setdefault(id(its), _Tried(its))
         taken = {*(one.name for one in catalog.views), *catalog.relations}
         found: list[Advice] = []
-        with limit(min(self.search.budget_s, seconds), f"advice on `{view.name}`"):
+        with limit(min(self.search.budget_s, seconds), f"advice on {view.shown}"):
             with suppress(BudgetSpentError):
                 found = _Advisor(its, view, self.sizes, tried, taken).advice()
             return found, left() <= 0

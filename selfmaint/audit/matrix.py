@@ -120,7 +120,7 @@ def audited(
         for number, view in enumerate(chosen, 1):
             progress(f"auditing {view.name} ({number} of {len(chosen)})")
             share = left() * min(SHARE / (len(chosen) - number + 1), 1)
-            with limit(min(search.budget_s, share), f"the audit of `{view.name}`"):
+            with limit(min(search.budget_s, share), f"the audit of {view.shown}"):
                 found.append(verdicts(search.of(view), view, costs or {}, columns or {}))
     return Audit(search.catalog, search.known, tuple(found))
 

@@ -171,7 +171,7 @@ def _verdicts(name: str, rounds: int) -> tuple[ViewAudit, _Found]:
     (work,) = _work
     view = work.catalog.view(name)
     its = work.search.of(view)
-    with limit(min(its.budget_s, work.share(TOTAL, rounds)), f"the audit of `{name}`"):
+    with limit(min(its.budget_s, work.share(TOTAL, rounds)), f"the audit of {view.shown}"):
         audit = verdicts(its, view, work.costs, work.columns)
     return audit, its.found(view)
 

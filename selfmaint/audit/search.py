@@ -141,7 +141,7 @@ class Search:
             return Always()  # of another part, with which the view shares nothing
         key = (view.name, change)
         if key not in self._found:
-            what = f"the audit of `{view.name}`"
+            what = f"the audit of {view.shown}"
             try:
                 with limit(min(self.budget_s, left() * SHARE), what):
                     self._found[key] = (

@@ -9,7 +9,7 @@ redundant for a decision is just what may contradict the copy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from datalog.budget import BudgetSpentError, limit
@@ -39,6 +39,14 @@ from selfmaint.warehouse.catalog import BaseRelation, Catalog, Outside, View
 from selfmaint.warehouse.situation import Situation
 
 _NOT_EFFECTIVE = "the update is not effective, or was applied already: drop the claim, or take these rows out"
+_NET_EFFECT = (
+    "an update has no order, and the net effect of the two is nothing: take these rows out of both sides, "
+    "or give the files as a feed, `--feed DIR` for `--update DIR`, which does that"
+)
+_NO_ORDER = (
+    "an update has no order: leave each of these rows on the side of what came last, "
+    "or on none if it was there before and is there after it"
+)
 
 
 def checks(
@@ -56,7 +64,7 @@ def checks(
             found.extend(_view_checks(view, catalog))
         if view.limitation is None and situation.effective:
             found.extend(_missing_rows(view, catalog, situation))
-    found.extend(_of_no_branch(name, tuple(parts)) for name, parts in catalog.unions.items())
+    found.extend(_of_no_branch(name, parts) for name, parts in catalog.unions.items())
     for relation in catalog.relations.values():
         found.extend(_update_checks(relation, situation))
     found.extend(constraint_checks(catalog, situation, wholly_known(catalog, situation, kept), full=full))
@@ -111,6 +119,10 @@ def _contributed(head: Atom) -> Atom:
     return head.of(Version.POSSIBLE)
 
 
+def _stores(view: View) -> str:
+    return f"the view `{view.name}` stores" if view.rule_of is None else f"{view.shown} stores"
+
+
 def _view_checks(view: View, catalog: Catalog) -> Iterator[Check]:
     row = tuple(Variable(f"X{i}") for i in range(view.head.arity))
     stored = Atom(view.predicate, row)
@@ -120,7 +132,7 @@ def _view_checks(view: View, catalog: Catalog) -> Iterator[Check]:
         yield Check(
             Code.HEAD_MISMATCH,
             view.name,
-            f"the view `{view.name}` stores rows that its rule can never produce",
+            f"{_stores(view)} rows that its rule can never produce",
             "check that the contents belong to this view, and its columns' order",
             view.columns,
             wrong,
@@ -131,24 +143,25 @@ def _view_checks(view: View, catalog: Catalog) -> Iterator[Check]:
         yield Check(
             Code.NULL_IN_JOIN,
             view.name,
-            f"the view `{view.name}` stores null in a column that its rule joins on, or whose base column is not null",
+            f"{_stores(view)} null in a column that its rule joins on, or whose base column is not null",
             "a join never matches null: recompute the view, or correct its rule or the declaration",
             view.columns,
             (Rule(goal, (stored, some_null)),),
         )
 
 
-def _of_no_branch(name: str, parts: Sequence[Branch]) -> Check:
+def _of_no_branch(name: str, parts: Mapping[Branch, View]) -> Check:
     """Rows of a union that no rule of it gives."""
-    stored = parts[0].selection.blocks[0].core.atoms[0]
+    first, view = next(iter(parts.items()))
+    stored = first.selection.blocks[0].core.atoms[0]
     goal = Atom(stored.predicate.of(Version.PROBLEM), stored.terms)
     return Check(
         Code.HEAD_MISMATCH,
         name,
         f"the view `{name}` stores rows that its rules can never produce",
         "check that the contents belong to this view, and its columns' order",
-        parts[0].selection.columns,
-        (Rule(goal, (stored, *in_none(parts))),),
+        view.columns,
+        (Rule(goal, (stored, *in_none(tuple(parts)))),),
     )
 
 
@@ -209,7 +222,7 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
         yield check(
             Code.BOTH_CHANGED,
             f"the same rows are inserted into and deleted from `{name}`",
-            "leave out both: the net effect of the two is nothing",
+            _NET_EFFECT if situation.effective else _NO_ORDER,
             goal.of(Version.INSERTED),
             goal.of(Version.DELETED),
         )
@@ -284,7 +297,7 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
         yield Check(
             Code.CONTRADICTS,
             name,
-            f"rows deleted from `{name}` were not there before: `{view.name}` lacks what they would give",
+            f"rows deleted from `{name}` were not there before: {view.shown} lacks what they would give",
             _NOT_EFFECTIVE,
             catalog.relations[name].columns,
             (Rule(goal, (gone, *_unproved(atom, view), *others, *view.filters, Negation((view.head,)))),),
@@ -316,7 +329,7 @@ def _explained(view: View) -> Check:
     return Check(
         Code.NOT_EXPLAINED,
         view.name,
-        f"the other views or partial copies prove rows of `{view.name}` that it lacks: no database explains them",
+        f"the other views or partial copies prove rows of {view.shown} that it lacks: no database explains them",
         "a view is stale or damaged: recompute the views that disagree from one state of the sources",
         view.columns,
         (Rule(head, (*body, *view.filters, Negation((view.head,)))),),

@@ -9,7 +9,7 @@ from selfmaint.api.check import check as decide
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.inputs import require_new, update_arguments, using
-from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, FULL, UPDATE, WAREHOUSE, repeatable
+from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, FULL, UPDATE, VERBOSE, WAREHOUSE, repeatable
 from selfmaint.cli.output import (
     Format,
     feed_entry,
@@ -32,6 +32,7 @@ OPTIONS = (
     FULL,
     BUDGET,
     AS_OF,
+    VERBOSE,
     FORMAT,
 )
 
@@ -54,5 +55,5 @@ def check(given: Namespace) -> int:
         print_json({"verdicts": verdicts_json(verdicts), **feed_entry(report)})
     else:
         print_feed(report)
-        print_text(verdicts_table(verdicts))
+        print_text(verdicts_table(verdicts, verbose=given.verbose))
     return status(verdicts.values())

@@ -13,7 +13,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.app import UsageError
 from selfmaint.cli.inputs import require_new, update_arguments, using
-from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, UPDATE, option, switch
+from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, UPDATE, VERBOSE, option, switch
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
 from selfmaint.report.codes import code_page
 from selfmaint.report.explanation import explanation_json, explanation_sql, render
@@ -27,6 +27,7 @@ OPTIONS = (
     *UPDATE,
     BUDGET,
     AS_OF,
+    VERBOSE,
     switch("--sql", help='Print only the two databases of a "no", as SQL that runs anywhere.'),
     FORMAT,
 )
@@ -64,16 +65,16 @@ def _explain_view(given: Namespace) -> None:
         require_new(warehouse, update)
         progress("deciding")
         explanation = explained(warehouse, update, given.view, budget_s=given.budget)
-        _print_explanation(explanation, given.format, sql=given.sql)
+        _print_explanation(explanation, given.format, sql=given.sql, verbose=given.verbose)
 
     with reporting(given.format), progressing() as progress:
         using(Path(given.subject), update_arguments(given), given.format, progress, found)
 
 
-def _print_explanation(explanation: Explanation, format_: Format, *, sql: bool) -> None:
+def _print_explanation(explanation: Explanation, format_: Format, *, sql: bool, verbose: bool) -> None:
     if format_ is Format.JSON:
         print_json(explanation_json(explanation))
     elif sql:
         print_text(explanation_sql(explanation))
     else:
-        print_text(render(explanation))
+        print_text(render(explanation, verbose=verbose))

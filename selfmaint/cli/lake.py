@@ -133,7 +133,7 @@ def history(given: Namespace) -> int:
     for one in found:
         said = one.said
         changed = "" if said is None else _changes(said.changes or {})
-        what, update = ("upkeep", "") if said is None else (said.kind, (said.update or "")[:16])
+        what, update = ("upkeep", "") if said is None else (said.kind, said.about)
         at = one.at.isoformat(sep=" ", timespec="seconds")
         table.add_row(
             str(one.version), at, what, cell(update), cell(changed), str(one.files), f"{one.size:,}"
@@ -153,6 +153,7 @@ def _snapshot_json(one: Snapshot) -> Json:
         "at": one.at.isoformat(),
         "what": None if said is None else said.kind,
         "update": None if said is None else said.update,
+        "given": None if said is None else said.given,
         "positions": None if said is None or said.positions is None else dict(said.positions),
         "changes": {}
         if said is None

@@ -145,6 +145,7 @@ UPDATE = (
 """How an update is given, and what computes with it; `inputs.update_arguments` reads them."""
 
 FULL = switch("--full", help="Also check that the views explain each other: as costly as recomputing them.")
+VERBOSE = switch("--verbose", help="Name every reason, of those that lie in other views not only the first.")
 BUDGET = option(
     "--budget",
     metavar="SECONDS",

@@ -85,9 +85,9 @@ def why_not(known: Given, database: Rows) -> str:
     for view in known.catalog.views:
         found = known.state(view, database)
         if found is None:
-            return f"`{view.name}` cannot be evaluated here"
+            return f"{view.shown} cannot be evaluated here"
         if found != known.of(view.name, Version.STORED):
-            return f"`{view.name}` would have other rows"
+            return f"{view.shown} would have other rows"
     for relation in known.catalog.relations.values():
         for problem in _objections(known, relation, database.get(relation.name, frozenset())):
             return problem

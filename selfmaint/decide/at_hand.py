@@ -103,7 +103,7 @@ def _found(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Si
 
 
 def _named(view: View) -> str:
-    return f"finding what `{view.name}` depends on"
+    return f"finding what {view.shown} depends on"
 
 
 def _with_known_part(

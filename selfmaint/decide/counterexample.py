@@ -154,7 +154,7 @@ def _contradicting(
     for view in catalog.views:
         for index, atom in enumerate(view.body):
             if view.limitation is None and atom.predicate.name in added:
-                yield view.head, _using(view, index), f"`{view.name}` would have more rows"
+                yield view.head, _using(view, index), f"{view.shown} would have more rows"
     for name in sorted(added):
         relation = catalog.relations[name]
         new = row_atom(relation, Version.NEW)

@@ -19,6 +19,7 @@ from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules, may_be_other
 from selfmaint.decide.supports import HalfKnown
 from selfmaint.decide.surviving import surviving
+from selfmaint.decide.verdict import NOT_USED, PARTLY_USED
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import maintenance_program, roll_ups
 from selfmaint.possible.queries import queries
@@ -131,7 +132,7 @@ class Decision:
     @contextmanager
     def _budget(self, view: View, part: float = 1) -> Iterator[None]:
         """Bounds the search for a view's rules; one that was given up before is not begun again with as much."""
-        what, seconds = f"finding what `{view.name}` depends on", part * self.budget_s
+        what, seconds = f"finding what {view.shown} depends on", part * self.budget_s
         if self._spent.get(view.name, 0) >= seconds:
             raise BudgetSpentError(what, seconds)
         try:
@@ -196,8 +197,7 @@ class Decision:
             return (str(view.limitation),)
         reasons = [str(view.limitation)] if view.limitation else []
         reasons += [
-            f"{other.limitation}; what it rules out is "
-            f"{'only partly' if isinstance(other, GroupedView) else 'not'} used"
+            f"{other.limitation}{PARTLY_USED if isinstance(other, GroupedView) else NOT_USED}"
             for other in self.catalog.limited_views
             if other is not view
         ]
@@ -222,9 +222,8 @@ def _is_touched(view: View, situation: Situation) -> bool:
 
 def _own_doubts(new_facts: NewFacts, situation: Situation) -> tuple[str, ...]:
     """Why rows of the test of one J would not be a proof."""
-    name = new_facts.view.name
     reasons = [
-        f"`{other.name}` and `{name}` have too many subgoals in common"
+        f"{other.shown} and {new_facts.view.shown} have too many subgoals in common"
         for other in new_facts.instance.skipped
     ]
     if new_facts.may_be_forced:

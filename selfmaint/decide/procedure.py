@@ -165,7 +165,7 @@ class _Asked(Generic[D]):
         try:
             if exact and sets and (isinstance(verdict, Undecided) or self.decision.half_known.forced):
                 with limit(
-                    self.decision.budget_s, f"looking for two databases in which `{view.name}` differs"
+                    self.decision.budget_s, f"looking for two databases in which {view.shown} differs"
                 ):
                     witnesses = found or _witnesses(self.engine, doubtful_last, _TRIED)
                     shown = confirmed(self.decision, self.engine, self.facts, self.situation, witnesses)
@@ -175,7 +175,7 @@ class _Asked(Generic[D]):
                         reason = self.not_shown(view, sets, is_large=shown is None)
                         verdict = verdict if reason is None else Undecided(view.name, (reason,), found)
             if isinstance(view, GroupedView) and not sets:
-                with limit(self.decision.budget_s, f"finding the groups of `{view.name}` that stay open"):
+                with limit(self.decision.budget_s, f"finding the groups of {view.shown} that stay open"):
                     known = self.decision.knowledge(self.engine, self.facts, self.situation)
                     verdict = _group_verdict(known, self.decision.catalog, view)
         except BudgetSpentError as spent:
@@ -218,7 +218,7 @@ class _Asked(Generic[D]):
 
 
 def _named(views: Sequence[View]) -> str:
-    return f"`{views[0].name}`" if len(views) == 1 else "all views"
+    return views[0].shown if len(views) == 1 else "all views"
 
 
 def _witnesses(engine: Engine[D], failing: _Failing[D], number: int) -> tuple[Witness, ...]:
@@ -292,5 +292,5 @@ def _group_verdict(known: Knowledge[D], catalog: Catalog, view: GroupedView) -> 
 
 def _why(view: GroupedView) -> str:
     if not view.grouped.is_total and view.grouped.count_column is None:
-        return f"`{view.name}` does not tell whether a group that loses rows is empty: add `count(*)` to it"
-    return f"a value that an aggregate of `{view.name}` rests on is lost, and other rows of the group are not known"
+        return f"{view.shown} does not tell whether a group that loses rows is empty: add `count(*)` to it"
+    return f"a value that an aggregate of {view.shown} rests on is lost, and other rows of the group are not known"

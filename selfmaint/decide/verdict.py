@@ -24,6 +24,9 @@ from selfmaint.possible.new_state import TwoDatabases
 _SHOWN = 3
 """How many witnesses are named."""
 
+NOT_USED, PARTLY_USED = (f"; what it rules out is {used} used" for used in ("not", "only partly"))
+"""How reasons end that lie in another view."""
+
 
 @unique
 class VerdictKind(StrEnum):
@@ -170,8 +173,8 @@ class Undecided(_Stated):
 
     @property
     def because(self) -> str:
-        """The reasons."""
-        return "\n".join(self.reasons)
+        """The reasons; of those that lie in other views the first, and how many more there are."""
+        return "\n".join(folded(self.reasons))
 
     def __repr__(self) -> str:
         shown = f", {_some(self.witnesses)}" if self.witnesses else ""
@@ -230,6 +233,17 @@ class Verdicts(Mapping[str, Verdict]):
     def _repr_html_(self) -> str:
         """The verdicts for a notebook."""
         return _html(self._verdicts.values())
+
+
+def folded(reasons: Iterable[str]) -> Sequence[str]:
+    """Some reasons with those that lie in other views as one."""
+    given = list(reasons)
+    elsewhere = [reason for reason in given if reason.endswith((NOT_USED, PARTLY_USED))]
+    if len(elsewhere) <= 1:
+        return given
+    first, *more = elsewhere
+    line = f"{first}; so it is with {len(more)} more (`check --verbose` names them)"
+    return [line if reason == first else reason for reason in given if reason not in more]
 
 
 def unknown_facts(witnesses: Iterable[Witness]) -> tuple[tuple[Atom, ...], ...]:

@@ -124,7 +124,7 @@ class NewStates:
         made = instance(self.known, self._queries)
         if made.unexplained is not None:
             view, row = made.unexplained
-            return Open(f"no rule of `{view}` can give its row {row}")
+            return Open(f"{self.known.catalog.view(view).shown} cannot give its row {row}")
         encoding = Encoding(made, self._queries)
         model = solver.answer_set(encoding.text, _names(encoding))
         if model is None:

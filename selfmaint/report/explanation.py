@@ -15,6 +15,7 @@ from selfmaint.api.explain import Explanation, Supply, Tested
 from selfmaint.decide.pairs import Counterexample
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from selfmaint.report.values import Json, cell, json_row, json_rows, shown_row, table
+from selfmaint.report.verdicts import because
 from selfmaint.warehouse.catalog import View
 
 
@@ -26,9 +27,9 @@ def explanation_sql(explanation: Explanation) -> str:
     return script(explanation, found)
 
 
-def render(explanation: Explanation) -> Group:
-    """The explanation for a terminal."""
-    name, semantics = explanation.view.name, explanation.verdict.semantics
+def render(explanation: Explanation, *, verbose: bool = False) -> Group:
+    """The explanation for a terminal; with every reason if `verbose`."""
+    name, semantics = _named(explanation.view), explanation.verdict.semantics
     kind = "" if semantics is None else f", as a {semantics.value}"
     parts: list[RenderableType] = [
         cell(f"{name}: {_HEADLINES[explanation.verdict.kind]}{kind}", "bold"),
@@ -38,7 +39,7 @@ def render(explanation: Explanation) -> Group:
     if explanation.view.unchanging:
         return Group(*parts, cell(explanation.view.unchanging))
     if isinstance(explanation.verdict, Undecided):
-        parts += [cell(explanation.verdict.because), Text()]
+        parts += [cell(because(explanation.verdict, verbose=verbose)), Text()]
     if explanation.counterexample is not None:
         parts += [*_counterexample(explanation, explanation.counterexample), Text()]
     if explanation.settled_by:
@@ -56,6 +57,10 @@ def render(explanation: Explanation) -> Group:
     return Group(*parts)
 
 
+def _named(view: View) -> str:
+    return view.name if view.rule_of is None else "{}, rule {}".format(*view.rule_of)
+
+
 def _defined(explanation: Explanation) -> str:
     """The rules of a view, or its definition."""
     view = explanation.view
@@ -63,7 +68,7 @@ def _defined(explanation: Explanation) -> str:
         return show(view.definition).strip()
     if len(explanation.rules) > 1:
         return "\n".join(show(rule).strip() for rule in explanation.rules)
-    return show(view.rule).strip()
+    return show(Rule(Atom(view.stored_in, view.rule.head.terms), view.rule.body)).strip()
 
 
 _HEADLINES = {
@@ -87,8 +92,8 @@ def _counterexample(explanation: Explanation, found: Counterexample) -> Iterator
     )
     yield table(scope, ["relation", "first database", "second database", "the update"], [], rows, lines=True)
     yield cell(
-        f"after the update, `{explanation.view.name}` has the row {shown_row(found.row)} on the second database, "
-        "and not on the first; both were evaluated again"
+        f"after the update, `{explanation.view.stored_in.name}` has the row {shown_row(found.row)} on the second "
+        "database, and not on the first; both were evaluated again"
     )
 
 
@@ -118,7 +123,7 @@ def _ruled_out(explanation: Explanation) -> Iterator[RenderableType]:
     for entry in explanation.ruled_out:
         facts = [show(a) for a in entry.subgoals]
         facts += [f"a referenced row {show(a)}" for a in entry.referenced]
-        yield cell(f"  {' and '.join(facts)}: `{entry.view.name}` would have a row that it does not store")
+        yield cell(f"  {' and '.join(facts)}: {entry.view.shown} would have a row that it does not store")
 
 
 def _tested(tested: Iterable[Tested]) -> Iterator[RenderableType]:
@@ -151,11 +156,12 @@ def _sources(supply: Supply) -> str:
 
 
 def explanation_json(explanation: Explanation) -> Json:
-    """`{view, verdict, reasons, counterexample, settled_by, ruled_out, tested, gained}`."""
+    """`{view, rule, verdict, reasons, counterexample, settled_by, ruled_out, tested, gained}`."""
     found = explanation.counterexample
     verdict = explanation.verdict
     return {
-        "view": explanation.view.name,
+        "view": explanation.view.stored_in.name,
+        **({} if explanation.view.rule_of is None else {"rule": explanation.view.rule_of[1]}),
         "verdict": verdict.kind.value,
         "reasons": list(verdict.reasons) if isinstance(verdict, Undecided) else [],
         "counterexample": None if found is None else _counterexample_json(explanation, found),
@@ -164,7 +170,7 @@ def explanation_json(explanation: Explanation) -> Json:
             {
                 "subgoals": [show(a) for a in entry.subgoals],
                 "referenced": [show(a) for a in entry.referenced],
-                "view": entry.view.name,
+                "view": entry.view.stored_in.name,
             }
             for entry in explanation.ruled_out
         ],
@@ -212,7 +218,7 @@ def script(explanation: Explanation, found: Counterexample) -> str:
     The first two give the same rows, those that the warehouse stores; the last two differ.
     """
     view = explanation.view
-    rules = explanation.rules or (Rule(view.head, (*view.body, *view.filters)),)
+    rules = explanation.rules or (Rule(Atom(view.stored_in, view.head.terms), (*view.body, *view.filters)),)
     parts = []
     for after in (False, True):
         for second in (False, True):
@@ -226,7 +232,7 @@ def _query(view: View, rules: Iterable[Rule], database: Mapping[str, frozenset[R
     program = Program(tuple(rules))
     relations = {atom.predicate: atom.arity for rule in program.rules for atom in rule.atoms}
     facts = (rule for predicate, arity in relations.items() for rule in _facts(predicate, arity, database))
-    return text(select(Program((*program.rules, *facts)), view.predicate, {}, columns=view.columns))
+    return text(select(Program((*program.rules, *facts)), view.stored_in, {}, columns=view.columns))
 
 
 def _facts(predicate: Predicate, arity: int, database: Mapping[str, frozenset[Row]]) -> Iterator[Rule]:

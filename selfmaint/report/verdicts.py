@@ -47,13 +47,18 @@ def _json(name: str, verdict: Verdict) -> Json:
     return found
 
 
-def verdicts_table(verdicts: Mapping[str, Verdict]) -> Table:
-    """One line for each view: its name, the verdict, and what it hangs on."""
+def because(verdict: Verdict, *, verbose: bool) -> str:
+    """What a verdict hangs on, with every reason if `verbose`."""
+    return "\n".join(verdict.reasons) if verbose and isinstance(verdict, Undecided) else verdict.because
+
+
+def verdicts_table(verdicts: Mapping[str, Verdict], *, verbose: bool = False) -> Table:
+    """One line for each view: its name, the verdict, and what it hangs on; with every reason if `verbose`."""
     table = Table(title="self-maintainable?", title_justify="left")
     table.add_column("view", overflow="fold")
     table.add_column("verdict")
     table.add_column("because", overflow="fold")
     for name, verdict in verdicts.items():
         kind = verdict.kind.value
-        table.add_row(cell(name), cell(kind, _STYLES[kind]), cell(verdict.because))
+        table.add_row(cell(name), cell(kind, _STYLES[kind]), cell(because(verdict, verbose=verbose)))
     return table

@@ -91,6 +91,10 @@ class LakePlace:
             os.pwrite(descriptor, said.encode(), 0)
 
 
+_SHOWN_DIGEST = 12
+"""How much of a digest is shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """What is said of a snapshot.
@@ -101,6 +105,7 @@ class Commit:
         positions: where the change feeds of relations ended; that under "" is for all others.
         changes: for each table the number of rows that it lost and gained.
         digest: that of the update's files, if it was given as files.
+        given: what the update was given as, for people: a file, a folder of files, a feed.
     """
 
     kind: str
@@ -108,6 +113,14 @@ class Commit:
     positions: dict[str, str] | None = None
     changes: dict[str, tuple[int, int]] | None = None
     digest: str | None = None
+    given: str | None = None
+
+    @property
+    def about(self) -> str:
+        """What tells people which update it was: its id, or what it was given as."""
+        if self.kind == "undo":
+            return f"back to {self.update}"
+        return self.update or self.given or (f"files {self.digest[:_SHOWN_DIGEST]}" if self.digest else "")
 
     def text(self) -> str:
         """As JSON."""
@@ -128,4 +141,5 @@ class Commit:
             found["positions"],
             None if changes is None else {name: (lost, gained) for name, (lost, gained) in changes.items()},
             found.get("digest"),
+            found.get("given"),
         )

@@ -36,7 +36,7 @@ from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
-from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
+from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View, as_rule_of
 
 __all__ = [
     "BaseRelation",
@@ -225,12 +225,16 @@ def catalog(
     views = {name: projected(view, relations) for name, view in views.items()} | beyond
     order = dict.fromkeys([*(p.name for p in written.heads), *known, *views])
 
-    def branch_view(branch: Branch, rules: tuple[Rule, Rule]) -> View:
+    def branch_view(union: View, number: int, branch: Branch, rules: tuple[Rule, Rule]) -> View:
         named = [replace(rule, head=Atom(Predicate(branch.name), rule.head.terms)) for rule in rules]
-        return projected(view_of(program, branch.name, [(named[0], named[1])], relations, by_name), relations)
+        view = view_of(program, branch.name, [(named[0], named[1])], relations, by_name)
+        return as_rule_of(projected(view, relations), union, number)
 
     unions = {
-        name: {b: branch_view(b, its) for b, its in zip(found, definitions[name], strict=True)}
+        name: {
+            branch: branch_view(views[name], number, branch, rules)
+            for number, (branch, rules) in enumerate(zip(found, definitions[name], strict=True), 1)
+        }
         for name in order
         if (found := branches(name, definitions.get(name, ()))) and views[name].limitation is not None
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum, unique
 from functools import cached_property
 
@@ -68,6 +68,7 @@ class View:
         grouping: the definition of its rows as groups; of a view that keeps duplicates as counted rows (`bags.py`).
         is_counted: whether it keeps duplicates, and is decided and maintained: then `head` and `columns` are those
             of its counted rows, the number of copies last.
+        rule_of: of a branch of a union, the union's name and which of its rules this is.
     """
 
     name: str
@@ -85,6 +86,17 @@ class View:
     if_inexact: View | None = None
     grouping: ViewDefinition | None = None
     is_counted: bool = False
+    rule_of: tuple[str, int] | None = None
+
+    @property
+    def shown(self) -> str:
+        """The view's name for messages; a branch is the rule of the union that it is."""
+        return f"`{self.name}`" if self.rule_of is None else "rule {1} of `{0}`".format(*self.rule_of)
+
+    @property
+    def stored_in(self) -> Predicate:
+        """The predicate of the view whose rows its rows are stored with: of a branch its union's."""
+        return self.predicate if self.rule_of is None else Predicate(self.rule_of[0])
 
     @property
     def unchanging(self) -> str | None:
@@ -132,6 +144,17 @@ class View:
     def filters(self) -> tuple[NullTest | Comparison, ...]:
         """What a match of the body must satisfy besides: guards and comparisons."""
         return (*self.guards, *self.comparisons)
+
+
+def as_rule_of(view: View, union: View, number: int) -> View:
+    """A branch with its union's columns, said in messages to be one of the union's rules."""
+    found = replace(view, columns=union.columns, rule_of=(union.name, number))
+    if isinstance(found, GroupedView):
+        found = replace(found, core=replace(found.core, rule_of=found.rule_of))
+    if view.limitation is None:
+        return found
+    text = view.limitation.text.replace(f"`{view.name}`", found.shown)
+    return replace(found, limitation=Limitation(view.limitation.kind, text))
 
 
 @dataclass(frozen=True, kw_only=True)

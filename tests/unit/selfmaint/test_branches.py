@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from datalog.model import Row
 from selfmaint.api.audit import AuditOptions, audit_catalog
+from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
 from selfmaint.fallback.settle import Readable
+from selfmaint.report.explanation import explanation_json
 from selfmaint.sources.memory import RowsSource
 from selfmaint.warehouse.situation import Situation
 
@@ -60,7 +64,7 @@ def test_verify_recomputes_every_rule() -> None:
 
 def test_rows_of_no_rule_are_refused() -> None:
     here = build(TABLES + VIEWS, {**contents(CS, OS), "m": rows((9, 3))}, MemoryEngine())
-    with pytest.raises(InputError, match="can never produce"):
+    with pytest.raises(InputError, match=r"can never produce: \(id=9, a=3\)"):
         here.check(Update({"c": rows((7, 2))}, effective=True))
 
 
@@ -75,6 +79,25 @@ def test_the_audit_and_explain_speak_of_the_union() -> None:
     assert all("#" not in advice.view for advice in report.advice)
     assert here.explain(Update({"o": rows((4, 8, "z"))}, effective=True), "j").verdict.because
     assert "one by one" in str(here.sql("m"))
+
+
+def test_a_branch_is_said_to_be_a_rule_of_its_union() -> None:
+    over = "create materialized view p as select distinct s from o;"
+    more = "create materialized view q as select id from o where s = 'x' or s = 'y';"
+    here = warehouse(CS, over + more, p=rows(("x",), ("y",), (None,)), q=rows((1,), (3,)))
+    update = Update({"o": rows((4, 8, "z"))}, effective=True)
+    explained = here.explain(update, "j")
+    assert explained.view.rule_of == ("j", 2)
+    assert str(explained).startswith("rule 2 of `j` is undecided")
+    printed = [str(here.check(update)), str(explained), *(str(here.explain(update, name)) for name in "mpq")]
+    assert all("#" not in text for text in printed)
+    said = explanation_json(explained)
+    assert isinstance(said, dict)
+    assert (said["view"], said["rule"]) == ("j", 2)
+    assert "#" not in json.dumps({**said, "tested": []}), "only in the program of the test"
+    with pytest.raises(NotMaintainedError, match=r"`j`, rule \d, cannot be maintained") as refused:
+        here.maintain(update, budget_s=1e-9)
+    assert "#" not in str(refused.value)
 
 
 def test_what_is_recomputed_reads_unions_whole() -> None:

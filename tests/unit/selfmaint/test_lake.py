@@ -362,6 +362,19 @@ def test_a_feed_goes_on_where_the_lake_is(shop: Shop) -> None:
     assert shop.stored() == shop.expected()
     found = json.loads(shop.command("history", "--format", "json").stdout)["snapshots"]
     assert [one["positions"] for one in found if one["what"] == "maintain"][-1] == {"": "5"}
+    assert [one["given"] for one in found][-1] == "feed up to 5"
+
+
+def test_the_history_says_what_each_update_was_given_as(shop: Shop) -> None:
+    folder = a_change(shop)
+    assert shop.command("maintain", "--update", folder).status == 0
+    assert shop.command("undo").status == 0
+    assert shop.command("maintain", "--update", folder, "--id", "tuesday").status == 0
+    found = json.loads(shop.command("history", "--format", "json").stdout)["snapshots"]
+    assert [one["given"] for one in found] == [None, str(folder), None, str(folder)]
+    printed = shop.command("history").stdout
+    assert "back to " in printed
+    assert "tuesday" in printed
 
 
 # ----------------------------------------------------------------------------------------------- refusals

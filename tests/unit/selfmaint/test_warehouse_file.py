@@ -173,6 +173,17 @@ def test_everything_is_reported_at_once(tmp_path: Path) -> None:
     assert (Code.WAREHOUSE_FILE, "`copies.r` is a string, not a table") in codes
 
 
+def test_unknown_keys_are_told_first_and_a_misspelt_store_not_by_its_views(tmp_path: Path) -> None:
+    lake = 'program = "views.dl"\n[relations.r]\nsource = "ops"\n[stor]\nkind = "lake"\n'
+    found = problems(tmp_path, lake)
+    assert found[0].message == "unknown key `stor` in the warehouse file"
+    assert found[0].hint == "a key `store` exists"
+    assert [d.code for d in found if d.code is Code.MISSING_CONTENTS] == []
+    said = [d.code for d in problems(tmp_path, lake.replace("stor", "stor_") + '[views.v1]\npath = "x"\n')]
+    assert said[0] is Code.WAREHOUSE_FILE
+    assert Code.MISSING_CONTENTS in said, "of `v2`: the file says where views are"
+
+
 def test_misspelt_names_have_near_misses(tmp_path: Path) -> None:
     toml = GOOD.replace("[relations.r]", "[relations.rr]")
     assert only(tmp_path, toml).hint == "a base relation `r` exists"
@@ -284,7 +295,7 @@ def test_a_url_that_is_not_expected_has_its_own_line_without_its_value(section: 
         read_warehouse_file(write(tmp_path, toml))
     lines = toml.split("\n")
     named = [lines[d.span.line - 1] for d in caught.value.diagnostics if d.span is not None]
-    assert named == ['url = "hunter2"', 'pasword = "hunter2"']
+    assert sorted(named) == ['pasword = "hunter2"', 'url = "hunter2"']
     assert "hunter2" not in errors_text(caught.value)
 
 

@@ -1,0 +1,114 @@
+"""The guide's table of classes: each example in it, with the verdicts that it tells of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from datalog.model import Row
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
+from selfmaint.engine.memory import MemoryEngine
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "classes.md"
+RULES = """.decl c(id: int not null, n: string not null) key(id).
+.decl o(id: int not null, c: int not null, t: int not null) key(id){}.
+.decl r(x: int not null). .decl q(x: int not null).
+"""
+FOREIGN = " foreign(c) references c(id)"
+SQL = """create table c (id int not null primary key, n string not null);
+create table o (id int not null primary key, c int not null, t int not null);
+create materialized view v as """
+
+Rows = dict[str, set[Row]]
+JOIN = "v(O, C, T, N) :- o(O, C, T), c(C, N)."
+BOTH = "v(X) :- r(X).  v(X) :- q(X)."
+MANY: set[Row] = {(number,) for number in range(1, 500)}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the page tells of one example."""
+
+    example: str
+    verdict: str
+    stored: set[Row]
+    inserted: Rows = field(default_factory=dict)
+    deleted: Rows = field(default_factory=dict)
+    constraint: str = ""
+
+    @property
+    def program(self) -> str:
+        if self.example.startswith("SELECT"):
+            return f"{SQL}{self.example};"
+        return RULES.format(self.constraint) + self.example
+
+
+TOLD = [
+    Told(JOIN, "yes", {(1, 1, 5, "A")}, {"o": {(2, 1, 6)}}),
+    Told(JOIN, "no", {(1, 1, 5, "A")}, {"o": {(2, 7, 6)}}),
+    Told("v(O, P, C, T, U) :- o(O, C, T), o(P, C, U).", "yes", {(1, 1, 1, 5, 5)}, {"o": {(2, 1, 6)}}),
+    Told("v(O, C, T, N) :- o(O, C, T), c(C, N), T > 100.", "yes", {(1, 1, 500, "A")}, {"o": {(2, 7, 6)}}),
+    Told("v(O, C, T, N) :- o(O, C, T), c(C, N), T > 100.", "no", {(1, 1, 500, "A")}, {"o": {(2, 7, 600)}}),
+    Told(JOIN, "yes", {(1, 1, 5, "A")}, {"c": {(7, "B")}}, constraint=FOREIGN),
+    Told(JOIN, "no", {(1, 1, 5, "A")}, {"c": {(7, "B")}}),
+    Told("SELECT id, c, t FROM o WHERE t = 1 OR t > 100", "yes", {(1, 1, 1)}, {"o": {(2, 7, 600)}}),
+    Told("SELECT id, c, t FROM o WHERE t = 1 OR t > 100", "yes", {(1, 1, 1)}, {}, {"o": {(1, 1, 1)}}),
+    Told("v(C) :- o(O, C, T).", "yes", {(1,)}, {"o": {(2, 7, 6)}}),
+    Told("v(C) :- o(O, C, T).", "no", {(1,)}, {}, {"o": {(1, 1, 5)}}),
+    Told("v(C) :- o(O, C, T).", "yes", MANY, {"o": {(2, 700, 6)}}),
+    Told("v(C) :- o(O, C, T).", "undecided", MANY, {}, {"o": {(1, 1, 5)}}),
+    Told(BOTH, "yes", {(1,)}, {"r": {(7,)}}),
+    Told(BOTH, "no", {(1,)}, {}, {"r": {(1,)}}),
+    Told(BOTH, "undecided", MANY, {"r": {(700,)}}),
+    *(
+        Told(
+            "SELECT o.id, o.c, c.n, o.t * 2 AS d FROM o JOIN c ON o.c = c.id",
+            verdict,
+            {(1, 1, "A", 10)},
+            {"o": {(2, customer, 5)}},
+        )
+        for customer, verdict in ((1, "yes"), (7, "undecided"))
+    ),
+    Told("SELECT c, count(*) AS k, max(t) AS m FROM o GROUP BY c", "yes", {(1, 2, 9)}, {"o": {(5, 1, 5)}}),
+    Told(
+        "SELECT c, count(*) AS k, max(t) AS m FROM o GROUP BY c",
+        "undecided",
+        {(1, 2, 9)},
+        {},
+        {"o": {(5, 1, 9)}},
+    ),
+    Told("SELECT o.c, c.n FROM o JOIN c ON o.c = c.id", "yes", {(1, "A", 2)}, {"o": {(2, 1, 5)}}),
+    Told("SELECT o.c, c.n FROM o JOIN c ON o.c = c.id", "yes", {(1, "A", 2)}, {}, {"o": {(2, 1, 5)}}),
+    Told("SELECT o.c, c.n FROM o JOIN c ON o.c = c.id", "undecided", {(1, "A", 2)}, {"o": {(2, 7, 5)}}),
+    Told(
+        "SELECT c, count(*) AS k FROM o GROUP BY c HAVING count(*) > 1",
+        "undecided",
+        {(1, 2)},
+        {"o": {(3, 1, 6)}},
+    ),
+    Told("v(O, C, T) :- o(O, C, T), not c(C, _).", "undecided", {(1, 1, 5)}, {"o": {(3, 1, 6)}}),
+    Told("SELECT o.id, c.n FROM o LEFT JOIN c ON o.c = c.id", "undecided", {(1, "A")}, {"o": {(3, 1, 6)}}),
+]
+
+
+def frozen(rows: Rows) -> dict[str, frozenset[Row]]:
+    return {name: frozenset(its) for name, its in rows.items()}
+
+
+@pytest.mark.parametrize("told", TOLD, ids=lambda told: f"{told.example[:40]} {told.verdict}")
+def test_an_example_is_decided_as_the_page_says(told: Told) -> None:
+    warehouse = build(told.program, {"v": frozenset(told.stored)}, MemoryEngine())
+    update = Update(frozen(told.inserted), frozen(told.deleted), effective=True)
+    assert warehouse.check(update)["v"].kind.value == told.verdict
+
+
+def test_the_page_has_these_examples_and_no_others() -> None:
+    table = PAGE.read_text(encoding="utf-8").split("| views | decided |", 1)[1].split("\n\n", 1)[0]
+    examples = [line.split(" | ")[2] for line in table.splitlines()[2:]]
+    known = dict.fromkeys(told.example for told in TOLD)
+    assert all(any(f"`{one}`" in example for example in examples) for one in known)
+    apart = [example for example in examples if not any(f"`{one}`" in example for one in known)]
+    assert [example.split(".")[0] for example in apart] == ["the first with `foreign(c) references c`"]

@@ -1,0 +1,65 @@
+"""Verdicts in words: which reasons are said, and what to do about a view that is not maintained."""
+
+from __future__ import annotations
+
+import pytest
+
+from datalog.model import Row
+from selfmaint.api.not_maintained import NotMaintainedError
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
+from selfmaint.decide.verdict import NOT_USED, PARTLY_USED, Undecided
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.errors import InputError
+from selfmaint.report.verdicts import because
+
+TOTALS = """create table o (id int not null primary key, c int not null, a int not null);
+create materialized view t as select c, count(*) as n, max(a) as most from o group by c;
+"""
+LOST = Update[frozenset[Row]](deleted={"o": frozenset({(1, 1, 9)})}, effective=True)
+UNION = "v(X) :- r(X, Y).\nv(X) :- s(X, Y), not r(X, Y)."
+EITHER = Update[frozenset[Row]]({"r": frozenset({(2, 2)})})
+
+
+def test_reasons_in_other_views_are_one_line_unless_all_are_asked_for() -> None:
+    elsewhere = (f"`a` groups{PARTLY_USED}", f"`b` groups{PARTLY_USED}", f"`c` is text{NOT_USED}")
+    verdict = Undecided("v", ("`v` groups", *elsewhere, "too many rows"))
+    assert verdict.because.splitlines() == [
+        "`v` groups",
+        f"`a` groups{PARTLY_USED}; so it is with 2 more (`check --verbose` names them)",
+        "too many rows",
+    ]
+    assert because(verdict, verbose=True).splitlines() == list(verdict.reasons)
+    assert Undecided("v", elsewhere[:1]).because == elsewhere[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "stored", "update"),
+    [(TOTALS, {"t": {(1, 2, 9)}}, LOST), (UNION, {"v": {(1,)}}, EITHER)],
+    ids=["a group", "a class that is not decided"],
+)
+def test_the_way_out_of_strict_is_one_that_strict_leaves(
+    program: str, stored: dict[str, set[Row]], update: Update[frozenset[Row]]
+) -> None:
+    contents = {name: frozenset(rows) for name, rows in stored.items()}
+    hints = []
+    for strict in (True, False):
+        with pytest.raises(NotMaintainedError) as refused:
+            build(program, contents, MemoryEngine()).maintain(update, strict=strict)
+        (found,) = refused.value.diagnostics
+        hints.append(str(found.hint))
+    assert "--strict" in hints[0]
+    assert "give a source" not in hints[0]
+    assert "--strict" not in hints[1]
+
+
+def test_a_row_on_both_sides_is_refused_with_what_to_do() -> None:
+    row = frozenset({(1, 1, 9)})
+    hints = []
+    for effective in (True, False):
+        both = Update[frozenset[Row]]({"o": row}, {"o": row}, effective=effective)
+        with pytest.raises(InputError, match="SM301") as refused:
+            build(TOTALS, {"t": frozenset({(1, 2, 9)})}, MemoryEngine()).check(both)
+        hints.append(str(refused.value.diagnostics[0].hint))
+    assert "--feed DIR" in hints[0]
+    assert "came last" in hints[1]
