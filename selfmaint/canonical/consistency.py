@@ -35,7 +35,7 @@ from selfmaint.canonical.constraint_checks import Check, constraint_checks
 from selfmaint.canonical.references import row_atom
 from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
 from selfmaint.errors import Code
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, Outside, View
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, Outside, View
 from selfmaint.warehouse.situation import Situation
 
 _NOT_EFFECTIVE = "the update is not effective, or was applied already: drop the claim, or take these rows out"
@@ -62,7 +62,7 @@ def checks(
             found.append(_lacking(view))
         if view.limitation is None:
             found.extend(_view_checks(view, catalog))
-        if view.limitation is None and situation.effective:
+        if situation.effective:
             found.extend(_missing_rows(view, catalog, situation))
     found.extend(_of_no_branch(name, parts) for name, parts in catalog.unions.items())
     for relation in catalog.relations.values():
@@ -287,11 +287,15 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
 
     A row that the view itself proves present is left out: what lacks then contradicts the other views, not the update.
     """
-    for number, atom in enumerate(view.body):
+    its = _derived(view)
+    if its is None:
+        return
+    body, filters, head = its
+    for number, atom in enumerate(body):
         name = atom.predicate.name
         if name not in situation.deleted:
             continue
-        others = (a.of(Version.KNOWN) for i, a in enumerate(view.body) if i != number)
+        others = (a.of(Version.KNOWN) for i, a in enumerate(body) if i != number)
         gone = atom.of(Version.DELETED)
         goal = atom.of(Version.PROBLEM)
         yield Check(
@@ -300,20 +304,28 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
             f"rows deleted from `{name}` were not there before: {view.shown} lacks what they would give",
             _NOT_EFFECTIVE,
             catalog.relations[name].columns,
-            (Rule(goal, (gone, *_unproved(atom, view), *others, *view.filters, Negation((view.head,)))),),
+            (Rule(goal, (gone, *_unproved(atom, body, head), *others, *filters, Negation((head,)))),),
         )
 
 
-def _unproved(atom: Atom, view: View) -> tuple[Negation, ...]:
-    """That no row of the view comes from a row of one of several subgoals; the view has all their variables."""
-    if len(view.body) == 1:
+def _derived(view: View) -> tuple[tuple[Atom, ...], tuple[Literal, ...], Atom] | None:
+    """A body each match of which gives a view a row, the body's tests, and that row; None where it may not."""
+    if isinstance(view, GroupedView) and view.grouped.measures:
+        if view.is_counted or not view.grouped.tells_absence:
+            return None
+        return view.core.body, view.core.filters, view.grouped.stored(view.predicate, "any_")
+    return (view.body, view.filters, view.head) if _of_subgoals_alone(view) else None
+
+
+def _unproved(atom: Atom, body: tuple[Atom, ...], head: Atom) -> tuple[Negation, ...]:
+    """That no row of a view comes from a row of one of several subgoals, as far as the view shows it."""
+    if len(body) == 1:
         return ()  # then the lacking row is the only one that there could be
     its = set(variables_of([atom]))
     free = (
-        t if t in its or isinstance(t, Constant) else Variable(f"any_{i}")
-        for i, t in enumerate(view.head.terms)
+        t if t in its or isinstance(t, Constant) else Variable(f"other_{i}") for i, t in enumerate(head.terms)
     )
-    return (Negation((Atom(view.head.predicate, tuple(free)),)),)
+    return (Negation((Atom(head.predicate, tuple(free)),)),)
 
 
 def _of_subgoals_alone(view: View) -> bool:

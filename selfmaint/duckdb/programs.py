@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import Atom, Predicate, Program, Row, Rule
+from datalog.model import Atom, Predicate, Program, Row, Rule, Version
+from datalog.rewrite.independent import independent_parts
 from datalog.rewrite.reachable import predicates_of
 from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
@@ -17,13 +20,16 @@ from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of
 from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
 from selfmaint.engine.plans import by_head, over_tables, prepared
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import Facts, Layout
 
 MOST_HELD = 5_000
 """Of so many predicates the rows are kept for the next program that has the same rules over the same tables."""
 
 MOST_ROWS_HELD = 1_000_000
 """Of the rows that are held so many are in this process; DuckDB can put those that it holds on the disk."""
+
+MOST_MULTIPLIED = 100_000
+"""So many rows of independent parts are put together at once."""
 
 MOST_PLANS = 16
 """So many programs as they are evaluated are kept: what was found out is asked for again to be told."""
@@ -34,8 +40,10 @@ class Programs:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.most_multiplied = MOST_MULTIPLIED
         self._held: OrderedDict[object, Extension] = OrderedDict()
         self._rows_held = 0
+        self._matches: dict[object, bool] = {}
         self._plans: OrderedDict[object, Program] = OrderedDict()
         self.fetched = Fetched(self.made)
 
@@ -43,6 +51,7 @@ class Programs:
         """Lets go of the rows of all predicates."""
         self._held.clear()
         self._rows_held = 0
+        self._matches.clear()
         self._plans.clear()
         self.fetched.release()
 
@@ -99,19 +108,24 @@ class Programs:
 
     def _holds(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> bool:
         """Whether some rule has a row."""
-        for rule in rules:
-            mark = replace(rule, head=Atom(rule.head.predicate, ()))
-            read = self._read([mark], known)
+        marks = (replace(rule, head=Atom(rule.head.predicate, ())) for rule in rules)
+        return any(all(self._has_match(part, known) for part in independent_parts(mark)) for mark in marks)
+
+    def _has_match(self, mark: Rule, known: Mapping[Predicate, Extension]) -> bool:
+        """Whether a rule without columns has a row; found once over the same tables."""
+        read = self._read([mark], known)
+        key = over_tables(mark, {p: (one.stored.number, one.not_null) for p, one in read.items()})
+        if key not in self._matches:
             here = self._computed_here([mark], read)
             if here is not None:
-                if here[0]:
-                    return True
-                continue
-            made = self._written([mark], read)
-            names = [extension.stored.name for extension in read.values()]
-            if any(self._database.plain_rows(sql.first(query), names) for query in made.queries):
-                return True
-        return False
+                self._matches[key] = bool(here[0])
+            else:
+                made = self._written([mark], read)
+                names = [extension.stored.name for extension in read.values()]
+                with self._in_order():
+                    rows = (self._database.plain_rows(sql.first(query), names) for query in made.queries)
+                    self._matches[key] = any(rows)
+        return self._matches[key]
 
     def _derived(
         self, program: Program, facts: Facts[Relation], without: Sequence[Predicate]
@@ -168,12 +182,42 @@ class Programs:
         if here is not None:
             few = self._database.computed(*here)
             return Extension(few, frozenset(range(len(few.types))) - few.with_null)
+        product = self._product(rules, known) if len(rules) == 1 else None
+        if product is not None:
+            return product
         made = self._written(rules, read)
         if not any(may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
-        stored = self._database.table(made.query(), made.types, names if made.queries else ())
+        with self._in_order():
+            stored = self._database.table(made.query(), made.types, names if made.queries else ())
         return Extension(stored, made.not_null)
+
+    @contextmanager
+    def _in_order(self) -> Iterator[None]:
+        """Joins go in the order of the bodies, which has the sizes: DuckDB's own guesses were 200 times slower."""
+        self._database.run("SET disabled_optimizers = 'join_order'")
+        try:
+            yield
+        finally:
+            self._database.run("RESET disabled_optimizers")
+
+    def _product(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension | None:
+        """The rows of a rule of independent parts, if those are many: put together when they are used."""
+        (rule,) = rules
+        parts = independent_parts(rule)
+        if len(parts) == 1:
+            return None
+        found = [self.table([part], known) for part in parts]
+        rows = math.prod(1 if one.stored.rows is None else one.stored.rows for one in found)
+        if rows <= self.most_multiplied:
+            return None
+        names = [Predicate("part", Version.STEP, (i,)) for i, _ in enumerate(parts)]
+        body = tuple(Atom(name, part.head.terms) for name, part in zip(names, parts, strict=True))
+        given = dict(zip(names, found, strict=True))
+        made = self._written([replace(rule, body=body)], given)
+        its = [one.stored for one in found]
+        return Extension(self._database.view(made.query(), made.types, its, Layout(rows)), made.not_null)
 
     def _computed_here(
         self, rules: Sequence[Rule], read: Mapping[Predicate, Extension]

@@ -30,6 +30,8 @@ LEAST_COMPUTED = 0.9
 
 ENGINE = DuckEngine(most_few=0)
 IN_THIS_PROCESS = DuckEngine()
+IN_PARTS = DuckEngine(most_few=0)
+IN_PARTS.programs.most_multiplied = 0
 
 
 def column_type(kind: str) -> ColumnType:
@@ -37,7 +39,9 @@ def column_type(kind: str) -> ColumnType:
     return ColumnType(TypeName(name), *(int(n) for n in sizes.rstrip(")").split(",") if sizes))
 
 
-@pytest.mark.parametrize("engine", [ENGINE, IN_THIS_PROCESS], ids=["statements", "in this process"])
+@pytest.mark.parametrize(
+    "engine", [ENGINE, IN_THIS_PROCESS, IN_PARTS], ids=["statements", "in this process", "in parts"]
+)
 @given(random=st.randoms(use_true_random=False))
 def test_programs_have_the_rows_that_they_mean(engine: DuckEngine, random: Random) -> None:
     program, goal, _ = Generator(random, STORED).program()
