@@ -11,6 +11,7 @@ The symbolic part (which sets J survive, and the programs) depends on the rules 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias
 
@@ -21,6 +22,7 @@ from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.own_columns import known_there, schema_of
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.searched import searched
 from selfmaint.decide.selftest import DependsRules, compact_program
@@ -34,6 +36,7 @@ from selfmaint.decide.verdict import (
     Witness,
 )
 from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.maintain.deltas import Delta, delta
 from selfmaint.maintain.groups import group_change
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
@@ -104,6 +107,8 @@ def check(
         if spent is not None and not isinstance(verdict, NotSelfMaintainable):
             verdict = Undecided(view.name, (str(spent),), is_cut=True)
         assert verdict is not None
+        if not isinstance(verdict, SelfMaintainable):
+            verdict = asked.over_own_relations(view) or verdict
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             verdict = searched(decision, engine, facts, situation, verdict)
         result[view.name] = replace(verdict, semantics=view.semantics)
@@ -182,6 +187,28 @@ class _Asked(Generic[D]):
             doubts = verdict.reasons if isinstance(verdict, Undecided) else ()
             verdict = Undecided(view.name, (*doubts, str(spent)), found)
         return verdict
+
+    def over_own_relations(self, view: View) -> SelfMaintainable | None:
+        """That a view is self-maintainable, if it is over relations that have only what it uses."""
+        with suppress(BudgetSpentError):
+            schema = schema_of(self.decision.catalog, view, self.situation)
+            if schema is None:
+                return None
+            there = Decision(schema.catalog, self.decision.budget_s)
+            known = known_there(schema, self.decision.catalog, self.engine, self.facts, self.situation)
+            asked = _Asked(there, self.engine, *known)
+            failing, spent = asked.tested([schema.view])[view.name]
+            if failing or spent is not None:
+                return None
+            verdict = asked.of_test(schema.view, [], 0)
+            if isinstance(verdict, SelfMaintainable):
+                return replace(verdict, delta=lambda: asked.delta(schema.view))
+        return None
+
+    def delta(self, view: View) -> Delta[D]:
+        """The change of a view that is self-maintainable."""
+        known = self.decision.knowledge(self.engine, self.facts, self.situation)
+        return delta(known, self.decision.catalog, view)
 
     def not_shown(self, view: View, sets: Sequence[NewFacts], *, is_large: bool) -> str | None:
         """Why failing tests are not believed where no two databases were shown; None if they are."""

@@ -103,6 +103,9 @@ def at_hand(decision: Decision, engine: Engine[D], facts: Facts[D], situation: S
 def determined_delta(known: Knowledge[D], catalog: Catalog, verdict: SelfMaintainable) -> Delta[D]:
     """The change of a view that is self-maintainable, held by the engine."""
     view = catalog.view(verdict.view)
+    if verdict.delta is not None:
+        found: Delta[D] = verdict.delta()
+        return found
     if verdict.change is None:
         return delta(known, catalog, view)
     engine, stored = known.engine, known.facts.relations[view.predicate]

@@ -10,11 +10,11 @@ A verdict is true only if it is a "yes": `if verdict:` never takes what is undec
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from html import escape
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from datalog.model import Atom, Constant, Predicate, Row, Semantics, Term, Value, Variable
 from datalog.syntax import show
@@ -98,6 +98,7 @@ class SelfMaintainable(_Stated):
         remarks: what to know of the computed state.
         semantics: what state is meant.
         change: the view's change, if it was found together with the verdict; else maintenance queries compute it.
+        delta: computes the change, held by the engine, where the maintenance queries of the view as it is do not.
     """
 
     kind: ClassVar[VerdictKind] = VerdictKind.YES
@@ -105,6 +106,7 @@ class SelfMaintainable(_Stated):
     remarks: tuple[str, ...] = ()
     semantics: Semantics | None = None
     change: Change | None = None
+    delta: Callable[[], Any] | None = field(default=None, compare=False)
 
     @property
     def because(self) -> str:

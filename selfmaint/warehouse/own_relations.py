@@ -1,0 +1,318 @@
+"""A view that projects, as one that shows more of its body: over relations that have only what it uses.
+
+    v(O, C, N) :- orders(O, C, Status), customer(C, K), nation(K, N).
+    v(O, C, N) :- v:orders(O, C), v:customer(C, N).        orders changes; customer and nation do not
+
+Every database gives one of these relations too: `v:orders` is a projection of `orders`, `v:customer` a join. So what
+all databases over the larger schema agree on, those of the warehouse agree on: "yes" carries over, with the delta. "No"
+does not, for not every database over the larger schema comes from one of the warehouse.
+
+Conditions of soundness:
+
+1. A relation that changes is projected with a key of it. Then its projection changes by the projected rows of the
+   update, but for those on both sides, and this is effective if the update is.
+2. Subgoals are put together only if their relations do not change: nor does their join, then. The columns that it
+   equates bind nothing else: no column of the view, no comparison, no other subgoal.
+3. Where copies count, a row of a new relation comes from one row: a projection has a key, and the rows of a join are
+   those of one subgoal, which by keys determines the rows of the others.
+4. The keys of the new relations are keys of the old ones, of a join those of that subgoal. Foreign keys are those that
+   lead from what is kept to what is kept of another projection.
+5. Other views say what they said, and of the new relations what their bodies imply: wherever the old relations stand in
+   a body as they are defined to, the new one is added.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import islice, product
+
+from datalog.graphs import components
+from datalog.model import (
+    Atom,
+    Constant,
+    Predicate,
+    Rule,
+    Term,
+    TypeName,
+    Variable,
+    expression_variables,
+    variables_of,
+)
+from selfmaint.warehouse.base_relations import BaseRelation, certain_variables
+from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.constraints import Reference
+from selfmaint.warehouse.cores import projected
+from selfmaint.warehouse.views import GroupedView, Outside, View
+
+_SIGNED = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
+"""Types of which equal values may be different ones, 0.0 and -0.0: of these no change is taken for none."""
+
+_MOST_MATCHES = 8
+"""So often a join is looked for in the body of a view."""
+
+_Place = tuple[int, int]
+"""A column of a join: which subgoal, and which position in it."""
+
+
+@dataclass(frozen=True)
+class OwnRelation:
+    """A relation of a view's own: some columns of a base relation, or of a join of several.
+
+    Attributes:
+        relation: its columns, keys and foreign keys.
+        of: the base relations that it is made of.
+        equal: the columns that a join equates; none of a projection.
+        kept: the columns that it has, in order.
+    """
+
+    relation: BaseRelation
+    of: tuple[str, ...]
+    equal: tuple[tuple[_Place, ...], ...]
+    kept: tuple[_Place, ...]
+
+    def atom(self, subgoals: Sequence[Atom]) -> Atom:
+        """Its row that rows of the base relations give."""
+        return Atom(Predicate(self.relation.name), tuple(subgoals[i].terms[p] for i, p in self.kept))
+
+    def implied(self, body: Sequence[Atom]) -> Iterator[Atom]:
+        """Its rows that a body implies."""
+        choices = [[atom for atom in body if atom.predicate.name == name] for name in self.of]
+        for subgoals in islice(product(*choices), _MOST_MATCHES**2):
+            if all(len({subgoals[i].terms[p] for i, p in places}) == 1 for places in self.equal):
+                yield self.atom(subgoals)
+
+
+@dataclass(frozen=True)
+class OwnSchema:
+    """A catalog in which a view is over relations of its own.
+
+    Attributes:
+        catalog: with these relations, and with all views.
+        view: the view there.
+        changing: for each relation that changes, its projection.
+    """
+
+    catalog: Catalog
+    view: View
+    changing: Mapping[str, OwnRelation]
+
+
+def own_schema(catalog: Catalog, view: View, changed: Collection[str]) -> OwnSchema | None:
+    """A view over relations of its own; None if that shows no more of its body, or a condition does not hold.
+
+    Args:
+        catalog: the warehouse's schema, unions apart.
+        view: a view.
+        changed: the base relations that change.
+    """
+    if not isinstance(view, GroupedView) or view.unchanging or view.core.limitation is not None:
+        return None
+    work = _Work(catalog, view, frozenset(changed), view.core.body, _used(view))
+    made = work.made()
+    if made is None:
+        return None
+    relations = {**catalog.relations, **{own.relation.name: own.relation for own in made}}
+    own_view = _over(view, work.body_over(made), relations)
+    views = tuple(own_view if one.name == view.name else _with_implied(one, made) for one in catalog.views)
+    changing = {own.of[0]: own for own in made if own.of[0] in changed}
+    return OwnSchema(replace(catalog, views=views, relations=relations), own_view, changing)
+
+
+def _used(view: GroupedView) -> frozenset[Term]:
+    """The terms of a view's core that the view shows, computes with or tests."""
+    block = view.grouped.block
+    above = expression_variables([*block.outputs, *(block.groups or ()), *block.filters, *block.having])
+    tested = variables_of(view.core.comparisons)
+    return frozenset([*(view.grouped.terms[v] for v in above), *tested])
+
+
+@dataclass
+class _Work:
+    """What the relations of a view's own are found from."""
+
+    catalog: Catalog
+    view: GroupedView
+    changed: frozenset[str]
+    body: tuple[Atom, ...]
+    used: frozenset[Term]
+    groups: list[tuple[int, ...]] = field(init=False)
+    internal: frozenset[Term] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Finds the subgoals that are put together."""
+        still = [i for i, atom in enumerate(self.body) if atom.predicate.name not in self.changed]
+        places: dict[Term, set[int]] = {}
+        for i, atom in enumerate(self.body):
+            for term in atom.terms:
+                if isinstance(term, Variable) and term not in self.used:
+                    places.setdefault(term, set()).add(i)
+        joining = {term: its for term, its in places.items() if len(its) > 1 and its.issubset(still)}
+        self.internal = frozenset(joining)
+        edges = [(min(its), other) for its in joining.values() for other in its]
+        self.groups = [tuple(group) for group in components(range(len(self.body)), edges)]
+
+    def made(self) -> list[OwnRelation] | None:
+        """The relations, one for each group of subgoals, those of single ones by base relation."""
+        relations = self.catalog.relations
+        if any(atom.predicate.name not in relations for atom in self.body):
+            return None
+        kept: dict[str, set[int]] = {}
+        for (i,) in (group for group in self.groups if len(group) == 1):
+            kept.setdefault(self.body[i].predicate.name, set()).update(p for p, _ in self._needed(i))
+        found = [self._projection(relations[name], its) for name, its in kept.items()]
+        if any(own is None for own in found):
+            return None
+        joins = [self._join(group) for group in self.groups if len(group) > 1]
+        made = [own for own in found if own is not None] + joins
+        if self.counts_copies and not all(own.relation.unique for own in made):
+            return None
+        if not joins and all(own.relation.arity == relations[own.of[0]].arity for own in made):
+            return None
+        return [self._with_references(own, made) for own in made]
+
+    @property
+    def counts_copies(self) -> bool:
+        """Whether it matters how many matches a row of the view has."""
+        return self.view.limitation is None or self.view.limitation.kind is not Outside.PROJECTION
+
+    def _needed(self, i: int) -> Iterator[tuple[int, Term]]:
+        """The columns of a subgoal that the view needs, apart from those that only a join needs."""
+        times = Counter(term for atom in self.body for term in atom.terms)
+        for position, term in enumerate(self.body[i].terms):
+            is_needed = not isinstance(term, Variable) or term in self.used or times[term] > 1
+            if is_needed and term not in self.internal:
+                yield position, term
+
+    def _projection(self, relation: BaseRelation, needed: Collection[int]) -> OwnRelation | None:
+        """Some columns of a base relation, with a key; None if it changes and condition 1 does not hold."""
+        every = sorted({*needed, *(i for key in relation.keys[:1] for i in key)})
+        if relation.name in self.changed and (
+            not relation.keys or any(relation.types[i].name in _SIGNED for i in every)
+        ):
+            return None
+        places = tuple((0, i) for i in every)
+        return self._relation(relation.name, (relation,), (), places, relation)
+
+    def _join(self, group: Sequence[int]) -> OwnRelation:
+        """A join of base relations that do not change."""
+        atoms = [self.body[i] for i in group]
+        its = tuple(self.catalog.relations[atom.predicate.name] for atom in atoms)
+        equal: dict[Term, list[_Place]] = {}
+        for i, atom in enumerate(atoms):
+            for position, term in enumerate(atom.terms):
+                if term in self.internal:
+                    equal.setdefault(term, []).append((i, position))
+        kept = {(i, position) for i, place in enumerate(group) for position, _ in self._needed(place)}
+        root = _root(atoms, its, self.internal)
+        key = set() if root is None else {(root, position) for position in its[root].keys[0]}
+        joined = {place for places in equal.values() for place in places}
+        if key & joined:
+            root = None
+        elif root is not None:
+            kept |= key
+        name = "+".join(relation.name for relation in its) + f"#{min(group)}"
+        found = tuple(tuple(places) for places in equal.values())
+        return self._relation(
+            name, its, found, tuple(sorted(kept)), None if root is None else its[root], root or 0
+        )
+
+    def _relation(
+        self,
+        name: str,
+        its: Sequence[BaseRelation],
+        equal: tuple[tuple[_Place, ...], ...],
+        kept: tuple[_Place, ...],
+        root: BaseRelation | None,
+        at: int = 0,
+    ) -> OwnRelation:
+        """A relation with the keys of one that it is made of."""
+        keys = () if root is None else root.unique
+        unique = (tuple((at, p) for p in key) for key in keys)
+        made = BaseRelation(
+            f"{self.view.name}:{name}",
+            tuple(f"{its[i].columns[p]}_{i}" for i, p in kept),
+            tuple(its[i].types[p] for i, p in kept),
+            frozenset(n for n, (i, p) in enumerate(kept) if p in its[i].nullable),
+            tuple(tuple(map(kept.index, key)) for key in unique if set(key) <= set(kept)),
+        )
+        return OwnRelation(made, tuple(one.name for one in its), equal, kept)
+
+    def _with_references(self, own: OwnRelation, made: Sequence[OwnRelation]) -> OwnRelation:
+        """The same, with the foreign keys of its base relation that lead to projections among the view's own."""
+        found = []
+        for i, name in enumerate(own.of):
+            for reference in self.catalog.relations[name].references:
+                columns = [(i, p) for p in reference.columns]
+                for other in made:
+                    target = [(0, p) for p in reference.target_columns]
+                    if (
+                        other.of == (reference.target,)
+                        and {*columns} <= {*own.kept}
+                        and {*target} <= {*other.kept}
+                    ):
+                        places = tuple(map(own.kept.index, columns)), tuple(map(other.kept.index, target))
+                        found.append(Reference(places[0], other.relation.name, places[1]))
+        return replace(own, relation=replace(own.relation, references=tuple(found)))
+
+    def body_over(self, made: Sequence[OwnRelation]) -> tuple[Atom, ...]:
+        """The view's body over its own relations."""
+        single = {own.of[0]: own for own in made if len(own.of) == 1}
+        joins = iter([own for own in made if len(own.of) > 1])
+        found = []
+        for group in self.groups:
+            own = next(joins) if len(group) > 1 else single[self.body[group[0]].predicate.name]
+            found.append(own.atom([self.body[i] for i in group]))
+        return tuple(dict.fromkeys(found))
+
+
+def _root(atoms: Sequence[Atom], relations: Sequence[BaseRelation], internal: Collection[Term]) -> int | None:
+    """The subgoal whose row determines those of the others, by the keys that a join equates with its columns."""
+    for root, relation in enumerate(relations):
+        if not relation.keys:
+            continue
+        found, before = {root}, 0
+        while len(found) > before:
+            before = len(found)
+            known = {term for i in found for term in atoms[i].terms if term in internal}
+            found |= {
+                i
+                for i, atom in enumerate(atoms)
+                if any(all(atom.terms[p] in known for p in key) for key in relations[i].keys)
+            }
+        if len(found) == len(atoms):
+            return root
+    return None
+
+
+def _over(view: GroupedView, body: tuple[Atom, ...], relations: Mapping[str, BaseRelation]) -> View:
+    """The view with a core of another body."""
+    left = frozenset(variables_of(body))
+    certain = certain_variables(body, relations)
+    if view.limitation is not None and view.limitation.kind is Outside.PROJECTION:
+        own = {f.name: getattr(view, f.name) for f in fields(View)}
+        plain = replace(View(**own), body=body, not_null=view.not_null & left, certain=certain)
+        if left.issubset(view.head.terms):
+            return replace(plain, limitation=None)
+        return projected(plain, relations)
+    core = view.core
+    places = [i for i, term in enumerate(core.head.terms) if isinstance(term, Constant) or term in left]
+    head = replace(core.head, terms=tuple(core.head.terms[i] for i in places))
+    less = replace(core, head=head, body=body, not_null=core.not_null & left, certain=certain)
+    less = replace(less, rule=Rule(head, (*body, *less.filters), core.rule.span))
+    terms = {v: t for v, t in view.grouped.terms.items() if isinstance(t, Constant) or t in left}
+    return replace(view, core=less, grouped=replace(view.grouped, terms=terms))
+
+
+def _with_implied(view: View, made: Iterable[OwnRelation]) -> View:
+    """Another view, with what its body implies of the relations."""
+    made = tuple(made)
+
+    def more(body: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return tuple(dict.fromkeys([*body, *(atom for own in made for atom in own.implied(body))]))
+
+    if isinstance(view, GroupedView):
+        view = replace(view, core=replace(view.core, body=more(view.core.body)))
+    is_one_rule = view.limitation is None or view.limitation.kind is Outside.PROJECTION
+    return replace(view, body=more(view.body)) if is_one_rule and view.body else view
