@@ -33,7 +33,6 @@ from datalog.model import (
     Atom,
     Constant,
     Predicate,
-    Rule,
     Term,
     TypeName,
     Variable,
@@ -298,9 +297,9 @@ def _over(view: GroupedView, body: tuple[Atom, ...], relations: Mapping[str, Bas
         return projected(plain, relations)
     core = view.core
     places = [i for i, term in enumerate(core.head.terms) if isinstance(term, Constant) or term in left]
-    head = replace(core.head, terms=tuple(core.head.terms[i] for i in places))
+    written, head = (replace(h, terms=tuple(h.terms[i] for i in places)) for h in (core.rule.head, core.head))
     less = replace(core, head=head, body=body, not_null=core.not_null & left, certain=certain)
-    less = replace(less, rule=Rule(head, (*body, *less.filters), core.rule.span))
+    less = replace(less, rule=replace(core.rule, head=written))
     terms = {v: t for v, t in view.grouped.terms.items() if isinstance(t, Constant) or t in left}
     return replace(view, core=less, grouped=replace(view.grouped, terms=terms))
 

@@ -1,4 +1,4 @@
-"""Updates of columns that a view does not read: held against recomputing the views in DuckDB, on random small tables."""
+"""Updates of columns that a view does not read: held against recomputing the views in DuckDB, on small tables."""
 
 from __future__ import annotations
 

@@ -1,0 +1,156 @@
+"""Views that show a part of joins along foreign keys: brute force, and for views that group recomputing in DuckDB."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from datalog.model import Predicate, Row, Version
+from selfmaint.api.programs import catalog_of
+from selfmaint.conformance.run import run_case
+from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.searched import determined_delta
+from selfmaint.decide.verdict import SelfMaintainable
+from selfmaint.engine.protocol import Facts
+from selfmaint.warehouse.situation import Situation
+from tests.large_engine import LargeEngine
+from tests.oracle.bruteforce import SearchTooLongError, solve
+from tests.oracle.keyed_chains import chain_case
+from tests.property.test_constrained_decision import recorded
+
+STEPS = 20_000
+seeds = st.integers(0, 2**40)
+patient = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@given(seed=seeds)
+@patient
+def test_what_is_decided_is_what_brute_force_says(nulls: bool, seed: int) -> None:
+    case = chain_case(Random(seed), nulls=nulls)
+    try:
+        answers = solve(case, steps=STEPS)
+    except SearchTooLongError:
+        assume(False)
+        raise
+    assert answers is not None
+    for outcome in run_case(recorded(case, answers), LargeEngine()):
+        assert outcome.disagreement not in {"unsound", "wrong state"}
+
+
+DECLARED = """
+CREATE TABLE t (m INT PRIMARY KEY, n INT NOT NULL);
+CREATE TABLE s (h INT PRIMARY KEY, d INT NOT NULL REFERENCES t(m), e INT, f INT NOT NULL);
+CREATE TABLE r (k INT PRIMARY KEY, a INT NOT NULL REFERENCES s(h), b INT, c INT NOT NULL);
+"""
+COLUMNS = {"t": ("m", "n"), "s": ("h", "d", "e", "f"), "r": ("k", "a", "b", "c")}
+JOINS = ("r", "r JOIN s ON r.a = s.h", "r JOIN s ON r.a = s.h JOIN t ON s.d = t.m", "s JOIN t ON s.d = t.m")
+Tables = dict[str, dict[int, Row]]
+
+
+def view(random: Random, name: str) -> str:
+    """A random view that groups, computes or projects."""
+    source = random.choice(JOINS)
+    columns = [
+        f"{table}.{c}" for table, its in COLUMNS.items() if re.search(rf"\b{table}\b", source) for c in its
+    ]
+    shown = random.sample(columns, random.randint(1, 3))
+    where = random.choice(
+        ["", "", f" WHERE {random.choice(columns)} = 1", f" WHERE {random.choice(columns)} < 2"]
+    )
+    listed = ", ".join(f"{c} AS c{i}" for i, c in enumerate(shown))
+    match random.randrange(3):
+        case 0:
+            summed = random.choice(columns)
+            measures = f"COUNT(*) AS n, SUM({summed}) AS total, COUNT({summed}) AS number"
+            text = f"SELECT {listed}, {measures} FROM {source}{where} GROUP BY {', '.join(shown)}"
+        case 1:
+            text = f"SELECT DISTINCT {listed}, {random.choice(columns)} + 1 AS more FROM {source}{where}"
+        case _:
+            text = f"SELECT DISTINCT {listed} FROM {source}{where}"
+    return f"CREATE VIEW {name} AS {text};"
+
+
+def database(random: Random) -> Tables:
+    """Some rows that fit the foreign keys."""
+    t = {m: (m, random.randint(0, 2)) for m in range(random.randint(1, 3))}
+    s = {
+        h: (h, random.choice(list(t)), random.choice([0, 1, 2, None]), random.randint(0, 2)) for h in range(3)
+    }
+    r = {
+        k: (k, random.choice(list(s)), random.choice([0, 1, 2, None]), random.randint(0, 2))
+        for k in range(random.randint(2, 5))
+    }
+    return {"t": t, "s": s, "r": r}
+
+
+def changed(random: Random, before: Tables) -> Tables:
+    """The tables after an update of one or two of them."""
+    after = {name: dict(rows) for name, rows in before.items()}
+    for name in random.choice(["r", "r", "s", "t", "rs"]):
+        for key in random.sample(list(after[name]), random.randint(1, 2) if len(after[name]) > 1 else 1):
+            row = list(after[name][key])
+            at = random.randrange(1, len(row))
+            others = {("r", 1): list(after["s"]), ("s", 1): list(after["t"])}
+            row[at] = random.choice(others.get((name, at), [0, 1, 2]))
+            after[name][key] = tuple(row)
+    if random.random() < 0.5:
+        after["r"][9] = (9, random.choice(list(after["s"])), 1, random.randint(0, 2))
+    if random.random() < 0.4:
+        after["r"].pop(random.choice(list(after["r"])))
+    return after
+
+
+def contents(tables: Tables, views: str) -> dict[str, frozenset[Row]]:
+    """What the views hold, as DuckDB says."""
+    with duckdb.connect() as connection:
+        for name, columns in COLUMNS.items():
+            connection.execute(f"CREATE TABLE {name} ({', '.join(f'{c} INT' for c in columns)})")
+            for row in tables[name].values():
+                connection.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+        connection.execute(views)
+        names = re.findall(r"CREATE VIEW (\w+)", views)
+        return {n: frozenset(connection.execute(f"FROM {n}").fetchall()) for n in names}
+
+
+def verdicts(seed: int) -> tuple[int, int]:
+    """How many views are self-maintainable, and of how many only their own relations tell it; all deltas are right."""
+    random = Random(seed)
+    text = "\n".join(view(random, f"v{i}") for i in range(random.randint(1, 4)))
+    before = database(random)
+    after = changed(random, before)
+    old, new = contents(before, text), contents(after, text)
+    made = catalog_of(DECLARED + text)
+    sides = {
+        Predicate(name, version): frozenset(one[name].values()) - frozenset(other[name].values())
+        for name in COLUMNS
+        for version, one, other in ((Version.DELETED, before, after), (Version.INSERTED, after, before))
+    }
+    facts = Facts(
+        {p: rows for p, rows in sides.items() if rows} | {Predicate(name): rows for name, rows in old.items()}
+    )
+    situation = Situation.of(facts.relations, effective=True)
+    decision, engine = Decision(made), LargeEngine()
+    found = check(decision, engine, facts, situation, [v for v in made.views if not v.is_counted])
+    yes = [verdict for verdict in found.values() if isinstance(verdict, SelfMaintainable)]
+    known = decision.knowledge(engine, facts, situation)
+    for verdict in yes:
+        change = determined_delta(known, made, verdict)
+        assert (old[verdict.view] - change.lost) | change.gained == new[verdict.view], verdict.view
+    return len(yes), sum(verdict.delta is not None for verdict in yes)
+
+
+@given(seed=seeds)
+@patient
+def test_deltas_of_views_that_group_are_those_of_recomputing(seed: int) -> None:
+    verdicts(seed)
+
+
+def test_their_own_relations_tell_of_many_views() -> None:
+    answers = [verdicts(seed) for seed in range(100)]
+    assert sum(own for _, own in answers) > 5
