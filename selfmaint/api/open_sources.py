@@ -40,10 +40,10 @@ def _connected(platform: Platform[D], file: WarehouseFile, source: SourceEntry) 
     tables = {name: entry.location.text for name, entry in mine.items()}
     expected = {name: expected_columns(columns[name]) for name in mine}
     timeout_s = TIMEOUT_S if source.timeout_s is None else source.timeout_s
-    return PostgresSource(source.name, _url_of(source), platform.exchange, tables, expected, timeout_s)
+    return PostgresSource(source.name, url_of(source), platform.exchange, tables, expected, timeout_s)
 
 
-def _url_of(source: SourceEntry) -> str:
+def url_of(source: SourceEntry) -> str:
     """The URL of a source of PostgreSQL.
 
     Raises:

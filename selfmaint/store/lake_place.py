@@ -9,11 +9,13 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from selfmaint.errors import Code, first_line, input_error
+from datalog.diagnostics import Diagnostic
+from selfmaint.errors import BusyError, Code, first_line, input_error
+from selfmaint.store.log_position import LogPosition
 
 _LONGEST_HOLDER = 500
 
@@ -55,7 +57,7 @@ class LakePlace:
             what: what is done, for who finds it held.
 
         Raises:
-            InputError: SM405 another process holds it, or the folder cannot be written to.
+            InputError: SM405 another process holds it (`BusyError`), or the folder cannot be written to.
         """
         file = self.folder / "writer.lock"
         try:
@@ -69,8 +71,9 @@ class LakePlace:
             except BlockingIOError:
                 held = lock.read(_LONGEST_HOLDER).strip() or "another process"
                 message = f"the lake `{self.folder}` is being written to by {held}"
-                raise input_error(
-                    Code.WRITE_FAILED, message, "wait until it has ended", "nothing was written"
+                hint = "wait until it has ended"
+                raise BusyError(
+                    [Diagnostic(Code.WRITE_FAILED, message, hint=hint, note="nothing was written")]
                 ) from None
             except OSError as failure:
                 message = f"the lake `{self.folder}` cannot be locked: {first_line(failure)}"
@@ -101,6 +104,7 @@ class Commit:
         positions: where the change feeds of relations ended; that under "" is for all others.
         changes: for each table the number of rows that it lost and gained.
         digest: that of the update's files, if it was given as files.
+        log: which transactions of a database's log the contents have, if they follow one.
     """
 
     kind: str
@@ -108,10 +112,12 @@ class Commit:
     positions: dict[str, str] | None = None
     changes: dict[str, tuple[int, int]] | None = None
     digest: str | None = None
+    log: LogPosition | None = None
 
     def text(self) -> str:
         """As JSON."""
-        return json.dumps(asdict(self))
+        said = {name: value for name, value in asdict(replace(self, log=None)).items() if name != "log"}
+        return json.dumps(said if self.log is None else {**said, "log": self.log.entry()})
 
     @classmethod
     def read(cls, text: str) -> Commit:
@@ -128,4 +134,5 @@ class Commit:
             found["positions"],
             None if changes is None else {name: (lost, gained) for name, (lost, gained) in changes.items()},
             found.get("digest"),
+            LogPosition.read(found["log"]) if found.get("log") else None,
         )
