@@ -236,11 +236,12 @@ def fill_lake(
     )
     open_ = None if filling.views is None else OpenLake.at(platform, file.lake)
     before = None if open_ is None else open_.log_position()
-    start = _start(file, readable, before, is_whole=len(computed) == len(catalog.views) and not given)
-    others = given if open_ is None else {**_stored(platform, open_, file.catalog, names), **given}
-    rows = {**given, **_computed(platform, catalog, computed, others, readable, filling.progress)}
-    filling.progress("writing the lake")
-    log = None if start is None else start.position(before)
+    is_whole = len(computed) == len(catalog.views) and not given
+    with _start(file, readable, before, is_whole=is_whole) as start:
+        others = given if open_ is None else {**_stored(platform, open_, file.catalog, names), **given}
+        rows = {**given, **_computed(platform, catalog, computed, others, readable, filling.progress)}
+        filling.progress("writing the lake")
+        log = None if start is None else start.position(before)
     if open_ is None:
         return _made(platform, file.lake, rows, Commit("init", log=log))
     with changing(open_, "import") as folder:
@@ -251,7 +252,7 @@ def fill_lake(
 
 def _start(
     file: WarehouseFile, readable: Mapping[str, Readable[D]], before: LogPosition | None, *, is_whole: bool
-) -> Start | None:
+) -> contextlib.AbstractContextManager[Start | None]:
     """Where contents that are computed from now on are in the log that they will follow; None if they follow none.
 
     Raises:
@@ -259,7 +260,7 @@ def _start(
         SourceError: what cannot be followed.
     """
     if file.follow is None and before is None:
-        return None
+        return contextlib.nullcontext()
     nothing = "nothing was written"
     if file.follow is None:
         message = "the views of this lake follow a log, and the warehouse file names none"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from selfmaint.api.columns import columns_of
 from selfmaint.api.open_sources import url_of
@@ -73,6 +73,10 @@ class Start:
     """Contents that are computed from their sources, and where they are in the log of these."""
 
     def __init__(self, file: WarehouseFile, log: ServerLog, source: Source[Any]) -> None:
+        """Nothing is looked at yet."""
+        self._file, self._log, self._source = file, log, source
+
+    def __enter__(self) -> Self:
         """Fixes the state of the source that is read from now on.
 
         The slot is looked at first: what the source shows later has everything that the slot has let go of.
@@ -80,10 +84,18 @@ class Start:
         Raises:
             SourceError: SM401; SM103, SM104, SM605, SM608 what cannot be followed.
         """
-        self._log, self._source = log, source
-        self._tables = followed_tables(file, log)
-        self._state: LogState = log.state()
-        self._snapshot = source.version()
+        try:
+            self._tables = followed_tables(self._file, self._log)
+            self._state: LogState = self._log.state()
+            self._snapshot = self._source.version()
+        except BaseException:
+            self._log.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the connection to the log."""
+        self._log.close()
 
     def position(self, before: LogPosition | None) -> LogPosition:
         """Where the contents are that were read meanwhile.
