@@ -253,26 +253,12 @@ def fill_lake(
 def _start(
     file: WarehouseFile, readable: Mapping[str, Readable[D]], before: LogPosition | None, *, is_whole: bool
 ) -> contextlib.AbstractContextManager[Start | None]:
-    """Where contents that are computed from now on are in the log that they will follow; None if they follow none.
-
-    Raises:
-        InputError: SM608 contents of which some would be at another place of the log.
-        SourceError: what cannot be followed.
-    """
+    """Where contents that are computed meanwhile are in the log that they will follow; None if they follow none."""
     if file.follow is None and before is None:
         return contextlib.nullcontext()
-    nothing = "nothing was written"
-    if file.follow is None:
-        message = "the views of this lake follow a log, and the warehouse file names none"
-        raise input_error(Code.LOG, message, "say which: `[follow]`", nothing)
-    if not is_whole:
-        message = (
-            "views that follow a log are all computed from its source: others are at no place of the log"
-        )
-        raise input_error(Code.LOG, message, "leave `--from` and `--view` out", nothing)
-    from selfmaint.api.log_source import Start, log_of  # noqa: PLC0415 - the driver only where a log is followed
+    from selfmaint.api.log_source import started  # noqa: PLC0415 - the driver only where a log is followed
 
-    return Start(file, log_of(file), next(iter(readable.values())).source)
+    return started(file, next((one.source for one in readable.values()), None), before, is_whole=is_whole)
 
 
 def _stored(platform: Platform[D], open_: OpenLake, catalog: Catalog, but: Collection[str]) -> dict[str, D]:

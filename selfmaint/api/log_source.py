@@ -124,3 +124,33 @@ class Start:
             (),
             {table.relation: table.mark for table in self._tables},
         )
+
+
+def started(
+    file: WarehouseFile, source: Source[Any] | None, before: LogPosition | None, *, is_whole: bool
+) -> Start:
+    """Contents that are computed anew, of views that follow a log, or did.
+
+    Args:
+        file: the warehouse file.
+        source: the source of the base relations.
+        before: where the contents are that they replace.
+        is_whole: whether all views are computed from the source.
+
+    Raises:
+        InputError: SM608 the file names no log; or some contents would be at another place of it.
+        SourceError: SM401 the URL is not in the environment.
+    """
+    nothing = "nothing was written"
+    if file.follow is None or source is None:
+        slot = "" if before is None else before.slot
+        message = (
+            f"the views of this lake follow the log of the slot `{slot}`, and the warehouse file names none"
+        )
+        raise input_error(Code.LOG, message, "say which: `[follow]`", nothing)
+    if not is_whole:
+        message = (
+            "views that follow a log are all computed from its source: others are at no place of the log"
+        )
+        raise input_error(Code.LOG, message, "leave `--from` and `--view` out", nothing)
+    return Start(file, log_of(file), source)

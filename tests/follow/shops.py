@@ -77,7 +77,8 @@ alter table shop.other replica identity full;
 insert into shop.customer values (1, 'north'), (2, 'south'), (3, 'north'), (4, 'east');
 insert into shop.sale values
     (1, 1, 10, 2.50, '2026-01-01 12:00+01', true, 0.1, '2026-01-02', 'a', '\\x00ff', 1),
-    (2, 1, null, 2.5, null, null, 'NaN', null, null, null, 2), (3, 2, 5, 100, now(), false, -1e300, '0001-01-01', '', null, 3);
+    (2, 1, null, 2.5, null, null, 'NaN', null, null, null, 2),
+    (3, 2, 5, 100, now(), false, -1e300, '0001-01-01', '', null, 3);
 """
 Rows = Counter[tuple[Any, ...]]
 Views = dict[str, Rows]
@@ -156,7 +157,8 @@ class LoggedShop:
                 [self.slot],
             )
             connection.execute(
-                "select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = current_database()"
+                "select pg_drop_replication_slot(slot_name) from pg_replication_slots "
+                "where database = current_database()"
             )
         self.connection.close()
 
@@ -258,9 +260,13 @@ class Writer:
         self.connection.close()
 
 
+POINTS = ("reading", "read", "commit", "committed", "advance", "advanced", "compact")
+"""Where the command is killed, see `KILLER`."""
+
 KILLER = """
 import os, signal, sys
 from selfmaint.api import follower
+from selfmaint.api import lake_upkeep as upkeep
 from selfmaint.duckdb import lake, lake_upkeep
 from selfmaint.postgres import log
 
@@ -288,8 +294,10 @@ POINTS = {
     "committed": (lake.Lake, "commit", False),
     "advance": (log.ServerLog, "advance", True),
     "advanced": (log.ServerLog, "advance", False),
-    "compact": (lake_upkeep, "compacted", True),
+    "compact": (upkeep, "compacted", True),
 }
+if point == "compact":
+    lake_upkeep.MOST_FILES = 2
 if point == "statement":
     from selfmaint.duckdb.database import Database
     POINTS["statement"] = (Database, "run", True)
