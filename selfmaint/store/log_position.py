@@ -119,8 +119,8 @@ class LogPosition:
     def after(self, lsn: int, unseen: Iterable[int]) -> LogPosition:
         """The position of contents that have everything before a later place of the log."""
         lsn = max(lsn, self.lsn)
-        snapshot = self.snapshot if lsn < self.upto else None
-        return replace(self, lsn=lsn, unseen=tuple(sorted(unseen)), snapshot=snapshot)
+        snapshot, upto = (self.snapshot, self.upto) if lsn < self.upto else (None, 0)
+        return replace(self, lsn=lsn, unseen=tuple(sorted(unseen)), snapshot=snapshot, upto=upto)
 
     def entry(self) -> dict[str, Any]:
         """As JSON has it."""
