@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from selfmaint.api.follower import Followed, Follower, FollowOptions
 from selfmaint.api.load import open_warehouse
@@ -65,8 +65,8 @@ def follow(
             try:
                 with open_warehouse(file, spark, engine) as warehouse:
                     follower = Follower(file, warehouse, log, options or FollowOptions())
-                    while not stop.is_set():
-                        done = follower.step()
+                    while not (stop.is_set() or follower.is_outdated):
+                        done = _step(follower)
                         pauses = iter(PAUSES_S)
                         yield done
                         if end is not None and (done.is_drained or follower.position.lsn >= end):
@@ -75,6 +75,22 @@ def follow(
                             stop.wait(poll_s)
             except (PassingError, BusyError) as fault:
                 _wait(fault, pauses, stop)
+
+
+def _step(follower: Follower[Any]) -> Followed:
+    """A step; if it fails, and the lake was written to meanwhile, it may be made again.
+
+    Raises:
+        BusyError: then.
+    """
+    try:
+        return follower.step()
+    except (BusyError, PassingError):
+        raise
+    except InputError as error:  # files of the state that was read may be gone
+        if follower.is_outdated:
+            raise BusyError(error.diagnostics) from error
+        raise
 
 
 def _end_of(log: ServerLog, stop: Event) -> int:

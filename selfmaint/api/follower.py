@@ -122,6 +122,12 @@ class Follower(Generic[D]):
         self._source = RewoundSource(cast("ClosableSource[D]", source), warehouse.engine, self._later_than)
         warehouse.readable = {n: Readable(self._source, e.cost) for n, e in warehouse.readable.items()}
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the lake has another state than the one that is open: another process has written to it."""
+        open_ = self._warehouse.lake
+        return open_ is not None and open_.lake.catalog.newest() != open_.version
+
     def step(self) -> Followed:
         """Takes the next transactions: all views follow them, then the slot does.
 

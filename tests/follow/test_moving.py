@@ -245,7 +245,7 @@ def test_an_interrupt_ends_it_after_the_commit(shop: LoggedShop) -> None:
     shop.made()
     chance = random.Random(5)
     for _ in range(4):
-        with following(shop, "--transactions", "1") as process, writing(shop, chance.randint(10, 99)):
+        with following(shop, "--transactions", "1") as process, writing(shop, chance.randint(10, 99), 0.01):
             assert process.stdout is not None
             assert "transactions" in process.stdout.readline()
             time.sleep(chance.uniform(0, 0.5))
