@@ -359,12 +359,16 @@ def _made(platform: Platform[D], place: LakePlace, rows: Mapping[str, D], said: 
             message = f"there is something at `{place.folder}` already"
             hint = "`selfmaint import` brings views into a lake; give a new one another folder"
             raise input_error(Code.WRITE_FAILED, message, hint, "nothing was written")
+        if place.server is not None and place.server.exists():
+            message = f"there is a lake in the schema `{place.server.schema}` already"
+            raise input_error(Code.WRITE_FAILED, message, "name another one: `schema`", "nothing was written")
         new.folder.mkdir(parents=True, exist_ok=True)
         with new.writing("init"), tempfile.TemporaryDirectory(prefix="selfmaint-lake-") as folder:
             for left in new.folder.iterdir():  # of one that died
                 if left.name != "writer.lock":
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
             new.files.mkdir()
+            new.catalog.cleared()
             lake = Lake.new(platform.lake_database, new)
             tables = _in_lake(platform, lake, rows, Path(folder))
             lake.commit({}, said, new=tables)
@@ -372,6 +376,7 @@ def _made(platform: Platform[D], place: LakePlace, rows: Mapping[str, D], said: 
             if place.folder.exists():
                 place.folder.rmdir()
             new.folder.rename(place.folder)
+            new.catalog.published(place.catalog)
     except OSError as failure:
         message = f"the lake `{place.folder}` cannot be made: {first_line(failure)}"
         raise input_error(Code.WRITE_FAILED, message) from failure

@@ -190,12 +190,13 @@ def source_error(failure: psycopg.Error, url: str, doing: str) -> SourceError:
             code, hint = Code.LOG, "see to the replication slot and the publication of the server"
         case _:
             pass
-    said = _without_password(first_line(failure), url)
+    said = without_password(first_line(failure), url)
     found = _error(code, f"{doing} failed, {_address(url)}: {said}", hint)
     return PassingError(found.diagnostics) if may_pass(failure) else found
 
 
-def _without_password(text: str, url: str) -> str:
+def without_password(text: str, url: str) -> str:
+    """A text with the URL's password starred out."""
     for password in (_settings_of(url).get("password"), os.environ.get("PGPASSWORD")):
         if password:
             for shown in (password, quote(password, safe="")):

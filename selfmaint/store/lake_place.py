@@ -15,6 +15,7 @@ from pathlib import Path
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import BusyError, Code, first_line, input_error
+from selfmaint.store.lake_server import LakeServer, SqliteCatalog
 from selfmaint.store.log_position import LogPosition
 
 _LONGEST_HOLDER = 500
@@ -28,16 +29,18 @@ class LakePlace:
         folder: the folder.
         version: the snapshot that is read; by default the newest.
         home: where the folder will be, if it is being made elsewhere.
+        server: where the catalog is, if not in the folder.
     """
 
     folder: Path
     version: int | None = None
     home: Path | None = None
+    server: LakeServer | None = None
 
     @property
-    def catalog(self) -> Path:
-        """The catalog: a database of SQLite, which several processes of one machine may read while one writes."""
-        return self.folder / "catalog.sqlite"
+    def catalog(self) -> LakeServer:
+        """The catalog."""
+        return self.server or SqliteCatalog(self.folder / "catalog.sqlite", self.folder)
 
     @property
     def files(self) -> Path:
@@ -47,7 +50,8 @@ class LakePlace:
     @property
     def new(self) -> LakePlace:
         """Where a new lake is made, before it is put in its place as a whole."""
-        return LakePlace(self.folder.with_name(f"{self.folder.name}.new"), home=self.folder)
+        folder = self.folder.with_name(f"{self.folder.name}.new")
+        return LakePlace(folder, home=self.folder, server=self.server and self.server.new())
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
@@ -80,7 +84,8 @@ class LakePlace:
                 hint = "keep it on a file system that has locks"
                 raise input_error(Code.WRITE_FAILED, message, hint, "nothing was written") from failure
             self._sign(lock.fileno(), what)
-            yield
+            with self.catalog.holding(what):
+                yield
 
     def _sign(self, descriptor: int, what: str) -> None:
         """Says in the lock's file who holds it."""

@@ -101,7 +101,7 @@ def moving(shop: LoggedShop, seed: int) -> Iterator[threading.Event]:
             if not quiet.is_set():
                 with contextlib.suppress(psycopg.errors.DeadlockDetected, psycopg.IntegrityError):
                     writer.transaction()
-            stop.wait(0.05)
+            stop.wait(0.25)
         writer.close()
 
     thread = threading.Thread(target=write)
@@ -133,7 +133,7 @@ def soak(shop: LoggedShop, batches: int, seed: int, told: object = print) -> lis
     run, found, times = Soak(shop, random.Random(seed)), list[Figures](), list[float]()
     stop, writer = threading.Event(), Writer(shop, seed + 1)
     steps = selfmaint.follow(
-        shop.toml, poll_s=0.01, stop=stop, options=selfmaint.FollowOptions(transactions=20)
+        shop.toml, poll_s=0.01, stop=stop, options=selfmaint.FollowOptions(transactions=50)
     )
     with moving(shop, seed + 2) as quiet:
         for number in range(1, batches + 1):
