@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from selfmaint.api.follower import Followed, Follower, FollowOptions
 from selfmaint.api.load import open_warehouse
 from selfmaint.api.log_source import log_of
-from selfmaint.api.warehouse_file import read_warehouse_file
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.errors import BusyError, InputError, PassingError, SourceError
 from selfmaint.postgres.log import ServerLog
+from selfmaint.store.lake_catalog import LakeCatalog
 
 if TYPE_CHECKING:
     from selfmaint.api.engine_settings import EngineKind
@@ -63,7 +65,7 @@ def follow(
         pauses = iter(PAUSES_S)
         while not stop.is_set():
             try:
-                with open_warehouse(file, spark, engine) as warehouse:
+                with _opened(file, spark, engine) as warehouse:
                     follower = Follower(file, warehouse, log, options or FollowOptions())
                     while not (stop.is_set() or follower.is_outdated):
                         done = _step(follower)
@@ -75,6 +77,21 @@ def follow(
                             stop.wait(poll_s)
             except (PassingError, BusyError) as fault:
                 _wait(fault, pauses, stop)
+
+
+def _opened(file: WarehouseFile, spark: SparkSession | None, engine: EngineKind | None) -> Warehouse[Any]:
+    """The warehouse; if it cannot be opened, and the lake was written to meanwhile, it may be opened anew.
+
+    Raises:
+        BusyError: then.
+    """
+    before = None if file.lake is None else LakeCatalog(file.lake).newest()
+    try:
+        return open_warehouse(file, spark, engine)
+    except InputError as error:  # files of the state that was read may be gone
+        if file.lake is not None and LakeCatalog(file.lake).newest() != before:
+            raise BusyError(error.diagnostics) from error
+        raise
 
 
 def _step(follower: Follower[Any]) -> Followed:

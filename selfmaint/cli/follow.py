@@ -161,6 +161,6 @@ def _print_step(done: Followed, format_: Format) -> None:
             cell(
                 f"{now} at {done.position}: {done.transactions} transactions, {done.changes} changes, "
                 f"{done.lag_bytes} bytes behind{read}{written}"
-            )
+            ).plain
         )
     sys.stdout.flush()

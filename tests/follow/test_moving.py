@@ -72,6 +72,7 @@ def following(shop: LoggedShop, *arguments: str) -> Iterator[subprocess.Popen[st
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
+            wait_until(lambda: takes_signals(process.pid))
             yield process
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=120)
@@ -85,6 +86,13 @@ def wait_until(condition: object, timeout_s: float = 60) -> None:
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < deadline, "it did not come"
         time.sleep(0.02)
+
+
+def takes_signals(pid: int) -> bool:
+    """Whether a process has said what it does when it is told to end."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    (caught,) = (int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt"))
+    return bool(caught & 1 << (signal.SIGTERM - 1))
 
 
 def server_setting(shop: LoggedShop, statement: str) -> None:
@@ -254,3 +262,20 @@ def test_an_interrupt_ends_it_after_the_commit(shop: LoggedShop) -> None:
             assert process.returncode == 0
         assert shop.follow("--once").status == 0
         assert shop.stored() == shop.expected()
+
+
+def test_who_may_read_the_log_and_no_table_follows_what_is_self_maintainable(
+    shop: LoggedShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.made()
+    name = f"follower_{shop.slot}"
+    shop.execute(f"create role {name} login replication", f"grant usage on schema shop to {name}")
+    try:
+        monkeypatch.setenv("SELFMAINT_TEST_SHOP", psycopg.conninfo.make_conninfo(shop.url, user=name))
+        shop.execute("update shop.sale set amount = 4", "insert into shop.customer values (55, 'x')")
+        ran = shop.follow("--once", "--strict")
+        assert ran.status == 0, ran.stderr
+        assert len(ran.stdout.splitlines()) == 1, "a line for each commit"
+        assert shop.stored() == shop.expected()
+    finally:
+        shop.execute(f"drop owned by {name}", f"drop role {name}")
