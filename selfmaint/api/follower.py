@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from datalog.sql import changes as sql
@@ -68,6 +68,7 @@ class Followed:
         snapshot: the lake's snapshot.
         written: what changed.
         reads: every read of a base relation.
+        lag_s: how many seconds after it committed, by the server's clock, the last transaction was in the views.
     """
 
     position: str
@@ -78,6 +79,7 @@ class Followed:
     snapshot: int
     written: tuple[Written, ...] = ()
     reads: tuple[Read, ...] = ()
+    lag_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ class Follower(Generic[D]):
             if tally.end is None:
                 return self._idle(idle_end, state)
             written, reads = self._committed(found, tally)
+        lag_s = None if tally.time_s is None else time() - tally.time_s
         self._log.advance(self.position.lsn)
         lag = max(0, state.end - self.position.lsn)
         open_ = self._warehouse.lake
@@ -163,6 +166,7 @@ class Follower(Generic[D]):
             open_.version,
             written,
             reads,
+            lag_s,
         )
 
     # ------------------------------------------------------------------------------------- what is checked

@@ -58,6 +58,7 @@ class Tally:
         xids: the ids of those taken, as the log has them.
         messages: how many messages there were.
         is_stopped: whether some were left.
+        time_s: when the last one taken committed by the server's clock, in seconds since 1970.
     """
 
     transactions: int = 0
@@ -66,6 +67,7 @@ class Tally:
     xids: list[int] = field(default_factory=list)
     messages: int = 0
     is_stopped: bool = False
+    time_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -130,6 +132,7 @@ class LogEvents:
                     tally.end = one.end
                     if is_taken:
                         tally.transactions += 1
+                        tally.time_s = begin.time_s
                         tally.xids.append(begin.xid)
                 case Table():
                     layouts[one.oid] = self._layout(one)

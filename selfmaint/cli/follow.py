@@ -148,6 +148,7 @@ def _print_step(done: Followed, format_: Format) -> None:
                 "transactions": done.transactions,
                 "changes": done.changes,
                 "lag_bytes": done.lag_bytes,
+                "lag_s": None if done.lag_s is None else round(done.lag_s, 3),
                 "snapshot": done.snapshot,
                 "written": [entry.name for entry in done.written],
                 "reads": reads_json(done.reads),

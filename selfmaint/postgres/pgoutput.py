@@ -20,6 +20,9 @@ class Unchanged:
 
 UNCHANGED: Final = Unchanged()
 
+_EPOCH_S = 946_684_800
+"""Where the server's clock begins: the year 2000, in seconds since 1970."""
+
 Image: TypeAlias = tuple[str | Unchanged | None, ...]
 """A row: for each column its text, null, or that it is not said."""
 
@@ -31,10 +34,12 @@ class Begin:
     Attributes:
         commit: where its commit is in the log.
         xid: the lower half of its id.
+        time_s: when it committed by the server's clock, in seconds since 1970.
     """
 
     commit: int
     xid: int
+    time_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +124,8 @@ def message(data: bytes) -> Message:
         kind = chr(reader.number("B"))
         match kind:
             case "B":
-                commit, _, xid = reader.number("Q"), reader.number("Q"), reader.number("I")
-                return Begin(commit, xid)
+                commit, micros, xid = reader.number("Q"), reader.number("q"), reader.number("I")
+                return Begin(commit, xid, _EPOCH_S + micros / 1e6)
             case "C":
                 reader.number("B")
                 return Commit(reader.number("Q"), reader.number("Q"))
