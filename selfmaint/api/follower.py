@@ -24,7 +24,15 @@ from datalog.sql import changes as sql
 from selfmaint.api.apply import Written
 from selfmaint.api.lake import commit_changes
 from selfmaint.api.lake_upkeep import compact_if_due
-from selfmaint.api.log_events import Choice, LogEvents, Tally, changed_table
+from selfmaint.api.log_events import (
+    OTHER_TABLE,
+    OTHER_TYPES,
+    REWRITTEN,
+    Choice,
+    LogEvents,
+    Tally,
+    changed_table,
+)
 from selfmaint.api.log_source import followed_tables
 from selfmaint.api.platform import platform_of
 from selfmaint.api.update import Update
@@ -40,7 +48,7 @@ from selfmaint.feeds.table import FeedTable, feed_table
 from selfmaint.postgres.connection import TIMEOUT_S
 from selfmaint.postgres.log import LogState, ServerLog, log_error
 from selfmaint.postgres.pgoutput import Begin
-from selfmaint.postgres.published import LoggedTable
+from selfmaint.postgres.published import LoggedTable, is_rewritten
 from selfmaint.sources.rewound import ClosableSource, Later, RewoundSource
 from selfmaint.store.log_position import LogPosition, Snapshot, lsn_text
 
@@ -148,6 +156,7 @@ class Follower(Generic[D]):
             tally = Tally()
             found = self._net_effect(self._batch, tally, BATCH_MESSAGES, Path(folder))
             is_drained = not tally.is_stopped and tally.messages < BATCH_MESSAGES
+            self._same_tables()  # now: what is committed below is from before this look
             if tally.end is None:
                 return self._idle(idle_end, state)
             written, reads = self._committed(found, tally)
@@ -215,21 +224,24 @@ class Follower(Generic[D]):
             SourceError: SM608 one is not.
         """
         found = followed_tables(self._file, self._log)
-        known = self.position.tables
-        wrong = [
-            changed_table(one.relation, is_other=known[one.relation].split()[0] != str(one.oid))
-            for one in found
-            if one.mark != known.get(one.relation, one.mark)
-        ]
+        tables, shapes = self.position.tables, self.position.shapes
+        wrong = []
+        for one in found:
+            name, known = one.relation, tables.get(one.relation, one.mark)
+            if one.mark != known:
+                is_other = known.split()[0] != str(one.oid)
+                wrong.append(changed_table(name, OTHER_TABLE if is_other else OTHER_TYPES))
+            elif is_rewritten(shapes.get(name, one.shape), one.shape):
+                wrong.append(changed_table(name, REWRITTEN))
         if wrong:
             raise SourceError(wrong)
+        self.position = replace(self.position, shapes={one.relation: one.shape for one in found})
         return found
 
     # ---------------------------------------------------------------------------------------- what is done
 
     def _idle(self, end: int | None, state: LogState) -> Followed:
         """Nothing was there: what does not concern the views is let go of now and then."""
-        self._tables = self._same_tables()
         if end is not None and end - self.position.lsn >= IDLE_BYTES:
             self._commit_position(self.position.after(end, self.position.unseen))
             self._log.advance(end)

@@ -189,15 +189,20 @@ class LogEvents:
             message = f"`{known.relation}` has no column {names} any more"
             hint = f"rename it in the views, or name it back; then {_IMPORT}"
             return Diagnostic(Code.COLUMNS_DIFFER, message, hint=hint)
-        return changed_table(known.relation, is_other=table.oid != known.oid)
+        return changed_table(known.relation, OTHER_TYPES if table.oid == known.oid else OTHER_TABLE)
 
 
-def changed_table(relation: str, *, is_other: bool) -> Diagnostic:
-    """That a table is another one, or has other types."""
-    what = "is another one of the same name" if is_other else "has columns of other types"
+def changed_table(relation: str, what: str) -> Diagnostic:
+    """That a table is not what it was when the views were made."""
     message = f"the table of `{relation}` {what} than when the views were made"
     note = "what became of its rows then is not in the log"
     return Diagnostic(Code.LOG, message, hint=_IMPORT, note=note)
+
+
+OTHER_TABLE = "is another one of the same name"
+OTHER_TYPES = "has columns of other types"
+REWRITTEN = "has other values, or columns made anew,"
+"""What has become of a table."""
 
 
 def _event(change: RowChange | Truncation, layout: _Layout, position: tuple[int, int]) -> RowEvent:

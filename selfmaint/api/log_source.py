@@ -123,6 +123,7 @@ class Start:
             self._log.state().end,
             (),
             {table.relation: table.mark for table in self._tables},
+            {table.relation: table.shape for table in self._tables},
         )
 
 

@@ -40,6 +40,11 @@ _BEGIN = """
     FROM pg_catalog.pg_settings
     WHERE name = 'statement_timeout'
 """
+EXACT_TEXT = """
+    SELECT set_config('DateStyle', 'ISO, YMD', false), set_config('TimeZone', 'UTC', false),
+        set_config('extra_float_digits', '3', false), set_config('bytea_output', 'hex', false)
+"""
+"""Values come as texts that are exact, and understood, whatever the database's own settings are."""
 _PASSING_STATES = re.compile(r"08|40|53300|57P0[123]")
 """A lost connection, a conflict on a standby, too many connections, a server that stops or starts."""
 _PASSING_WORDS = re.compile(
@@ -84,6 +89,7 @@ def begun(url: str, timeout_s: float) -> tuple[Connection, str | None]:
         connection.limit_s = timeout_s + _GRACE_S
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
+        connection.execute(EXACT_TEXT)
         milliseconds = 0 if math.isinf(timeout_s) else math.ceil(timeout_s * 1000)
         if milliseconds:
             snapshot = connection.execute(_BEGIN, {"ms": min(milliseconds, 2**31 - 1)}).fetchone()

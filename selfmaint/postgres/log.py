@@ -18,7 +18,7 @@ from psycopg.conninfo import make_conninfo
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import Code, PassingError, SourceError
-from selfmaint.postgres.connection import TIMEOUT_S, Connection, settings_with, source_error
+from selfmaint.postgres.connection import EXACT_TEXT, TIMEOUT_S, Connection, settings_with, source_error
 from selfmaint.postgres.pgoutput import Message, message
 from selfmaint.store.log_position import Snapshot, lsn_of, lsn_text
 
@@ -37,12 +37,7 @@ _PEEK = """
     SELECT lsn::text AS lsn, data FROM pg_catalog.pg_logical_slot_peek_binary_changes(
         %(slot)s, NULL, %(most)s, 'proto_version', '1', 'publication_names', %(publication)s)
 """
-_SETTINGS = """
-    SELECT set_config('DateStyle', 'ISO, YMD', false), set_config('TimeZone', 'UTC', false),
-        set_config('extra_float_digits', '3', false), set_config('bytea_output', 'hex', false),
-        set_config('default_transaction_read_only', 'off', false), set_config('search_path', setting, false)
-    FROM pg_catalog.pg_settings WHERE name = 'search_path'
-"""
+_WRITABLE = "SELECT set_config('default_transaction_read_only', 'off', false)"
 _SERVER_SETTINGS = "the server needs `wal_level = logical`, the user the attribute REPLICATION"
 
 
@@ -119,7 +114,8 @@ class ServerLog:
                 connection.execute(
                     "SELECT set_config('statement_timeout', %s, false)", [str(min(milliseconds, 2**31 - 1))]
                 )
-            connection.execute(_SETTINGS)
+            connection.execute(EXACT_TEXT)
+            connection.execute(_WRITABLE)
         return self._connection
 
     # ------------------------------------------------------------------------------------------- the state
@@ -274,7 +270,7 @@ class ServerLog:
             return statement.as_string(connection)
 
     def _publication(self, tables: list[sql.Identifier]) -> sql.Composed:
-        return sql.SQL("CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true)").format(
+        return sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(
             sql.Identifier(self.publication), sql.SQL(", ").join(tables)
         )
 

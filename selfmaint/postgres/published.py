@@ -21,22 +21,15 @@ _HEADER = 4
 """What PostgreSQL adds to the sizes that a type has."""
 _TABLE = """
     SELECT
-        c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text,
-        ARRAY(
-            SELECT l.oid::regclass::text FROM pg_catalog.pg_class AS l
-            WHERE l.oid IN (
-                SELECT relid FROM pg_catalog.pg_partition_tree(c.oid) WHERE isleaf
-                UNION SELECT c.oid WHERE c.relkind = 'r'
-            ) AND l.relreplident <> 'f' ORDER BY 1
-        ),
-        c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid),
-        (SELECT json_agg(json_build_array(attname, atttypid::bigint, atttypmod) ORDER BY attnum)
+        c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text, c.relreplident = 'f',
+        EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid), c.relfilenode::text,
+        (SELECT json_agg(json_build_array(attname, atttypid::bigint, atttypmod, attnum, xmin::text) ORDER BY attnum)
             FROM pg_catalog.pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.oid = to_regclass(%s)
 """
 _PUBLICATION = """
-    SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot,
+    SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate,
         (SELECT json_agg(to_jsonb(t)) FROM pg_catalog.pg_publication_tables AS t WHERE t.pubname = p.pubname)
     FROM pg_catalog.pg_publication AS p WHERE pubname = %s
 """
@@ -52,6 +45,7 @@ class LoggedTable:
         schema: its schema.
         name: its name.
         mark: what tells it from another that takes its name, or has other types: see `mark`.
+        shape: what shows that its rows were rewritten past the log: see `is_rewritten`.
     """
 
     relation: str
@@ -59,6 +53,7 @@ class LoggedTable:
     schema: str
     name: str
     mark: str
+    shape: str
 
     @property
     def identifier(self) -> sql.Identifier:
@@ -76,6 +71,24 @@ def mark(oid: int, columns: Iterable[Column], declared: Sequence[str]) -> str:
     """
     known = {column.name: column for column in columns}
     return " ".join([str(oid), *(_type(known[name]) for name in declared if name in known)])
+
+
+def is_rewritten(before: str, now: str) -> bool:
+    """Whether a table's rows may have become others without the log saying so, between two shapes of it.
+
+    A column that is dropped and made anew has another number. A change of type, or of all values of a column (`ALTER
+    COLUMN ... TYPE ... USING`), writes the rows into another file and changes what is said of the column; VACUUM FULL
+    and CLUSTER do the first alone, and what concerns no values the second.
+
+    >>> is_rewritten("1 c2:7", "5 c2:7"), is_rewritten("1 c2:7", "1 c2:9")
+    (False, False)
+    >>> is_rewritten("1 c2:7", "5 c2:9"), is_rewritten("1 c2:7", "1 c3:9")
+    (True, True)
+    """
+    (old_file, *old), (file, *new) = before.split(), now.split()
+    if [one.partition(":")[0] for one in old] != [one.partition(":")[0] for one in new]:
+        return True
+    return old_file != file and old != new
 
 
 def _type(column: Column) -> str:
@@ -142,32 +155,32 @@ def _table(
     shown = sql.Identifier(*table.parts).as_string(connection)
     row = connection.execute(_TABLE, [shown]).fetchone()
     assert row is not None
-    oid, schema, name, kind, persistence, partial, has_children, raw = row
-    columns = [Column(str(n), int(t), int(m)) for n, t, m in raw]  # type: ignore[attr-defined]
-    if kind not in ("r", "p") or persistence != "p" or has_children:
-        what = "has others that inherit from it" if has_children else "is no table that is logged"
-        raise log_error(
-            f"`{shown}`, the table of `{relation}`, {what}",
-            "a log says the changes of plain tables, each for itself",
-        )
-    wrong = [
-        Diagnostic(
-            Code.FEED_BEFORE_IMAGE,
-            f"of rows of `{relation}` that go the log says only their keys",
-            hint=f"ALTER TABLE {one} REPLICA IDENTITY FULL;",
-            note="views lose what the old row gave them; changes from before that statement cannot be followed",
-        )
-        for one in partial  # type: ignore[attr-defined]
-    ]
+    oid, schema, name, kind, persistence, is_whole, has_children, file, raw = row
+    columns = [Column(str(n), int(t), int(m)) for n, t, m, _, _ in raw]  # type: ignore[attr-defined]
+    what = "is no table that is logged" if kind not in ("r", "p") or persistence != "p" else None
+    if has_children or kind == "p":
+        what = "has partitions, or others that inherit from it: these may come and go past the log"
+    if what is not None:
+        hint = "the log of plain tables is followed: name its parts as relations, and unite them in a view"
+        raise log_error(f"`{shown}`, the table of `{relation}`, {what}", hint)
+    wrong = Diagnostic(
+        Code.FEED_BEFORE_IMAGE,
+        f"of rows of `{relation}` that go the log says only their keys",
+        hint=f"ALTER TABLE {shown} REPLICA IDENTITY FULL;",
+        note="views lose what the old row gave them; changes from before that statement cannot be followed",
+    )
+    known = {n: f"c{number}:{xmin}" for n, _, _, number, xmin in raw}  # type: ignore[attr-defined]
+    shape = " ".join([str(file), *(known[n] for n in expected.columns)])
     sign = mark(int(str(oid)), columns, expected.columns)
-    return LoggedTable(relation, int(str(oid)), str(schema), str(name), sign), wrong
+    found = LoggedTable(relation, int(str(oid)), str(schema), str(name), sign, shape)
+    return found, [] if is_whole else [wrong]
 
 
 def _unpublished(
     log: ServerLog, tables: Sequence[LoggedTable], published: Sequence[object]
 ) -> list[Diagnostic]:
     """What a publication leaves out."""
-    is_all, _, entries = published
+    is_all, entries = published
     name = sql.Identifier(log.publication).as_string(None)
     shown = f"the publication `{log.publication}`"
     known = {
@@ -181,10 +194,7 @@ def _unpublished(
         entry = known.get((table.schema, table.name))
         quoted = sql.Identifier(table.schema, table.name).as_string(None)
         if entry is None:
-            hint = (
-                f"ALTER PUBLICATION {name} ADD TABLE {quoted};  of a partitioned one also "
-                f"ALTER PUBLICATION {name} SET (publish_via_partition_root = true);"
-            )
+            hint = f"ALTER PUBLICATION {name} ADD TABLE {quoted};"
             note = "changes from before that statement cannot be followed"
             wrong.append(
                 Diagnostic(

@@ -93,6 +93,7 @@ class LogPosition:
         upto: where the log ended when the snapshot had been taken.
         unseen: whole ids of transactions in the contents that readers of the server did not see yet.
         tables: by base relation what its table is: another one of the same name is not followed on.
+        shapes: by base relation what shows that its rows were rewritten past the log.
     """
 
     system: str
@@ -102,6 +103,7 @@ class LogPosition:
     upto: int = 0
     unseen: tuple[int, ...] = ()
     tables: Mapping[str, str] = field(default_factory=dict)
+    shapes: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, commit: int, xid: int) -> bool:
         """Whether a transaction is in the contents.
@@ -129,6 +131,7 @@ class LogPosition:
             "slot": self.slot,
             "lsn": lsn_text(self.lsn),
             "tables": dict(self.tables),
+            "shapes": dict(self.shapes),
         }
         if self.unseen:
             found["unseen"] = list(self.unseen)
@@ -152,4 +155,5 @@ class LogPosition:
             lsn_of(found.get("upto", "0/0")),
             tuple(found.get("unseen", ())),
             found["tables"],
+            found["shapes"],
         )

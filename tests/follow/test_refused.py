@@ -53,12 +53,12 @@ def test_tables_whose_old_rows_are_not_logged_are_named_with_the_statement(shop:
     shop.execute("alter table shop.sale replica identity default")
     ran = run("follow", str(shop.toml), "--create")
     assert codes(ran) == {"SM605"}
-    assert "ALTER TABLE shop.sale REPLICA IDENTITY FULL;" in ran.stderr
+    assert 'ALTER TABLE "shop"."sale" REPLICA IDENTITY FULL;' in ran.stderr
     shop.execute("alter table shop.sale replica identity full")
     shop.made()
     shop.execute("alter table shop.sale replica identity default")
     shop.execute(CHANGE)
-    refused(shop, "SM605", "ALTER TABLE shop.sale REPLICA IDENTITY FULL")
+    refused(shop, "SM605", 'ALTER TABLE "shop"."sale" REPLICA IDENTITY FULL')
     shop.execute("alter table shop.sale replica identity full")
     refused(shop, "SM605", "at log sequence number", "shop.sale", "REPLICA IDENTITY FULL")
     healed(shop)
@@ -78,6 +78,18 @@ def test_tables_whose_old_rows_are_not_logged_are_named_with_the_statement(shop:
             "SM104",
             "`amount`",
         ),
+        (["alter table shop.sale alter amount type int using amount * 2"], "SM608", "has other values"),
+        (["alter table shop.sale drop amount", "alter table shop.sale add amount int"], "SM608", "made anew"),
+        (
+            [
+                "alter table shop.sale rename amount to a",
+                "alter table shop.sale rename kind to amount",
+                "alter table shop.sale rename a to kind",
+                CHANGE,
+            ],
+            "SM608",
+            "`sale`",
+        ),
         (
             ["alter table shop.sale alter price type numeric(11, 1)", "delete from shop.sale"],
             "SM608",
@@ -92,15 +104,47 @@ def test_what_cannot_be_followed_is_refused_until_the_views_are_made_anew(
     for statement in statements:
         shop.execute(statement)
     refused(shop, code, said)
-    if "rename" in statements[0]:
+    if len(statements) > 3:
+        shop.execute(
+            "alter table shop.sale rename amount to a", "alter table shop.sale rename kind to amount"
+        )
+        shop.execute("alter table shop.sale rename a to kind")
+    elif "rename" in statements[0]:
         shop.execute("alter table shop.sale rename quantity to amount")
         refused(shop, "SM104", "at log sequence number", "has no column `amount` any more")
     if "bigint" in statements[0]:
         shop.execute("alter table shop.sale alter amount type int")
-        refused(shop, "SM608", "at log sequence number", "columns of other types")
+        refused(shop, "SM608", "has other values, or columns made anew")
     if "truncate" in statements[0]:
         shop.execute("insert into shop.sale values (1, 1, 1, 1)")
     healed(shop)
+
+
+def test_what_leaves_the_values_as_they_are_does_not_stop_it(shop: LoggedShop) -> None:
+    shop.made()
+    for statement in ("vacuum full shop.sale", CHANGE, "alter table shop.sale alter note set statistics 10"):
+        shop.connection.execute(statement)
+        assert shop.follow("--once").status == 0
+        assert shop.follow("--once").status == 0
+    shop.execute("alter table shop.sale alter note set storage external", CHANGE)
+    assert shop.follow("--once").status == 0
+    assert shop.stored() == shop.expected()
+
+
+@pytest.mark.parametrize("statement", ["partition by list (id)", "inherits"])
+def test_tables_with_parts_are_refused(shop: LoggedShop, statement: str) -> None:
+    if statement == "inherits":
+        shop.execute("create table shop.more () inherits (shop.customer)")
+    else:
+        shop.execute(
+            "drop table shop.sale",
+            "drop table shop.customer",
+            f"create table shop.customer (id int primary key, region text not null) {statement}",
+            "create table shop.sale (like shop.customer)",
+        )
+    ran = run("follow", str(shop.toml), "--create")
+    assert ran.status == 2
+    assert "has partitions, or others that inherit from it" in ran.stderr
 
 
 def test_columns_that_no_view_needs_may_come_and_go(shop: LoggedShop) -> None:
