@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
 import tempfile
 import time
@@ -48,29 +49,45 @@ def sales(first: int, number: int, version: int = 0) -> pa.Table:
     return duckdb.connect().from_arrow(pa.table({"id": ids})).query("given", query).to_arrow_table()
 
 
-def scans(folder: Path, repetitions: int) -> dict[str, float]:
-    """The median of each scan, in milliseconds, of a reader who has nothing but DuckDB."""
-    with duckdb.connect(":memory:", config={"threads": 2}) as connection:
-        for name in ("ducklake", "sqlite_scanner"):
-            connection.execute(f"LOAD '{_extension(name, f'duckdb_extension_{name}')}'")
-        connection.execute("SET sqlite_disable_multithreaded_scans = true")
-        connection.execute(f"ATTACH 'ducklake:sqlite:{folder / 'lake' / 'catalog.sqlite'}' AS l")
-        found = {}
-        for name, query in SCANS.items():
-            times = []
-            for _ in range(repetitions + 2):
+def reader(lake: Path) -> duckdb.DuckDBPyConnection:
+    """A reader who has nothing but DuckDB."""
+    connection = duckdb.connect(":memory:", config={"threads": 2})
+    for name in ("ducklake", "sqlite_scanner"):
+        connection.execute(f"LOAD '{_extension(name, f'duckdb_extension_{name}')}'")
+    connection.execute("SET sqlite_disable_multithreaded_scans = true")
+    place = f"DATA_PATH '{lake / 'data'}/', OVERRIDE_DATA_PATH true"
+    connection.execute(f"ATTACH 'ducklake:sqlite:{lake / 'catalog.sqlite'}' AS l ({place})")
+    return connection
+
+
+def scans(lakes: dict[str, Path], rounds: int) -> list[dict[str, object]]:
+    """The median and the least time of each scan of each lake, in milliseconds; one lake after the other, in rounds."""
+    readers = {what: reader(lake) for what, lake in lakes.items()}
+    found = []
+    for name, query in SCANS.items():
+        times: dict[str, list[float]] = {what: [] for what in lakes}
+        for _ in range(rounds + 2):
+            for what, connection in readers.items():
                 begin = time.perf_counter()
                 connection.execute(query).fetchall()
-                times.append(time.perf_counter() - begin)
-            found[name] = round(statistics.median(times[2:]) * 1000, 2)
-        return found
+                times[what].append((time.perf_counter() - begin) * 1000)
+        for what, each in times.items():
+            found.append(
+                {
+                    "scan": name,
+                    "of": what,
+                    "median_ms": round(statistics.median(each[2:]), 1),
+                    "least_ms": round(min(each[2:]), 1),
+                }
+            )
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=3_000_000)
     parser.add_argument("--commits", type=int, default=100)
-    parser.add_argument("--repetitions", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=31)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -79,12 +96,13 @@ def main() -> None:
         pq.write_table(sales(0, given.rows), folder / "sales.parquet")
         selfmaint.init(folder / "warehouse.toml", origins={"sales": folder / "sales.parquet"})
 
+        lakes: dict[str, Path] = {}
+
         def show(what: str) -> None:
-            ((after, _),) = [selfmaint.compact(folder / "warehouse.toml", dry_run=True)]
-            print(
-                json.dumps({"what": what, "files": after.files, **scans(folder, given.repetitions)}),
-                flush=True,
-            )
+            after, _ = selfmaint.compact(folder / "warehouse.toml", dry_run=True)
+            print(json.dumps({"lake": what, "files": after.files, "deleted": after.deleted}), flush=True)
+            lakes[what] = folder / what.replace(" ", "-")
+            shutil.copytree(folder / "lake", lakes[what])
 
         show("fresh")
         with selfmaint.load(folder / "warehouse.toml") as warehouse:
@@ -99,6 +117,8 @@ def main() -> None:
         show(f"after {given.commits} commits")
         selfmaint.compact(folder / "warehouse.toml", keep_days=0)
         show("compacted")
+        for line in scans(lakes, given.rounds):
+            print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":
