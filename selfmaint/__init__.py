@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from selfmaint.api.explain import RuledOut as RuledOut
     from selfmaint.api.explain import Supply as Supply
     from selfmaint.api.explain import Tested as Tested
+    from selfmaint.api.follow import follow as follow
+    from selfmaint.api.follower import Followed as Followed
+    from selfmaint.api.follower import FollowOptions as FollowOptions
     from selfmaint.api.lake_upkeep import compact as compact
     from selfmaint.api.lake_upkeep import history as history
     from selfmaint.api.lake_upkeep import init as init
@@ -102,6 +105,11 @@ _FROM = {
         "RuledOut",
         "Supply",
         "Tested",
+    ),
+    "selfmaint.api.follow": ("follow",),
+    "selfmaint.api.follower": (
+        "FollowOptions",
+        "Followed",
     ),
     "selfmaint.store.frames": ("ArrowStream",),
     "selfmaint.api.lake_upkeep": (

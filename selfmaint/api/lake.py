@@ -16,7 +16,7 @@ from selfmaint.api.columns import columns_of
 from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, platform_of, with_counts
 from selfmaint.engine.protocol import D, Facts
-from selfmaint.errors import Code, InputError, first_line, input_error
+from selfmaint.errors import BusyError, Code, InputError, first_line, input_error
 from selfmaint.fallback.recompute import Recomputing, obstacles
 from selfmaint.store.lake_catalog import TableFiles
 from selfmaint.store.lake_place import Commit, LakePlace
@@ -25,12 +25,14 @@ from selfmaint.warehouse.row_key import row_key
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
+    from selfmaint.api.log_source import Start
     from selfmaint.api.update import Update
     from selfmaint.api.warehouse import Warehouse
     from selfmaint.api.warehouse_file import WarehouseFile
     from selfmaint.duckdb import Relation
     from selfmaint.duckdb.lake import Change, Lake
     from selfmaint.fallback.settle import Readable
+    from selfmaint.store.log_position import LogPosition
 
 Told = Callable[[str], None]
 
@@ -79,6 +81,10 @@ class OpenLake:
         """Where the change feeds ended that the contents follow: by relation, under "" that of several."""
         return next((said.positions for _, said in reversed(self.commits()) if said.positions), None) or {}
 
+    def log_position(self) -> LogPosition | None:
+        """Which transactions of a server's log the contents have; None if they follow none."""
+        return next((said.log for _, said in reversed(self.commits()) if said.log), None)
+
     def committed(self, update: Update[Any]) -> int | None:
         """The snapshot in which an update was committed; None if it was not, or nobody can tell.
 
@@ -86,6 +92,8 @@ class OpenLake:
             InputError: SM409 its files are those of an earlier update, and nothing says whether it is that one sent
                 again; or its id is that of an update of other files.
         """
+        if update.id is None and update.digest is None:
+            return None
         commits = self.commits()
         if update.id is not None:
             found = next(((v, said) for v, said in reversed(commits) if said.update == update.id), None)
@@ -97,8 +105,6 @@ class OpenLake:
                 message = f"the id `{update.id}` is that of an update of other files, in snapshot {found[0]}"
                 raise input_error(Code.COMMITTED, message, "give this one another id", "nothing was done")
             return None if found is None else found[0]
-        if update.digest is None:
-            return None
         same = next((version for version, said in reversed(commits) if said.digest == update.digest), None)
         if same is not None and same != commits[-1][0]:
             raise input_error(
@@ -120,13 +126,19 @@ def changing(open_: OpenLake, what: str) -> Iterator[Path]:
     place = open_.lake.place
     with place.writing(what):
         if open_.lake.catalog.newest() != open_.version:
-            raise input_error(
-                Code.WRITE_FAILED,
-                f"the lake `{place.folder}` is at snapshot {open_.lake.catalog.newest()}, and {open_.version} was read",
-                note="what was computed is of an older state; nothing was written",
-                hint="another process has written to it: run the command again"
-                if place.version is None
-                else "the past is only read: leave the snapshot out",
+            is_past = place.version is not None
+            raise (InputError if is_past else BusyError)(
+                [
+                    Diagnostic(
+                        Code.WRITE_FAILED,
+                        f"the lake `{place.folder}` is at snapshot {open_.lake.catalog.newest()}, "
+                        f"and {open_.version} was read",
+                        note="what was computed is of an older state; nothing was written",
+                        hint="the past is only read: leave the snapshot out"
+                        if is_past
+                        else "another process has written to it: run the command again",
+                    )
+                ]
             )
         with tempfile.TemporaryDirectory(prefix="selfmaint-lake-") as folder:
             yield Path(folder)
@@ -145,7 +157,8 @@ def commit_changes(
         update: the update.
 
     Raises:
-        InputError: SM405 see `changing`; SM409 the update was committed before.
+        InputError: SM405 see `changing`; SM409 the update was committed before; SM608 the views follow a log, and it
+            is not from there.
     """
     from selfmaint.duckdb.lake import Change  # noqa: PLC0415 - DuckDB only where there is a lake
 
@@ -162,6 +175,11 @@ def commit_changes(
         )
     relations = warehouse.catalog.relations
     keys = {view.name: row_key(view, relations) for view in warehouse.catalog.views}
+    if update.log is None and (followed := open_.log_position()) is not None:
+        message = f"the views follow the log of the slot `{followed.slot}`: other updates would come twice"
+        raise input_error(
+            Code.LOG, message, "`selfmaint follow` brings them up to date", "nothing was written"
+        )
     with changing(open_, "maintain") as folder:
         made: dict[str, Change] = {}
         sizes: dict[str, tuple[int, int]] = {}
@@ -174,8 +192,8 @@ def commit_changes(
             made[name] = Change(gaining, losing, keys.get(name, ()))
             gained, lost = (0 if one is None else one.stored.known_rows or 0 for one in rows)
             sizes[name] = (lost, gained)
-        positions = {**open_.positions(), **update.positions}
-        said = Commit("maintain", update.id, positions, sizes, update.digest, _given(update))
+        positions = {**open_.positions(), **update.positions} if update.positions else None
+        said = Commit("maintain", update.id, positions, sizes, update.digest, _given(update), update.log)
         open_.version = lake.commit(made, said)
 
 
@@ -233,15 +251,30 @@ def fill_lake(
         file, computed, readable, [name for name in names if "@" in name and name not in given]
     )
     open_ = None if filling.views is None else OpenLake.at(platform, file.lake)
-    others = given if open_ is None else {**_stored(platform, open_, file.catalog, names), **given}
-    rows = {**given, **_computed(platform, catalog, computed, others, readable, filling.progress)}
-    filling.progress("writing the lake")
+    before = None if open_ is None else open_.log_position()
+    is_whole = len(computed) == len(catalog.views) and not given
+    with _start(file, readable, before, is_whole=is_whole) as start:
+        others = given if open_ is None else {**_stored(platform, open_, file.catalog, names), **given}
+        rows = {**given, **_computed(platform, catalog, computed, others, readable, filling.progress)}
+        filling.progress("writing the lake")
+        log = None if start is None else start.position(before)
     if open_ is None:
-        return _made(platform, file.lake, rows)
+        return _made(platform, file.lake, rows, Commit("init", log=log))
     with changing(open_, "import") as folder:
         new = _in_lake(platform, open_.lake, rows, folder)
-        open_.lake.commit({}, Commit("import"), new=new)
+        open_.lake.commit({}, Commit("import", log=log), new=new)
     return _sizes(new)
+
+
+def _start(
+    file: WarehouseFile, readable: Mapping[str, Readable[D]], before: LogPosition | None, *, is_whole: bool
+) -> contextlib.AbstractContextManager[Start | None]:
+    """Where contents that are computed meanwhile are in the log that they will follow; None if they follow none."""
+    if file.follow is None and before is None:
+        return contextlib.nullcontext()
+    from selfmaint.api.log_source import started  # noqa: PLC0415 - the driver only where a log is followed
+
+    return started(file, next((one.source for one in readable.values()), None), before, is_whole=is_whole)
 
 
 def _stored(platform: Platform[D], open_: OpenLake, catalog: Catalog, but: Collection[str]) -> dict[str, D]:
@@ -332,7 +365,7 @@ def _computed(
     return {predicate.name: rows for predicate, rows in as_declared(catalog, bags, platform).items()}
 
 
-def _made(platform: Platform[D], place: LakePlace, rows: Mapping[str, D]) -> dict[str, int]:
+def _made(platform: Platform[D], place: LakePlace, rows: Mapping[str, D], said: Commit) -> dict[str, int]:
     """A new lake, put in its place as a whole."""
     from selfmaint.duckdb.lake import Lake  # noqa: PLC0415 - see `OpenLake.at`
 
@@ -342,19 +375,24 @@ def _made(platform: Platform[D], place: LakePlace, rows: Mapping[str, D]) -> dic
             message = f"there is something at `{place.folder}` already"
             hint = "`selfmaint import` brings views into a lake; give a new one another folder"
             raise input_error(Code.WRITE_FAILED, message, hint, "nothing was written")
+        if place.server is not None and place.server.exists():
+            message = f"there is a lake in the schema `{place.server.schema}` already"
+            raise input_error(Code.WRITE_FAILED, message, "name another one: `schema`", "nothing was written")
         new.folder.mkdir(parents=True, exist_ok=True)
         with new.writing("init"), tempfile.TemporaryDirectory(prefix="selfmaint-lake-") as folder:
             for left in new.folder.iterdir():  # of one that died
                 if left.name != "writer.lock":
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
             new.files.mkdir()
+            new.catalog.cleared()
             lake = Lake.new(platform.lake_database, new)
             tables = _in_lake(platform, lake, rows, Path(folder))
-            lake.commit({}, Commit("init"), new=tables)
+            lake.commit({}, said, new=tables)
             sizes = _sizes(tables)
             if place.folder.exists():
                 place.folder.rmdir()
             new.folder.rename(place.folder)
+            new.catalog.published(place.catalog)
     except OSError as failure:
         message = f"the lake `{place.folder}` cannot be made: {first_line(failure)}"
         raise input_error(Code.WRITE_FAILED, message) from failure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from selfmaint.api.default_engine import engines_for, first_that_can
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.lake import Filling, OpenLake, changing, fill_lake
-from selfmaint.api.open_sources import readable
+from selfmaint.api.open_sources import close_sources, readable
 from selfmaint.api.places import Location
 from selfmaint.api.platform import opened_engine, platform_of
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
@@ -70,7 +70,11 @@ def init(
 
     def run(kind: EngineKind) -> dict[str, int]:
         platform = platform_of(opened_engine(kind, spark, file.engine.options))
-        return fill_lake(file, platform, readable(platform, file), filling)
+        sources = readable(platform, file)
+        try:
+            return fill_lake(file, platform, sources, filling)
+        finally:
+            close_sources(sources)
 
     chosen = engine if spark is None else EngineKind.SPARK
     if any(place.is_table for place in places.values()):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.columns import columns_of
@@ -24,6 +26,14 @@ def readable(platform: Platform[D], file: WarehouseFile) -> dict[str, Readable[D
     return {name: Readable(sources[entry.source.name], entry.cost) for name, entry in file.relations.items()}
 
 
+def close_sources(readable: Mapping[str, Readable[Any]]) -> None:
+    """Ends the connections of sources."""
+    for source in {id(entry.source): entry.source for entry in readable.values()}.values():
+        close = getattr(source, "close", None)
+        if callable(close):
+            close()
+
+
 def _connected(platform: Platform[D], file: WarehouseFile, source: SourceEntry) -> Source[D]:
     """The source, ready to be read.
 
@@ -40,10 +50,10 @@ def _connected(platform: Platform[D], file: WarehouseFile, source: SourceEntry) 
     tables = {name: entry.location.text for name, entry in mine.items()}
     expected = {name: expected_columns(columns[name]) for name in mine}
     timeout_s = TIMEOUT_S if source.timeout_s is None else source.timeout_s
-    return PostgresSource(source.name, _url_of(source), platform.exchange, tables, expected, timeout_s)
+    return PostgresSource(source.name, url_of(source), platform.exchange, tables, expected, timeout_s)
 
 
-def _url_of(source: SourceEntry) -> str:
+def url_of(source: SourceEntry) -> str:
     """The URL of a source of PostgreSQL.
 
     Raises:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from functools import partial
 
+from selfmaint.api.secrets import has_password
 from selfmaint.api.toml_tables import TomlTable
+from selfmaint.errors import Code, input_error
 from selfmaint.store.lake_place import LakePlace
+from selfmaint.store.lake_server import LakeServer
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.near import near_miss
 
 _STORES = ("files", "lake")
 """Where views may be kept."""
+_STORE_KEYS = ("kind", "path", "catalog_url", "catalog_url_env", "schema")
+_SCHEMA = "selfmaint_lake"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class CopyEntry:
 
 def store(root: TomlTable) -> LakePlace | None:
     """The lake, if there is one; plain files are the other store."""
-    table = root.table("store", ("kind", "path"))
+    table = root.table("store", _STORE_KEYS)
     kind, path = table.text("kind"), table.text("path")
     if "store" not in root.data:
         return None
@@ -47,14 +54,50 @@ def store(root: TomlTable) -> LakePlace | None:
             root.file.report(("store", "kind"), f"`{kind}` is no kind of store", hint=hint)
         return None
     if kind == "files":
-        if "path" in table.data:
-            root.file.report(("store", "path"), "plain files have a `path` for each view, and none here")
+        for key in _STORE_KEYS[1:]:
+            if key in table.data:
+                root.file.report(
+                    ("store", key), f"plain files have a `path` for each view, and no `{key}` here"
+                )
         return None
     if path is None:
         if "path" not in table.data:
             root.file.report(("store",), "`[store]` has no `path`", hint="name the folder of the lake")
         return None
-    return LakePlace((root.file.path.parent / path).absolute())
+    return LakePlace((root.file.path.parent / path).absolute(), server=_catalog_server(table))
+
+
+def _catalog_server(table: TomlTable) -> LakeServer | None:
+    """Where the lake's catalog is, if not in its folder."""
+    if not {"catalog_url", "catalog_url_env"} & table.data.keys():
+        if "schema" in table.data:
+            message = "`schema` is of a catalog in PostgreSQL, and none is named"
+            table.file.report((*table.path, "schema"), message, hint="name it: `catalog_url_env`")
+        return None
+    given, schema = table.one_of("catalog_url_env", "catalog_url"), table.text("schema") or _SCHEMA
+    if given is None:
+        return None
+    key, value = given
+    if key == "catalog_url" and has_password(value):
+        hint = "put the URL into an environment variable, and its name into `catalog_url_env`"
+        table.file.report((*table.path, key), f"`{key}` in {table.shown} holds a password", hint=hint)
+        return None
+    from selfmaint.postgres.lake_server import catalog_at  # noqa: PLC0415 - the driver only where it is needed
+
+    return catalog_at(partial(_url, value) if key == "catalog_url_env" else lambda: value, schema)
+
+
+def _url(variable: str) -> str:
+    """The URL in an environment variable.
+
+    Raises:
+        InputError: SM408 it is not set.
+    """
+    found = os.environ.get(variable, "")
+    if not found:
+        message = f"the lake's catalog has no URL: the environment variable `{variable}` is not set"
+        raise input_error(Code.LAKE, message, f"set `{variable}`")
+    return found
 
 
 def views_of(root: TomlTable, schema: Catalog | None, *, in_lake: bool) -> dict[str, Location | None]:

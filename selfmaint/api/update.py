@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from selfmaint.feeds.ranges import Ends
     from selfmaint.feeds.report import FeedReport
     from selfmaint.store.frames import ArrowStream
+    from selfmaint.store.log_position import LogPosition
 
 E = TypeVar("E")
 
@@ -35,6 +36,7 @@ class Update(Generic[D]):
         id: what tells it from other updates, for a lake to know it again, if it was given.
         digest: that of its files, for a lake.
         positions: where the change feeds that it is from ended: by relation, under "" that of several relations.
+        log: which transactions of a server's log the views have after it, if they follow one.
     """
 
     inserted: Mapping[str, D] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class Update(Generic[D]):
     id: str | None = None
     digest: str | None = None
     positions: Mapping[str, str] = field(default_factory=dict)
+    log: LogPosition | None = None
 
     def __repr__(self) -> str:
         """Which relations it changes; their rows may not be computed yet."""

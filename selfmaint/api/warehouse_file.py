@@ -26,6 +26,7 @@
     budget_s = 60                     # optional, at the top: seconds that a search may take for one view; 10
     [engine]                          # optional: kind = "duckdb" or "spark", see `engine_settings`
     [feed]                            # optional: how change feeds are to be read, see `feed_settings`
+    [follow]                          # optional: the log that the views follow, see `follow_settings`
 
 Paths are relative to the file. Every problem is reported at once, each with its place.
 """
@@ -44,6 +45,7 @@ from datalog.model import Predicate
 from datalog.syntax import show
 from selfmaint.api.engine_settings import EngineSettings, engine_settings
 from selfmaint.api.feed_settings import feed_settings
+from selfmaint.api.follow_settings import FollowSettings, follow_settings
 from selfmaint.api.overlaps import local_path, report_overlaps
 from selfmaint.api.places import CopyEntry, Location, copy_of, resolved, store, views_of
 from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
 
 _KEYS = (
     *("program", "program_text", "dbt_manifest", "catalog", "tables"),
-    *("views", "store", "sources", "relations", "copies", "update", "engine", "feed"),
+    *("views", "store", "sources", "relations", "copies", "update", "engine", "feed", "follow"),
     *("inexact_sums", "budget_s"),
 )
 """What may stand at the top of a warehouse file."""
@@ -121,6 +123,7 @@ class WarehouseFile:
         budget_s: how many seconds a search may take for one view.
         engine: which engine it is opened with, unless a call says otherwise.
         lake: where views and partial copies are kept, if in a lake.
+        follow: the log that the views follow, if they do.
     """
 
     path: Path
@@ -133,6 +136,7 @@ class WarehouseFile:
     budget_s: float = DEFAULT_S
     engine: EngineSettings = field(default_factory=EngineSettings)
     lake: LakePlace | None = None
+    follow: FollowSettings | None = None
 
     def known(self, effective: bool | None = None) -> Situation:
         """What it says to be known besides the views; `effective` goes before what it says of updates."""
@@ -173,7 +177,10 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     effective = root.table("update", ("effective",)).flag("effective")
     engine = engine_settings(root)
     feeds = feed_settings(root, None if schema is None else schema.relations)
+    follow = follow_settings(root, {n: None if s is None else s.kind.value for n, s in sources.items()})
     if schema is not None:
+        if follow is not None:
+            _check_followed(file, schema, relations, follow, in_lake=lake is not None)
         _check_names(file, schema, in_lake=lake is not None)
         _check_declared(file, schema, relations)
     _check_overlaps(root, views, relations, copies, lake)
@@ -192,6 +199,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
         feeds=feeds,
         engine=engine,
         lake=lake,
+        follow=follow,
         budget_s=DEFAULT_S if budget_s is None else budget_s,
     )
 
@@ -363,3 +371,24 @@ def _check_declared(file: TomlFile, schema: Catalog, relations: Mapping[str, Rel
             message = f"the columns of `{name}` are not declared, so it cannot be read from PostgreSQL"
             hint = f"add `.decl {show(Predicate(name))}(column: type, ...).` to the program"
             file.report(("relations", name), message, hint=hint)
+
+
+def _check_followed(
+    file: TomlFile,
+    schema: Catalog,
+    relations: Mapping[str, RelationEntry | None],
+    follow: FollowSettings,
+    *,
+    in_lake: bool,
+) -> None:
+    """Whether the views are in a lake, and every base relation is a table of the source whose log they follow."""
+    if not in_lake:
+        hint = 'add `[store]` with `kind = "lake"`: it keeps the position in the log with the views'
+        file.report(("follow",), "`[follow]` is for views in a lake", hint=hint)
+    for name in schema.relations:
+        entry = relations.get(name)
+        if name not in relations or (entry is not None and entry.source.name != follow.source):
+            where = "has no entry" if name not in relations else "is in another source"
+            message = f"the base relation `{name}` {where}: the log of `{follow.source}` does not say how it changes"
+            hint = f'add `[{dotted(("relations", name))}]` with `source = "{follow.source}"` and `table`'
+            file.report(("relations", name) if name in relations else ("follow",), message, hint=hint)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "check": "Says for each view whether its new state is determined without reading a base relation.",
     "maintain": "Brings all views up to date, or none.",
+    "follow": "Keeps the views up to date with the log of their source.",
     "explain": "Explains a diagnostic's code, or the verdict on a view.",
     "sql": "Prints a view's test, probe and maintenance statements as Spark SQL.",
     "audit": "Says for each view and kind of change whether it can always follow without a base relation, "

@@ -110,7 +110,7 @@ def maintain(given: Namespace) -> int:
         return _Result(found, sizes, written, given.dry_run, is_inexact)
 
     arguments = update_arguments(given)
-    with reporting(given.format), _refusing(given.format), progressing() as progress:
+    with reporting(given.format), refusing(given.format), progressing() as progress:
         result = using(given.warehouse, arguments, given.format, progress, maintained, verify=given.verify)
     if isinstance(result, int):
         _print_committed(result, given.format)
@@ -120,7 +120,7 @@ def maintain(given: Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _refusing(format_: Format) -> Iterator[None]:
+def refusing(format_: Format) -> Iterator[None]:
     """Prints why a view is not maintained, and exits."""
     try:
         yield

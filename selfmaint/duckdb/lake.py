@@ -25,7 +25,11 @@ from selfmaint.store.lake_catalog import SNAPSHOT_COLUMN, LakeCatalog, TableFile
 from selfmaint.store.lake_place import Commit, LakePlace
 from selfmaint.warehouse.row_key import NUMBERS
 
-_EXTENSIONS = {"ducklake": "duckdb_extension_ducklake", "sqlite_scanner": "duckdb_extension_sqlite_scanner"}
+_EXTENSIONS = {
+    "ducklake": "duckdb_extension_ducklake",
+    "sqlite_scanner": "duckdb_extension_sqlite_scanner",
+    "postgres_scanner": "duckdb_extension_postgres_scanner",
+}
 """DuckDB's extensions and the packages that have them."""
 
 _RESERVED = re.compile(r"rowid|file_row_number|_ducklake_.*", re.IGNORECASE)
@@ -243,7 +247,7 @@ def _require_names(tables: Mapping[str, Relation]) -> None:
 
 
 def _failed(place: LakePlace, what: str, failure: Exception) -> InputError:
-    message = f"the lake `{place.folder}` {what}: {first_line(failure)}"
+    message = f"the lake `{place.folder}` {what}: {place.catalog.shown(first_line(failure))}"
     return input_error(Code.WRITE_FAILED, message, note="nothing was written")
 
 
@@ -253,21 +257,25 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
     Raises:
         InputError: SM405 it refuses; SM408 an extension is missing.
     """
+    catalog, own = place.catalog.attached_as
     options = {
         "DATA_PATH": _text(f"{place.files}/"),
         "OVERRIDE_DATA_PATH": "true",  # the folder may have been moved
-        "META_JOURNAL_MODE": "'WAL'",  # readers do not wait for who writes
-        "META_BUSY_TIMEOUT": "30000",
         "CREATE_IF_NOT_EXISTS": str(is_new).lower(),
+        **own,
     }
     said = ", ".join(f"{name} {value}" for name, value in options.items())
+    scanner = "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"
     try:
-        for extension, package in _EXTENSIONS.items():
-            database.run(f"LOAD {_text(_extension(extension, package))}")
-        database.run(
-            "SET sqlite_disable_multithreaded_scans = true"
-        )  # it reads a table in several transactions
-        database.run(f"ATTACH {_text(f'ducklake:sqlite:{place.catalog}')} AS {_LAKE} ({said})")
+        for extension in ("ducklake", scanner):
+            database.run(f"LOAD {_text(_extension(extension, _EXTENSIONS[extension]))}")
+        if (
+            place.catalog.is_shared
+        ):  # who comes in between is refused: what is committed is of the state before
+            database.run("SET ducklake_max_retry_count = 0")
+        else:  # it reads a table in several transactions
+            database.run("SET sqlite_disable_multithreaded_scans = true")
+        database.run(f"ATTACH {_text(catalog)} AS {_LAKE} ({said})")
         if not is_new:  # who reads with DuckDB alone goes where the catalog says
             _say_where(database, place)
     except duckdb.Error as failure:
@@ -277,7 +285,8 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
 def _say_where(database: Database, place: LakePlace) -> None:
     """Has the catalog say where the files are, or will be."""
     path = f"{LakePlace(place.home or place.folder).files.resolve()}/"
-    tell = f"UPDATE {_META}.ducklake_metadata SET value = ? WHERE key = 'data_path' AND value <> ?"
+    meta = _META if place.catalog.schema is None else f"{_META}.{_quoted(place.catalog.schema)}"
+    tell = f"UPDATE {meta}.ducklake_metadata SET value = ? WHERE key = 'data_path' AND value <> ?"
     database.run(tell, [path, path])
 
 

@@ -20,7 +20,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from datalog.diagnostics import Diagnostic
-from selfmaint.errors import Code, SourceError, first_line
+from selfmaint.errors import Code, PassingError, SourceError, first_line
 
 T = TypeVar("T")
 TIMEOUT_S = 60.0
@@ -40,6 +40,11 @@ _BEGIN = """
     FROM pg_catalog.pg_settings
     WHERE name = 'statement_timeout'
 """
+EXACT_TEXT = """
+    SELECT set_config('DateStyle', 'ISO, YMD', false), set_config('TimeZone', 'UTC', false),
+        set_config('extra_float_digits', '3', false), set_config('bytea_output', 'hex', false)
+"""
+"""Values come as texts that are exact, and understood, whatever the database's own settings are."""
 _PASSING_STATES = re.compile(r"08|40|53300|57P0[123]")
 """A lost connection, a conflict on a standby, too many connections, a server that stops or starts."""
 _PASSING_WORDS = re.compile(
@@ -79,13 +84,12 @@ def begun(url: str, timeout_s: float) -> tuple[Connection, str | None]:
         SourceError: SM401 the URL is none.
         psycopg.Error: the server does not answer, or refuses the login.
     """
-    patience = _CONNECT_S if timeout_s > _CONNECT_S else math.ceil(timeout_s)
-    defaults = {"application_name": "selfmaint", "connect_timeout": str(patience)}
-    connection = Connection.connect(make_conninfo("", **{**defaults, **_settings_of(url)}))
+    connection = Connection.connect(make_conninfo("", **settings_with(url, timeout_s)))
     try:
         connection.limit_s = timeout_s + _GRACE_S
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
+        connection.execute(EXACT_TEXT)
         milliseconds = 0 if math.isinf(timeout_s) else math.ceil(timeout_s * 1000)
         if milliseconds:
             snapshot = connection.execute(_BEGIN, {"ms": min(milliseconds, 2**31 - 1)}).fetchone()
@@ -95,6 +99,17 @@ def begun(url: str, timeout_s: float) -> tuple[Connection, str | None]:
         connection.close()
         raise
     return connection, str(snapshot[0]) if snapshot else None
+
+
+def settings_with(url: str, timeout_s: float) -> dict[str, str]:
+    """The parts of a connection URI or string, and what is taken where it says nothing.
+
+    Raises:
+        SourceError: SM401 it is none; the message does not repeat it.
+    """
+    patience = _CONNECT_S if timeout_s > _CONNECT_S else math.ceil(timeout_s)
+    defaults = {"application_name": "selfmaint", "connect_timeout": str(patience)}
+    return {**defaults, **_settings_of(url)}
 
 
 def may_pass(failure: psycopg.Error) -> bool:
@@ -159,7 +174,7 @@ def _address(url: str) -> str:
 
 
 def source_error(failure: psycopg.Error, url: str, doing: str) -> SourceError:
-    """The error for what the server or the driver refused.
+    """The error for what the server or the driver refused; a `PassingError` if it may be gone in a moment.
 
     Args:
         failure: what psycopg raised. Chain nothing to the result: its text may hold the password.
@@ -177,13 +192,17 @@ def source_error(failure: psycopg.Error, url: str, doing: str) -> SourceError:
             hint = "see whether the server is halted or busy; `timeout_s` in the source's section gives it more time"
         case errors.InsufficientPrivilege():
             hint = "the user needs the right to SELECT from the table"
+        case errors.UndefinedObject() | errors.ObjectNotInPrerequisiteState():
+            code, hint = Code.LOG, "see to the replication slot and the publication of the server"
         case _:
             pass
-    said = _without_password(first_line(failure), url)
-    return _error(code, f"{doing} failed, {_address(url)}: {said}", hint)
+    said = without_password(first_line(failure), url)
+    found = _error(code, f"{doing} failed, {_address(url)}: {said}", hint)
+    return PassingError(found.diagnostics) if may_pass(failure) else found
 
 
-def _without_password(text: str, url: str) -> str:
+def without_password(text: str, url: str) -> str:
+    """A text with the URL's password starred out."""
     for password in (_settings_of(url).get("password"), os.environ.get("PGPASSWORD")):
         if password:
             for shown in (password, quote(password, safe="")):

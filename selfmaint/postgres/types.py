@@ -168,7 +168,13 @@ def arrow_batch(rows: Sequence[Sequence[object]], columns: Sequence[PostgresColu
     arrays = []
     for position, column in enumerate(columns):
         try:
-            arrays.append(pa.array([row[position] for row in rows], type=column.arrow))
+            values = [row[position] for row in rows]
+            if (
+                column.stored.name is TypeName.FLOAT
+            ):  # its text is the shortest one, not that of the double it is
+                arrays.append(pa.array(values, type=arrow_type(column.stored)).cast(column.arrow))
+            else:
+                arrays.append(pa.array(values, type=column.arrow))
         except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as failure:
             raise InputError(
                 [

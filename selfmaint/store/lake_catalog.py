@@ -7,23 +7,20 @@ of them in a transaction of its own, and a large one in several: a commit in bet
 from __future__ import annotations
 
 # ruff: noqa: S608 - names are this module's own, values are bound
-import contextlib
-import os
 import re
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from selfmaint.errors import Code, first_line, input_error
+from selfmaint.errors import Code, input_error
 from selfmaint.store.lake_place import Commit, LakePlace
+from selfmaint.store.lake_server import Run
 
 SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
 """In files of rows of several snapshots, the one in which a row was added, or deleted."""
 
-_BUSY_S = 30.0
 _TYPES = {
     "boolean": "BOOLEAN",
     "int8": "TINYINT",
@@ -139,35 +136,17 @@ class LakeCatalog:
             InputError: SM408 there is none.
         """
         self.place = place
-        if not os.path.isfile(place.catalog):  # noqa: PTH113 - which is no error where nothing may be seen
+        self._server = place.catalog
+        if not self._server.exists():
             message = f"there is no lake at `{place.folder}`"
-            raise input_error(Code.LAKE, message, "`selfmaint init WAREHOUSE.toml` makes it")
-
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection within a transaction that sees one state of the catalog.
-
-        Raises:
-            InputError: SM408 it cannot be read.
-        """
-        try:
-            with contextlib.closing(
-                sqlite3.connect(self.place.catalog, timeout=_BUSY_S, isolation_level=None)
-            ) as connection:
-                connection.execute("PRAGMA query_only = true")
-                connection.execute("BEGIN")
-                yield connection
-        except (sqlite3.Error, ValueError, KeyError) as failure:
-            message = f"the catalog of the lake `{self.place.folder}` cannot be read: {first_line(failure)}"
-            is_of_system = isinstance(failure, sqlite3.OperationalError) and "no such" not in str(failure)
-            mend = "see to the disk, and to the rights of the folder, which is written to by who reads, too"
-            hint = mend if is_of_system else "put it back from a backup, or make the lake anew"
-            raise input_error(Code.LAKE, message, hint) from failure
+            raise input_error(
+                Code.LAKE, message, "`selfmaint init WAREHOUSE.toml` makes it", self._server.note
+            )
 
     def newest(self) -> int:
         """The newest snapshot."""
-        with self._open() as connection:
-            return _newest(connection)
+        with self._server.reading() as run:
+            return _newest(run)
 
     def version(self) -> int:
         """The snapshot that is to be read: that of its place, or the newest.
@@ -175,12 +154,12 @@ class LakeCatalog:
         Raises:
             InputError: SM408 there is no such snapshot, or no more.
         """
-        with self._open() as connection:
+        with self._server.reading() as run:
             wanted = self.place.version
             if wanted is None:
-                return _newest(connection)
-            query = "SELECT 1 FROM ducklake_snapshot WHERE snapshot_id = ?"
-            found = connection.execute(query, [wanted]).fetchone()
+                return _newest(run)
+            query = "SELECT 1 FROM ducklake_snapshot WHERE snapshot_id = :wanted"
+            found = run(query, {"wanted": wanted})
         if not found:
             message = f"the lake `{self.place.folder}` has no snapshot {wanted}"
             raise input_error(Code.LAKE, message, "`selfmaint history` lists those that there are")
@@ -190,8 +169,8 @@ class LakeCatalog:
         """The names of the tables at a snapshot."""
         query = f"""SELECT table_name FROM ducklake_table WHERE {_NOW} AND schema_id IN
             (SELECT schema_id FROM ducklake_schema WHERE schema_name = 'main')"""
-        with self._open() as connection:
-            return frozenset(name for (name,) in connection.execute(query, {"at": version}))
+        with self._server.reading() as run:
+            return frozenset(name for (name,) in run(query, {"at": version}))
 
     def table(self, name: str, version: int, schema: str = "main") -> TableFiles:
         """A table at a snapshot.
@@ -199,28 +178,28 @@ class LakeCatalog:
         Raises:
             InputError: SM103 there is none; SM408 a column of a type that is not written here.
         """
-        with self._open() as connection:
-            found = connection.execute(
+        with self._server.reading() as run:
+            found = run(
                 f"""SELECT t.table_id, t.path, t.path_is_relative, s.path, s.path_is_relative FROM ducklake_table t
                 JOIN ducklake_schema s USING (schema_id) WHERE t.table_name = :name AND s.schema_name = :schema
                 AND table_id IN (SELECT table_id FROM ducklake_table WHERE {_NOW})""",
                 {"name": name, "schema": schema, "at": version},
-            ).fetchone()
-            if found is None:
+            )
+            if not found:
                 message = f"`{name}`: the lake `{self.place.folder}` has no such table"
                 hint = f"`selfmaint import WAREHOUSE.toml --view {name}`"
                 raise input_error(Code.MISSING_CONTENTS, message, hint)
-            number, *parts = found
+            number, *parts = found[0]
             folder = self._folder(parts)
-            columns = self._columns(connection, number, version)
+            columns = self._columns(run, number, version)
             return TableFiles(
                 name,
                 version,
                 tuple(column for column, _ in columns),
                 tuple(self._type(name, column, kind) for column, kind in columns),
-                _files(connection, number, version, folder),
-                _spreads(connection, number),
-                _never_null(connection, number),
+                _files(run, number, version, folder),
+                _spreads(run, number),
+                _never_null(run, number),
             )
 
     def _folder(self, parts: Sequence[Any]) -> Path:
@@ -229,10 +208,10 @@ class LakeCatalog:
         above = self.place.files / schema if is_in_lake else Path(schema)
         return above / table if is_in_schema else Path(table)
 
-    def _columns(self, connection: sqlite3.Connection, number: int, version: int) -> list[tuple[str, str]]:
+    def _columns(self, run: Run, number: int, version: int) -> list[tuple[str, str]]:
         query = f"""SELECT column_name, column_type FROM ducklake_column
             WHERE table_id = :number AND parent_column IS NULL AND {_NOW} ORDER BY column_order"""
-        return connection.execute(query, {"number": number, "at": version}).fetchall()
+        return [(str(name), str(kind)) for name, kind in run(query, {"number": number, "at": version})]
 
     def _type(self, table: str, column: str, kind: str) -> str:
         decimal = _DECIMAL.fullmatch(kind)
@@ -249,9 +228,9 @@ class LakeCatalog:
         query = """SELECT i.table_name FROM ducklake_inlined_data_tables i JOIN ducklake_table t USING (table_id)
             JOIN ducklake_schema s USING (schema_id) WHERE t.table_name = 'commits' AND s.schema_name = 'selfmaint'"""
         found = []
-        with self._open() as connection:
-            for (name,) in connection.execute(query).fetchall():
-                rows = connection.execute(f'SELECT version, said FROM "{name}" WHERE end_snapshot IS NULL')
+        with self._server.reading() as run:
+            for (name,) in run(query, {}):
+                rows = run(f'SELECT version, said FROM "{name}" WHERE end_snapshot IS NULL', {})
                 found += [(int(version), Commit.read(_as_text(said))) for version, said in rows]
         return found
 
@@ -262,59 +241,62 @@ class LakeCatalog:
         added = " UNION ALL ".join(
             f"SELECT begin_snapshot, file_size_bytes FROM ducklake_{kind}_file" for kind in ("data", "delete")
         )
-        with self._open() as connection:
-            rows = connection.execute(
+        with self._server.reading() as run:
+            rows = run(
                 f"""SELECT s.snapshot_id, s.snapshot_time, count(f.begin_snapshot), coalesce(sum(file_size_bytes), 0)
                 FROM ducklake_snapshot s LEFT JOIN ({added}) f ON f.begin_snapshot = s.snapshot_id
-                WHERE s.snapshot_id >= ? GROUP BY 1, 2 ORDER BY 1""",
-                [first],
-            ).fetchall()
+                WHERE s.snapshot_id >= :first GROUP BY 1, 2 ORDER BY 1""",
+                {"first": first},
+            )
         return [Snapshot(v, _time(at), said.get(v), number, size) for v, at, number, size in rows]
 
     def occupied(self) -> Occupied:
         """What the lake's files take up."""
         parts = " UNION ALL ".join(
-            f"SELECT end_snapshot IS NULL AS now, file_size_bytes AS size, {gone} AS gone FROM ducklake_{kind}_file"
+            f"SELECT CASE WHEN end_snapshot IS NULL THEN 1 ELSE 0 END AS now, file_size_bytes AS size, {gone} AS gone "
+            f"FROM ducklake_{kind}_file"
             for kind, gone in (("data", "0"), ("delete", "delete_count"))
         )
-        with self._open() as connection:
-            found = connection.execute(
-                f"SELECT total(now), total(now * size), total(now * gone), count(*), total(size) FROM ({parts})"
-            ).fetchone()
-        return Occupied(*(int(number) for number in found))
+        with self._server.reading() as run:
+            (found,) = run(
+                f"SELECT sum(now), sum(now * size), sum(now * gone), count(*), sum(size) FROM ({parts}) AS f",
+                {},
+            )
+        return Occupied(*(int(number or 0) for number in found))
 
     def worst(self, fewest: int) -> tuple[int, float]:
         """The largest number of files of a table, and the largest share of deleted rows where they are not few."""
-        with self._open() as connection:
-            rows = connection.execute(
-                """SELECT count(*), total(f.record_count), total(d.gone) FROM ducklake_data_file f LEFT JOIN
+        with self._server.reading() as run:
+            rows = run(
+                """SELECT count(*), sum(f.record_count), sum(d.gone) FROM ducklake_data_file f LEFT JOIN
                 (SELECT data_file_id, sum(delete_count) AS gone FROM ducklake_delete_file
                 WHERE end_snapshot IS NULL GROUP BY 1) d USING (data_file_id)
-                WHERE f.end_snapshot IS NULL GROUP BY f.table_id"""
-            ).fetchall()
-        shares = [gone / number for _, number, gone in rows if number and gone >= fewest]
+                WHERE f.end_snapshot IS NULL GROUP BY f.table_id""",
+                {},
+            )
+        shares = [gone / number for _, number, gone in rows if number and (gone or 0) >= fewest]
         return max((files for files, _, _ in rows), default=0), max(shares, default=0.0)
 
 
-def _newest(connection: sqlite3.Connection) -> int:
-    ((found,),) = connection.execute("SELECT max(snapshot_id) FROM ducklake_snapshot")
+def _newest(run: Run) -> int:
+    ((found,),) = run("SELECT max(snapshot_id) FROM ducklake_snapshot", {})
     if found is None:
         raise ValueError("it has no snapshot")
     return int(found)
 
 
-def _files(connection: sqlite3.Connection, number: int, version: int, folder: Path) -> tuple[DataFile, ...]:
+def _files(run: Run, number: int, version: int, folder: Path) -> tuple[DataFile, ...]:
     given = {"number": number, "at": version}
     deleted = {
         of: (path if not is_relative else str(folder / path), count, latest)
-        for of, path, is_relative, count, latest in connection.execute(
+        for of, path, is_relative, count, latest in run(
             f"""SELECT data_file_id, path, path_is_relative, delete_count, partial_max FROM ducklake_delete_file
             WHERE table_id = :number AND {_NOW}""",
             given,
         )
     }
     found = []
-    for file, path, is_relative, count, latest in connection.execute(
+    for file, path, is_relative, count, latest in run(
         f"""SELECT data_file_id, path, path_is_relative, record_count, partial_max FROM ducklake_data_file
         WHERE table_id = :number AND {_NOW} ORDER BY data_file_id""",
         given,
@@ -333,23 +315,23 @@ def _files(connection: sqlite3.Connection, number: int, version: int, folder: Pa
 
 
 _STATISTICS = """FROM ducklake_column c JOIN ducklake_table_column_stats s USING (table_id, column_id)
-    WHERE c.table_id = ? AND c.parent_column IS NULL AND c.end_snapshot IS NULL"""
+    WHERE c.table_id = :number AND c.parent_column IS NULL AND c.end_snapshot IS NULL"""
 
 
-def _spreads(connection: sqlite3.Connection, number: int) -> dict[int, int]:
+def _spreads(run: Run, number: int) -> dict[int, int]:
     query = f"""SELECT c.column_order, s.min_value, s.max_value {_STATISTICS} AND c.column_type LIKE 'int%'
         AND s.min_value IS NOT NULL AND s.max_value IS NOT NULL"""
-    rows = connection.execute(query, [number])
+    rows = run(query, {"number": number})
     return {place - 1: int(most) - int(least) + 1 for place, least, most in rows}
 
 
-def _never_null(connection: sqlite3.Connection, number: int) -> frozenset[int]:
+def _never_null(run: Run, number: int) -> frozenset[int]:
     query = f"SELECT c.column_order {_STATISTICS} AND NOT s.contains_null"
-    return frozenset(place - 1 for (place,) in connection.execute(query, [number]))
+    return frozenset(place - 1 for (place,) in run(query, {"number": number}))
 
 
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone()
+def _time(said: str | datetime) -> datetime:
+    return (said if isinstance(said, datetime) else datetime.fromisoformat(said)).astimezone()
 
 
 def _as_text(said: str | bytes) -> str:

@@ -9,11 +9,14 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from selfmaint.errors import Code, first_line, input_error
+from datalog.diagnostics import Diagnostic
+from selfmaint.errors import BusyError, Code, first_line, input_error
+from selfmaint.store.lake_server import LakeServer, SqliteCatalog
+from selfmaint.store.log_position import LogPosition
 
 _LONGEST_HOLDER = 500
 
@@ -26,16 +29,18 @@ class LakePlace:
         folder: the folder.
         version: the snapshot that is read; by default the newest.
         home: where the folder will be, if it is being made elsewhere.
+        server: where the catalog is, if not in the folder.
     """
 
     folder: Path
     version: int | None = None
     home: Path | None = None
+    server: LakeServer | None = None
 
     @property
-    def catalog(self) -> Path:
-        """The catalog: a database of SQLite, which several processes of one machine may read while one writes."""
-        return self.folder / "catalog.sqlite"
+    def catalog(self) -> LakeServer:
+        """The catalog."""
+        return self.server or SqliteCatalog(self.folder / "catalog.sqlite", self.folder)
 
     @property
     def files(self) -> Path:
@@ -45,7 +50,8 @@ class LakePlace:
     @property
     def new(self) -> LakePlace:
         """Where a new lake is made, before it is put in its place as a whole."""
-        return LakePlace(self.folder.with_name(f"{self.folder.name}.new"), home=self.folder)
+        folder = self.folder.with_name(f"{self.folder.name}.new")
+        return LakePlace(folder, home=self.folder, server=self.server and self.server.new())
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
@@ -55,7 +61,7 @@ class LakePlace:
             what: what is done, for who finds it held.
 
         Raises:
-            InputError: SM405 another process holds it, or the folder cannot be written to.
+            InputError: SM405 another process holds it (`BusyError`), or the folder cannot be written to.
         """
         file = self.folder / "writer.lock"
         try:
@@ -69,15 +75,17 @@ class LakePlace:
             except BlockingIOError:
                 held = lock.read(_LONGEST_HOLDER).strip() or "another process"
                 message = f"the lake `{self.folder}` is being written to by {held}"
-                raise input_error(
-                    Code.WRITE_FAILED, message, "wait until it has ended", "nothing was written"
+                hint = "wait until it has ended"
+                raise BusyError(
+                    [Diagnostic(Code.WRITE_FAILED, message, hint=hint, note="nothing was written")]
                 ) from None
             except OSError as failure:
                 message = f"the lake `{self.folder}` cannot be locked: {first_line(failure)}"
                 hint = "keep it on a file system that has locks"
                 raise input_error(Code.WRITE_FAILED, message, hint, "nothing was written") from failure
             self._sign(lock.fileno(), what)
-            yield
+            with self.catalog.holding(what):
+                yield
 
     def _sign(self, descriptor: int, what: str) -> None:
         """Says in the lock's file who holds it."""
@@ -106,6 +114,7 @@ class Commit:
         changes: for each table the number of rows that it lost and gained.
         digest: that of the update's files, if it was given as files.
         given: what the update was given as, for people: a file, a folder of files, a feed.
+        log: which transactions of a database's log the contents have, if they follow one.
     """
 
     kind: str
@@ -114,6 +123,7 @@ class Commit:
     changes: dict[str, tuple[int, int]] | None = None
     digest: str | None = None
     given: str | None = None
+    log: LogPosition | None = None
 
     @property
     def about(self) -> str:
@@ -124,7 +134,8 @@ class Commit:
 
     def text(self) -> str:
         """As JSON."""
-        return json.dumps(asdict(self))
+        said = {name: value for name, value in asdict(replace(self, log=None)).items() if name != "log"}
+        return json.dumps(said if self.log is None else {**said, "log": self.log.entry()})
 
     @classmethod
     def read(cls, text: str) -> Commit:
@@ -142,4 +153,5 @@ class Commit:
             None if changes is None else {name: (lost, gained) for name, (lost, gained) in changes.items()},
             found.get("digest"),
             found.get("given"),
+            LogPosition.read(found["log"]) if found.get("log") else None,
         )

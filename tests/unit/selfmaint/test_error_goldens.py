@@ -21,6 +21,7 @@ ELSEWHERE = {
     Code.NO_ENGINE: "tests/unit/selfmaint/test_cli.py",
     Code.ENGINE_DIFFERS: "tests/spark/test_values_on_duckdb.py",
     Code.FEED_PACKAGE: "tests/feeds/test_engines.py",
+    Code.LOG: "tests/follow/test_refused.py",
 }
 """Codes that no command line with small files raises, and the tests that do."""
 

@@ -1,0 +1,180 @@
+"""A lake whose catalog is in PostgreSQL: the same as one in SQLite, and its own faults. Oracle: the views by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+import selfmaint
+from selfmaint.api.lake_upkeep import lake_of
+from selfmaint.duckdb import lake as lake_module
+from selfmaint.duckdb.lake import _extension
+from tests.command_line import run
+from tests.unit.selfmaint.test_lake import Row, Shop, a_random_change, killed
+
+SERVER = 'path = "lake"\ncatalog_url_env = "SELFMAINT_TEST_LAKE"\nschema = "wh"'
+
+
+@pytest.fixture
+def database(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    name = f"lake_{random.Random().randrange(10**12)}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+    url = make_conninfo(postgres, dbname=name)
+    monkeypatch.setenv("SELFMAINT_TEST_LAKE", url)
+    yield url
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"drop database {name} with (force)")
+
+
+def views(shop: Shop) -> dict[str, Counter[Row]]:
+    """What a reader sees who has nothing but DuckDB."""
+    with duckdb.connect(":memory:") as connection:
+        for name in ("ducklake", "postgres_scanner"):
+            connection.execute(f"LOAD '{_extension(name, f'duckdb_extension_{name}')}'")
+        url = os.environ["SELFMAINT_TEST_LAKE"]
+        connection.execute(f"ATTACH 'ducklake:postgres:{url}' AS l (META_SCHEMA 'wh')")
+        connection.execute("BEGIN")
+        return {n: Counter(connection.execute(f'FROM l."{n}"').fetchall()) for n in shop.expected()}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, database: str) -> Shop:
+    assert database
+    made = Shop(tmp_path)
+    made.toml.write_text(made.toml.read_text(encoding="utf-8").replace('path = "lake"', SERVER, 1))
+    ran = run("init", str(made.toml))
+    assert ran.status == 0, ran.stderr
+    return made
+
+
+def test_it_follows_returns_compacts_and_lists_as_any_lake(shop: Shop) -> None:
+    chance = random.Random(4)
+    for number in range(6):
+        update = a_random_change(shop, f"u{number}", chance)
+        ran = run("maintain", str(shop.toml), "--update", str(update))
+        assert ran.status == 0, ran.stderr
+        assert views(shop) == shop.expected()
+    before = shop.expected()
+    last = a_random_change(shop, "last", chance)
+    assert run("maintain", str(shop.toml), "--update", str(last)).status == 0
+    assert "committed before" in run("maintain", str(shop.toml), "--update", str(last)).stdout
+    assert run("undo", str(shop.toml)).status == 0
+    assert views(shop) == before
+    assert [state.said.kind for state in selfmaint.history(shop.toml) if state.said][-1] == "undo"
+    assert run("compact", str(shop.toml), "--keep-days", "0").status == 0
+    assert views(shop) == before
+
+
+@pytest.mark.usefixtures("database")
+def test_a_second_lake_is_not_made_over_it_and_one_that_died_is(tmp_path: Path) -> None:
+    made = Shop(tmp_path)
+    made.toml.write_text(made.toml.read_text(encoding="utf-8").replace('path = "lake"', SERVER, 1))
+    assert "there is no lake" in run("history", str(made.toml)).stderr
+    for at in (4, 14):
+        assert killed(at, "init", made.toml, "--engine", "duckdb") == -signal.SIGKILL
+    assert run("init", str(made.toml)).status == 0
+    assert views(made) == made.expected()
+    other = made.toml.with_name("other.toml")
+    other.write_text(made.toml.read_text(encoding="utf-8").replace('path = "lake"', 'path = "lake2"'))
+    ran = run("init", str(other))
+    assert ran.status == 2
+    assert "there is a lake in the schema `wh` already" in ran.stderr
+
+
+def test_whenever_a_commit_is_killed_all_views_are_old_or_all_new(shop: Shop) -> None:
+    chance = random.Random(8)
+    for at in (30, 60, 80, 90, 95, 100, 105, 110):
+        old = shop.expected()
+        update = a_random_change(shop, f"u{at}", chance)
+        killed(at, "maintain", shop.toml, "--update", update, "--engine", "duckdb")
+        assert views(shop) in (old, shop.expected())
+        assert run("maintain", str(shop.toml), "--update", str(update)).status == 0
+        assert views(shop) == shop.expected()
+
+
+def test_one_writes_at_a_time_even_from_other_machines_and_is_named(shop: Shop) -> None:
+    update = shop.update("u", {"customer": {(9, "west")}}, {})
+    holder = lake_of(shop.toml).lake.place.catalog
+    with holder.holding("a long import"):
+        ran = run("maintain", str(shop.toml), "--update", str(update))
+    assert ran.status == 2
+    assert "SM405" in ran.stderr
+    assert "being written to by selfmaint a long import, process" in ran.stderr
+    assert run("maintain", str(shop.toml), "--update", str(update)).status == 0
+    assert views(shop) == shop.expected()
+
+
+def test_who_commits_in_between_is_not_overwritten(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock is lost with its connection; then the catalog itself refuses the later commit."""
+    monkeypatch.setattr(
+        type(lake_of(shop.toml).lake.place.catalog), "holding", lambda *_: contextlib.nullcontext()
+    )
+    first, second = ({"customer": {(n, "west")}} for n in (21, 22))
+    updates = [shop.update(f"u{i}", rows, {}) for i, rows in enumerate((first, second))]  # type: ignore[arg-type]
+    barrier, results = threading.Barrier(2), list[Any]()
+
+    def maintained(update: Path) -> None:
+        with selfmaint.load(shop.toml, engine="duckdb") as warehouse:
+            found = warehouse.maintain(selfmaint.Update.from_files(warehouse, update))
+            barrier.wait()
+            try:
+                results.append(bool(warehouse.apply(found)))
+            except selfmaint.SelfmaintError as error:
+                results.append(error.diagnostics[0].code.value)
+
+    monkeypatch.setattr("selfmaint.store.lake_place.fcntl.flock", lambda *_: None)
+    threads = [threading.Thread(target=maintained, args=[update]) for update in updates]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(str, results)) == ["SM405", "True"]
+    assert [said.kind for _, said in lake_of(shop.toml).lake.commits()] == ["init", "maintain"]
+
+
+def test_a_server_that_is_not_there_and_a_missing_package_are_told(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(lake_module._EXTENSIONS, "postgres_scanner", "no_such_package")
+    update = shop.update("u", {"customer": {(9, "west")}}, {})
+    ran = run("maintain", str(shop.toml), "--update", str(update), "--engine", "duckdb")
+    assert ran.status == 2
+    assert "SM408" in ran.stderr
+    assert "pip install" in ran.stderr
+    monkeypatch.setenv("SELFMAINT_TEST_LAKE", "postgresql://ann:s3cr3t@127.0.0.1:1/lake")
+    ran = run("history", str(shop.toml))
+    assert ran.status == 2
+    assert "SM408" in ran.stderr
+    assert "s3cr3t" not in ran.stderr
+    monkeypatch.delenv("SELFMAINT_TEST_LAKE")
+    assert "`SELFMAINT_TEST_LAKE` is not set" in run("history", str(shop.toml)).stderr
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'path = "lake"\nschema = "x"',
+        'path = "lake"\ncatalog_url = "postgresql://a:secret@h/d"',
+        'path = "lake"\ncatalog_url = "postgresql://h/d"\ncatalog_url_env = "X"',
+    ],
+)
+def test_what_the_file_says_of_the_catalog_is_checked(tmp_path: Path, lines: str) -> None:
+    made = Shop(tmp_path)
+    made.toml.write_text(made.toml.read_text(encoding="utf-8").replace('path = "lake"', lines, 1))
+    ran = run("history", str(made.toml))
+    assert ran.status == 2
+    assert "SM101" in ran.stderr
+    assert "secret" not in ran.stderr
