@@ -1,0 +1,19 @@
+"""Which rows of a query's result a change of a base relation may reach, and which base rows these results depend on."""
+
+from datalog.sql.affected.choice import Keyed, NotKeyed, Step, keyed
+from datalog.sql.affected.definition import plan_of_definition
+from datalog.sql.affected.plan import Plan, Query, Table
+from datalog.sql.affected.read import UnknownShapeError, plan_of_text
+
+__all__ = [
+    "Keyed",
+    "NotKeyed",
+    "Plan",
+    "Query",
+    "Step",
+    "Table",
+    "UnknownShapeError",
+    "keyed",
+    "plan_of_definition",
+    "plan_of_text",
+]
