@@ -2,8 +2,9 @@
 
 from datalog.sql.affected.choice import Keyed, NotKeyed, Step, keyed
 from datalog.sql.affected.definition import plan_of_definition
+from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
-from datalog.sql.affected.read import UnknownShapeError, plan_of_text
+from datalog.sql.affected.read import plan_of_text
 
 __all__ = [
     "Keyed",

@@ -6,9 +6,9 @@ step; read backwards, a changed row leads to the values of the key for which any
 Conditions of soundness:
 
 1. The steps make a tree with the key at its root, so cutting each occurrence by its step is sound (`demands.py`).
-2. A changed row that no step, backwards, leads to a value k of the key from, in the state before or after the update, is in
-   neither of the two sets of rows that the view's rows of k depend on. So where no changed row leads to k, these sets
-   are the same, and so are the rows.
+2. A changed row that no step, backwards, leads to a value k of the key from, in the state before or after the
+   update, is in neither of the two sets of rows that the view's rows of k depend on. So where no changed row leads
+   to k, these sets are the same, and so are the rows.
 """
 
 from __future__ import annotations

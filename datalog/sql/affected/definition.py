@@ -71,7 +71,7 @@ class _Making:
     def united(self, left: Plan, right: Plan) -> Plan:
         """Two blocks' rows."""
         sides = zip(left.columns, right.columns, strict=True)
-        return Combined("union", False, left, right, tuple((self._number(), a, b) for a, b in sides))  # noqa: FBT003
+        return Combined("union", False, left, right, tuple((self._number(), a, b) for a, b in sides))
 
     def block(self, block: Block) -> Plan:
         """A block's rows."""
@@ -93,9 +93,8 @@ class _Making:
         plan = Aggregate(plan, groups, frozenset(groups), tuple(items.values()))
         if block.having:
             plan = Filter(plan, (exp.Anonymous(this="having"),))
-        outputs = [
-            column(new[one]) if one in new else self._tree(one) for one in block.outputs
-        ]
+        made: dict[Expression, exp.Expr] = {group: column(number) for group, number in new.items()}
+        outputs = [made.get(one) or self._tree(one) for one in block.outputs]
         return Project(plan, tuple((self._number(), tree) for tree in outputs))
 
     def _body(self, block: Block) -> Plan:

@@ -6,19 +6,19 @@
 
 Conditions of soundness. Let D be a database and V some values.
 
-1. `Demands.of(plan, column)` are occurrences of base relations with one column each. If all of them are cut to rows with
-   a value of V there (null being a value), and nothing else is, then the plan's rows with a value of V in that column
-   are the same as over D, each as often.
+1. `Demands.of(plan, column)` are occurrences of base relations with one column each. If all of them are cut to rows
+   with a value of V there (null being a value), and nothing else is, then the plan's rows with a value of V in that
+   column are the same as over D, each as often.
 2. A link says the same of one occurrence and another: of the target only those rows matter that have a value in its
    column which a row that matters has in the source's column. Null matters to no link: links are made by `=` alone.
-3. So cutting occurrences one after the other, each by values of the result or by rows of one that was cut before, leaves
-   the wanted rows as they are. Rows that are left in beyond these change nothing about them either.
+3. So cutting occurrences one after the other, each by values of the result or by rows of one that was cut before,
+   leaves the wanted rows as they are. Rows that are left in beyond these change nothing about them either.
 4. Values that are equal look the same: columns of floating-point numbers, and of different types, are never linked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp

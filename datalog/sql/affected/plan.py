@@ -1,7 +1,7 @@
 """A query as operators of the relational algebra over bags, each column with a number of its own.
 
-Expressions are trees in which the column of number 7 is called `c7`, and the value of a subquery `s0`, `s1`, ... What an
-expression computes does not matter here: only which columns it uses, and which of them are equal where it holds.
+Expressions are trees in which the column of number 7 is called `c7`, and the value of a subquery `s0`, `s1`, ...
+What an expression computes does not matter here: only which columns it uses, and which are equal where it holds.
 """
 
 from __future__ import annotations

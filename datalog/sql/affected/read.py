@@ -11,9 +11,9 @@ import sqlglot
 from sqlglot import exp
 
 from datalog.model import TextQuery
-from datalog.sql.affected.names import Named, Scope, UnknownShapeError
-from datalog.sql.affected.nulls import never_null
 from datalog.sql.affected.calls import rebuilt
+from datalog.sql.affected.names import Scope, UnknownShapeError
+from datalog.sql.affected.nulls import never_null
 from datalog.sql.affected.plan import (
     Combined,
     Distinct,
@@ -165,7 +165,9 @@ class _Reading:
         items: list[exp.Expr] = []
         aliases: dict[str, exp.Expr] = {}
         for item in tree.expressions:
-            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            if isinstance(item, exp.Star) or (
+                isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
+            ):
                 if any(item.args.get(part) for part in ("except_", "replace", "rename")):
                     raise UnknownShapeError("it leaves columns out of `*`")
                 every = scope.star if isinstance(item, exp.Star) else scope.columns_of(item.table.casefold())
@@ -264,11 +266,11 @@ class _Reading:
             raise UnknownShapeError(f"it reads `{name}`, of which nothing is known")
         known = ctes[name.casefold()]
         found = self._query(known.tree, known.ctes, None)
-        numbers = [number for _, number in found.outputs]
-        names = known.names or tuple(one for one, _ in found.outputs)
-        if len(names) != len(numbers):
+        given = known.names or tuple(one for one, _ in found.outputs)
+        if len(given) != len(found.outputs):
             raise UnknownShapeError(f"`{name}` has another number of columns than names")
-        return replace(found, outputs=tuple(zip(names, numbers, strict=True)))
+        outputs = zip(given, (number for _, number in found.outputs), strict=True)
+        return replace(found, outputs=tuple(outputs))
 
     def _joined(self, left: Plan, scope: Scope, join: exp.Join, ctes: Ctes) -> tuple[Plan, Scope]:
         _require(join, {"this", "on", "using", "kind", "side", "method"})
@@ -302,7 +304,7 @@ class _Reading:
             assert other is not None
             pairs[name] = one, other
             tests.append(exp.EQ(this=column(one), expression=column(other)))
-        plan = self._join(left, right, tests, kind)
+        plan: Plan = self._join(left, right, tests, kind)
         if _KINDS[kind[1]] in ("semi", "anti"):
             return plan, scope
         merged = {name: other if kind[0] == "RIGHT" else one for name, (one, other) in pairs.items()}

@@ -71,7 +71,9 @@ class Selecting:
         if new:
             items = tuple((n, next(t for t in computed if t.sql() == sql)) for sql, n in new.items())
             plan = Project(plan, items, self.inner(tree for _, tree in items), extends=True)
-        numbers = dict.fromkeys(number if (number := number_of(g)) is not None else new[g.sql()] for g in groups)
+        numbers = dict.fromkeys(
+            number if (number := number_of(g)) is not None else new[g.sql()] for g in groups
+        )
         shared = {number if (number := number_of(g)) is not None else new[g.sql()] for g in common}
         self._calls.clear()
         over = [self._without_aggregates(tree, tuple(new.items())) for tree in trees]

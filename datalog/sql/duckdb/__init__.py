@@ -1,6 +1,7 @@
 """Rules and view definitions as SQL for DuckDB, column types told: what it would do otherwise than Spark is refused."""
 
 from datalog.sql.duckdb.files import named, nulls, texts_of
+from datalog.sql.duckdb.plans import query_of_plan
 from datalog.sql.duckdb.relations import (
     Query,
     cast_rows,
@@ -11,11 +12,13 @@ from datalog.sql.duckdb.relations import (
     expanded,
     first,
     letters,
+    matching,
     minus_all,
     number,
     recounted,
     rows,
     setting,
+    together,
     values_of,
 )
 from datalog.sql.duckdb.rules import Derived, derived, nothing
@@ -41,17 +44,20 @@ __all__ = [
     "first",
     "letters",
     "looks",
+    "matching",
     "minus_all",
     "named",
     "nothing",
     "nulls",
     "number",
+    "query_of_plan",
     "recounted",
     "rows",
     "setting",
     "settled_type",
     "sql_type",
     "texts_of",
+    "together",
     "type_name",
     "typed_texts",
     "values_of",

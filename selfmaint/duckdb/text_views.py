@@ -1,0 +1,44 @@
+"""Views of which only the text is known: run where their shape is known, and where DuckDB computes what Spark does."""
+
+from __future__ import annotations
+
+from datalog.model import OpaqueView, Predicate, TextQuery
+from datalog.sql import duckdb as sql
+from datalog.sql.affected import Query, Table, UnknownShapeError, plan_of_text
+from selfmaint.duckdb.database import Database, Relation
+from selfmaint.engine.protocol import Facts
+from selfmaint.errors import Code, InputError, input_error
+
+
+def text_rows(database: Database, view: OpaqueView, facts: Facts[Relation], like: Relation) -> Relation:
+    """The rows of a view's query, with the columns of `like`, matched by name.
+
+    Raises:
+        InputError: SM404 it cannot be run here.
+    """
+    assert isinstance(view.query, TextQuery)
+    given = {name: facts.relations[Predicate(name)] for name in view.query.relations}
+    tables = {name: Table(name, one.columns, ()) for name, one in given.items()}
+    try:
+        query = plan_of_text(view.query, tables)
+        numbers = dict(query.outputs)
+        wanted = [name.casefold() for name in like.columns]
+        if sorted(wanted) != sorted(numbers):
+            raise _refused(view, "it gives other columns than are stored")
+        arranged = Query(query.plan, tuple((name, numbers[name]) for name in wanted))
+        tree, types = sql.query_of_plan(
+            arranged,
+            {name: one.stored.name for name, one in given.items()},
+            {name: one.types for name, one in given.items()},
+        )
+    except UnknownShapeError as unknown:
+        raise _refused(view, str(unknown)) from unknown
+    except sql.UnlikeSparkError as unlike:
+        raise _refused(view, f"DuckDB is not known to compute the same for {unlike}") from unlike
+    found = database.table(tree, types, [one.stored.name for one in given.values()])
+    return Relation(found, like.columns)
+
+
+def _refused(view: OpaqueView, why: str) -> InputError:
+    message = f"the view `{view.name}` is known by its SQL alone, and not run by DuckDB: {why}"
+    return input_error(Code.NOT_MAINTAINED, message, "use the Spark engine: `--engine spark`")
