@@ -138,8 +138,8 @@ def changed(choice: random.Random, database: Database) -> Database:
     """A database after an update of some tables."""
     found = {}
     for name, rows in database.items():
-        kept = {row[: KEYS[name]]: row for row in rows if choice.random() < 0.8}  # noqa: PLR2004
-        if choice.random() < 0.6:  # noqa: PLR2004
+        kept = {row[: KEYS[name]]: row for row in rows if choice.random() < 0.8}
+        if choice.random() < 0.6:
             kept = {row[: KEYS[name]]: row for row in rows}
         for _ in range(choice.randint(0, 2)):
             row = _row(choice, name)
@@ -151,6 +151,5 @@ def changed(choice: random.Random, database: Database) -> Database:
 def _row(choice: random.Random, name: str) -> tuple[int | None, ...]:
     key = KEYS[name]
     return tuple(
-        choice.randint(0, 4) if i < key or choice.random() < 0.8 else None  # noqa: PLR2004
-        for i in range(len(COLUMNS[name]))
+        choice.randint(0, 4) if i < key or choice.random() < 0.8 else None for i in range(len(COLUMNS[name]))
     )

@@ -9,6 +9,7 @@ from typing import Generic
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.diagnostics import Diagnostic
+from selfmaint.api.keyed import ByKeys
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.others import Others, not_by_keys, unlike_recomputed
 from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict
@@ -102,8 +103,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
         if left:
             raise _untested(left, verdicts, others.reasons) from None
         open_views = []
-    by_keys = others.followed(update, verdicts, progress)
-    again = others.again
+    by_keys, again = others.followed(update, verdicts, progress), others.again
     whole = {view.name for view in open_views if isinstance(view, GroupedView)}
     progress("computing the deltas")
     state = decision.knowledge(engine, reader.facts, reader.situation)
@@ -121,14 +121,23 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
         warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
     )
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
-    differ = None
-    if verify:
-        differ = differences(warehouse, deltas, [view.name for view in others.views])
-        differ += unlike_recomputed(warehouse, update, [*by_keys.followed.values()])
+    differ = _differences(warehouse, update, deltas, others, by_keys) if verify else None
     reads = (*reader.reads, *by_keys.reads, *anew.reads)
     return Maintained(
         verdicts, reads, deltas, differ, update, anew.contents, warehouse.contents, by_keys.followed
     )
+
+
+def _differences(
+    warehouse: Warehouse[D],
+    update: Update[D],
+    deltas: Mapping[str, Delta[D]],
+    others: Others[D],
+    by_keys: ByKeys[D],
+) -> tuple[Difference, ...]:
+    """What recomputing shows to be different, of all views that were not recomputed."""
+    found = differences(warehouse, deltas, [view.name for view in others.views])
+    return found + unlike_recomputed(warehouse, update, [*by_keys.followed.values()])
 
 
 def _wholes(catalog: Catalog, parts: Sequence[View]) -> list[View]:

@@ -36,6 +36,8 @@ from selfmaint.report.maintenance import (
     changes_table,
     differences_json,
     differences_table,
+    keyed_json,
+    keyed_table,
     reads_json,
     reads_table,
 )
@@ -156,6 +158,8 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text(reads_table(found.reads))
     else:
         print_text("no base relation was read to maintain the views")
+    if found.keyed:
+        print_text(keyed_table(found.keyed.values()))
     if found.recomputed:
         print_text(cell("recomputed from their sources: " + ", ".join(found.recomputed)))
     print_text(changes_table(result.changes))
@@ -180,6 +184,7 @@ def _json(result: _Result) -> Json:
         "verdicts": verdicts_json(result.found.verdicts),
         **feed_entry(result.found.update.feed),
         "reads": reads_json(result.found.reads),
+        "keyed": keyed_json(result.found.keyed.values()),
         "recomputed": list(result.found.recomputed),
         "changes": changes_json(result.changes),
         "verified": None if differences is None else not differences,

@@ -27,7 +27,6 @@ from selfmaint.duckdb.database import MOST_FEW, Database, Relation, Stored, writ
 from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, rows_of
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.programs import Programs
-from selfmaint.duckdb.text_views import text_rows
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts
 
@@ -132,6 +131,8 @@ class DuckEngine:
             InputError: SM404 a text that this engine cannot run; see `evaluate_view`.
         """
         if isinstance(definition, OpaqueView):
+            from selfmaint.duckdb.text_views import text_rows  # noqa: PLC0415 - texts are read only where there are some
+
             return self.keep(self.like(text_rows(self.database, definition, facts, like), like))
         found = Relation(self._view(definition, facts, distinct=False), definition.columns)
         return self.keep(self.like(found, like))

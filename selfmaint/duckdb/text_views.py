@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datalog.model import OpaqueView, Predicate, TextQuery
-from datalog.sql import duckdb as sql
 from datalog.sql.affected import Query, Table, UnknownShapeError, plan_of_text
+from datalog.sql.duckdb import UnlikeSparkError
+from datalog.sql.duckdb.plans import query_of_plan
 from selfmaint.duckdb.database import Database, Relation
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError, input_error
@@ -26,14 +27,14 @@ def text_rows(database: Database, view: OpaqueView, facts: Facts[Relation], like
         if sorted(wanted) != sorted(numbers):
             raise _refused(view, "it gives other columns than are stored")
         arranged = Query(query.plan, tuple((name, numbers[name]) for name in wanted))
-        tree, types = sql.query_of_plan(
+        tree, types = query_of_plan(
             arranged,
             {name: one.stored.name for name, one in given.items()},
             {name: one.types for name, one in given.items()},
         )
     except UnknownShapeError as unknown:
         raise _refused(view, str(unknown)) from unknown
-    except sql.UnlikeSparkError as unlike:
+    except UnlikeSparkError as unlike:
         raise _refused(view, f"DuckDB is not known to compute the same for {unlike}") from unlike
     found = database.table(tree, types, [one.stored.name for one in given.values()])
     return Relation(found, like.columns)

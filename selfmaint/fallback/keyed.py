@@ -58,7 +58,8 @@ def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
     """
     engine = reader.engine
     stored = reader.facts.relations[view.predicate]
-    names = tuple(engine.columns(stored)[i] for i in how.key)
+    columns = engine.columns(stored) or view.columns
+    names = tuple(columns[i] for i in how.key)
     keys = _affected(reader, how, names)
     number = 0 if keys is None else engine.count(keys)
     if keys is None or not number:

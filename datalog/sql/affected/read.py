@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
-from typing import TypeAlias
 
 import sqlglot
 from sqlglot import exp
 
 from datalog.model import TextQuery
-from datalog.sql.affected.calls import rebuilt
+from datalog.sql.affected.inner import Closed, Ctes, Inner
 from datalog.sql.affected.names import Scope, UnknownShapeError
-from datalog.sql.affected.nulls import never_null
 from datalog.sql.affected.plan import (
     Combined,
     Distinct,
     Join,
     Limited,
-    Linked,
     OneRow,
     Plan,
     Query,
@@ -41,8 +38,6 @@ _COMBINED: Mapping[type[exp.Expr], OneOf["union", "except", "intersect"]] = {
     exp.Intersect: "intersect",
 }
 _GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube)
-
-Ctes: TypeAlias = "Mapping[str, _Closed]"
 
 
 def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
@@ -76,9 +71,11 @@ def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
 class _Reading:
     text: str
     tables: Mapping[str, Table]
-    linked: dict[str, Linked] = field(default_factory=dict)
     _columns: int = 0
     _scans: int = 0
+
+    def __post_init__(self) -> None:
+        self._inner = Inner(self._query)
 
     def whole(self) -> Query:
         return self._query(sqlglot.parse_one(self.text, read="spark"), {}, None)
@@ -89,7 +86,7 @@ class _Reading:
 
     @property
     def _selecting(self) -> Selecting:
-        return Selecting(self.text, self._number, self.linked)
+        return Selecting(self.text, self._number, self._inner.linked)
 
     # ------------------------------------------------------------------------------------------- queries
 
@@ -100,7 +97,7 @@ class _Reading:
                 raise UnknownShapeError("a common table expression is recursive")
             for cte in given.expressions:
                 names = tuple(one.name.casefold() for one in cte.args["alias"].args.get("columns") or ())
-                ctes = {**ctes, cte.alias.casefold(): _Closed(cte.this, ctes, names)}
+                ctes = {**ctes, cte.alias.casefold(): Closed(cte.this, ctes, names)}
         match tree:
             case exp.Subquery():
                 _require(tree, _QUERY_PARTS | {"this", "alias"})
@@ -136,7 +133,7 @@ class _Reading:
         plan, scope = self._from(tree, ctes, around)
         making = self._selecting
         if tree.args.get("where") is not None:
-            plan = making.filtered(plan, self._tests(tree.args["where"].this, scope, ctes, plan))
+            plan = making.filtered(plan, self._inner.tests(tree.args["where"].this, scope, ctes, plan))
         names, items, aliases = self._items(tree, scope, ctes)
         having: list[exp.Expr] = []
         is_grouped = tree.args.get("group") is not None or tree.args.get("having") is not None
@@ -144,7 +141,7 @@ class _Reading:
             groups, common, is_plain = self._groups(tree, scope, items, aliases, ctes)
             above = replace(scope, aliases=aliases, aliases_first=True)
             if tree.args.get("having") is not None:
-                having = self._tests(tree.args["having"].this, above, ctes, plan)
+                having = self._inner.tests(tree.args["having"].this, above, ctes, plan)
             plan, over = making.grouped(plan, groups, common, [*items, *having], is_plain=is_plain)
             items, having = over[: len(items)], over[len(items) :]
             plan = making.filtered(plan, having)
@@ -175,7 +172,7 @@ class _Reading:
                 items += [column(number) for _, number in every]
                 continue
             inside = item.this if isinstance(item, exp.Alias) else item
-            found = self._resolved(inside, replace(scope, aliases=dict(aliases)), ctes)
+            found = self._inner.resolved(inside, replace(scope, aliases=dict(aliases)), ctes)
             name = item.alias_or_name.casefold()
             if isinstance(item, exp.Alias):
                 aliases[name] = found
@@ -205,7 +202,7 @@ class _Reading:
                 if not 0 <= place < len(items):
                     raise UnknownShapeError("it groups by a number that is no column's")
                 return items[place].copy()
-            return self._resolved(node, above, ctes)
+            return self._inner.resolved(node, above, ctes)
 
         sets = [node for part in ("rollup", "cube", "grouping_sets") for node in group.args.get(part) or ()]
         plain = [one(node) for node in group.expressions if not isinstance(node, _GROUPINGS)]
@@ -288,7 +285,7 @@ class _Reading:
             return self._using(left, right, scope, its, names, (side, kind))
         on = join.args.get("on")
         joined = Join("inner", left, right)
-        tests = [] if on is None else self._tests(on, both, ctes, joined)
+        tests = [] if on is None else self._inner.tests(on, both, ctes, joined)
         made = self._join(left, right, tests, (side, kind))
         return made, scope if _KINDS[kind] in ("semi", "anti") else both
 
@@ -334,73 +331,6 @@ class _Reading:
             case _:
                 return Join("inner", left, right, tuple(tests), inner)
 
-    # --------------------------------------------------------------------------------------- expressions
-
-    def _tests(self, tree: exp.Expr, scope: Scope, ctes: Ctes, plan: Plan) -> list[exp.Expr]:
-        """The conditions that must all be true."""
-        return [self._test(one, scope, ctes, plan) for one in _conjuncts(tree)]
-
-    def _test(self, tree: exp.Expr, scope: Scope, ctes: Ctes, plan: Plan) -> exp.Expr:
-        """A condition; of one that looks for a value among rows it is known which of these matter."""
-        negated = isinstance(tree, exp.Not)
-        inside = tree.this.unnest() if negated else tree
-        if not isinstance(inside, exp.In) or inside.args.get("query") is None:
-            return self._resolved(tree, scope, ctes)
-        found = self._resolved(inside, scope, ctes)
-        one = self.linked[found.name]
-        assert one.operand is not None
-        operands = one.operand.expressions if isinstance(one.operand, exp.Tuple) else [one.operand]
-        pairs = [
-            (around, its)
-            for operand, its in zip(operands, one.columns, strict=True)
-            if (around := number_of(operand)) is not None
-        ]
-        if negated and not all(never_null(plan, a) and never_null(one.plan, b) for a, b in pairs):
-            pairs = []  # a null on either side makes `NOT IN` depend on all rows
-        self.linked[found.name] = replace(one, matched=tuple(pairs))
-        return exp.Not(this=found) if negated else found
-
-    def _resolved(self, tree: exp.Expr, scope: Scope, ctes: Ctes) -> exp.Expr:
-        """An expression whose columns have numbers, and whose subqueries have names."""
-
-        def change(node: exp.Expr) -> exp.Expr:
-            match node:
-                case exp.Column():
-                    return scope.resolved(node)
-                case exp.Exists() if isinstance(node.this, exp.Query):
-                    return self._linked("exists", node.this, None, scope, ctes)
-                case exp.In() if node.args.get("query") is not None:
-                    return self._linked("in", node.args["query"], change(node.this), scope, ctes)
-                case exp.Subquery():
-                    return self._linked("scalar", node, None, scope, ctes)
-                case exp.Query() | exp.Lambda() | exp.Any() | exp.All() | exp.Placeholder() | exp.Collate():
-                    raise UnknownShapeError(f"it has a {type(node).__name__.lower()} in an expression")
-                case _:
-                    return rebuilt(node, change)
-
-        return change(tree)
-
-    def _linked(
-        self, kind: str, tree: exp.Expr, operand: exp.Expr | None, scope: Scope, ctes: Ctes
-    ) -> exp.Expr:
-        found = self._query(tree, ctes, scope)
-        width = len(operand.expressions) if isinstance(operand, exp.Tuple) else 1
-        if kind != "exists" and len(found.outputs) != width:
-            raise UnknownShapeError("a subquery has another number of columns than are asked for")
-        name = f"s{len(self.linked)}"
-        numbers = tuple(number for _, number in found.outputs)
-        self.linked[name] = Linked(name, kind, found.plan, numbers, operand)  # type: ignore[arg-type]
-        return exp.column(name)
-
-
-@dataclass(frozen=True)
-class _Closed:
-    """A common table expression with those that it may read, and names for its columns."""
-
-    tree: exp.Expr
-    ctes: Ctes
-    names: tuple[str, ...]
-
 
 def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:
     """Refuses a node with other parts.
@@ -411,18 +341,6 @@ def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:
     other = [part for part, value in tree.args.items() if value and part not in known]
     if other:
         raise UnknownShapeError(f"it has a part that is not known: {other[0].strip('_')}")
-
-
-def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
-    waiting = [tree]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, exp.And):
-            waiting += [one.expression, one.this]
-        elif isinstance(one, exp.Paren):
-            waiting.append(one.this)
-        else:
-            yield one
 
 
 def _leaves(node: exp.Expr) -> list[exp.Expr]:

@@ -1,7 +1,6 @@
 """Rules and view definitions as SQL for DuckDB, column types told: what it would do otherwise than Spark is refused."""
 
 from datalog.sql.duckdb.files import named, nulls, texts_of
-from datalog.sql.duckdb.plans import query_of_plan
 from datalog.sql.duckdb.relations import (
     Query,
     cast_rows,
@@ -50,7 +49,6 @@ __all__ = [
     "nothing",
     "nulls",
     "number",
-    "query_of_plan",
     "recounted",
     "rows",
     "setting",
