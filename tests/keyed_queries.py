@@ -81,7 +81,7 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a view was maintained: `keyed`, or why not; its rows, and those that are right."""
+    """How a view was maintained: `keyed`, `added up`, `settled` or why not; its rows, and those that are right."""
 
     how: str
     found: Counter[tuple[Any, ...]]
@@ -113,7 +113,10 @@ def maintained(text: str, before: Database, after: Database, *, source_is_after:
     gained, lost = (bag(pa.table(rows)) for rows in (change.gained, change.lost))
     if warehouse.catalog.view("v").is_counted:
         gained, lost = (Counter({r[:-1]: r[-1] for r in some}) for some in (gained, lost))
-    return Outcome("keyed" if "v" in found.keyed else "settled", old + gained - lost, right, len(found.reads))
+    how = "settled"
+    if "v" in found.keyed:
+        how = "keyed" if found.keyed["v"].of is None else "added up"
+    return Outcome(how, old + gained - lost, right, len(found.reads))
 
 
 def _relation(engine: DuckEngine, rows: Rows, name: str) -> Relation:

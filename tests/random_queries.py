@@ -65,7 +65,9 @@ class Maker:
         on = f"{one}.{mine} = {other}.{its}"
         if kind != "full join" and self.random.random() < 0.2:
             on += f" and {one}.{self.random.choice(left.columns)} <= {other}.{self.random.choice(right.columns)}"
-        items = [f"{one}.{c}" for c in self._some(left.columns)] + [f"{other}.{c}" for c in self._some(right.columns)]
+        items = [f"{one}.{c}" for c in self._some(left.columns)] + [
+            f"{other}.{c}" for c in self._some(right.columns)
+        ]
         if self.random.random() < 0.5 or kind == "full join":
             items.append(f"coalesce({one}.{mine}, {other}.{its})")
         where = ""
@@ -80,8 +82,12 @@ class Maker:
         tests = [f"{one}.{self.random.choice(left.columns)} = {other}.{self.random.choice(right.columns)}"]
         if self.random.random() < 0.5:
             tests.append(f"{one}.{self.random.choice(left.columns)} > 1")
-        items = [f"{one}.{c}" for c in self._some(left.columns)] + [f"{other}.{self.random.choice(right.columns)}"]
-        return self._select(items, f"from {left.text} as {one}, {right.text} as {other} where {' and '.join(tests)}")
+        items = [f"{one}.{c}" for c in self._some(left.columns)] + [
+            f"{other}.{self.random.choice(right.columns)}"
+        ]
+        return self._select(
+            items, f"from {left.text} as {one}, {right.text} as {other} where {' and '.join(tests)}"
+        )
 
     def _grouped(self, depth: int) -> Piece:
         inside = self._piece(depth - 1)
@@ -89,7 +95,9 @@ class Maker:
         if self.random.random() < 0.1:
             groups = [f"{groups[0]} + 1"]
         column = self.random.choice(inside.columns)
-        call = self.random.choice(["count(*)", "count(distinct {})", "sum({})", "max({})", "min({})", "avg({})"])
+        call = self.random.choice(
+            ["count(*)", "count(distinct {})", "sum({})", "max({})", "min({})", "avg({})"]
+        )
         call = call.format(column)
         shown = groups if self.random.random() < 0.8 else groups[:1]
         having = self.random.choice(["", "", " having count(*) > 1", f" having max({column}) > 2"])
@@ -100,6 +108,20 @@ class Maker:
         if self.random.random() < 0.05:
             return self._select(items[-1:], f"from {inside.text} as {alias}{having}")
         return self._select(items, f"from {inside.text} as {alias} group by {', '.join(groups)}{having}")
+
+    def sums(self, depth: int) -> str:
+        """Counts and sums of groups."""
+        inside = self._piece(depth - 1)
+        groups = self.random.choice(
+            [inside.columns[-1:], (f"{inside.columns[-1]} + 1",), inside.columns[1:2], ()]
+        )
+        column = self.random.choice(inside.columns)
+        calls = self.random.choice(
+            [["count(*)"], ["count(*)", "sum({})"], ["sum({})"], ["count({})", "sum({})"]]
+        )
+        items = [*groups, *(call.format(column) for call in calls)]
+        behind = f" group by {', '.join(groups)}" if groups else ""
+        return self._select(items, f"from {inside.text} as {self._name('x')}{behind}").text[1:-1]
 
     def _windowed(self, depth: int) -> Piece:
         inside = self._piece(depth - 1)
@@ -127,7 +149,9 @@ class Maker:
     def _set(self, depth: int) -> Piece:
         left, right = self._piece(depth - 1), self._piece(self.random.randrange(depth))
         width = min(len(left.columns), len(right.columns), self.random.randint(1, 3))
-        kind = self.random.choice(["union all", "union", "except", "intersect", "except all", "intersect all"])
+        kind = self.random.choice(
+            ["union all", "union", "except", "intersect", "except all", "intersect all"]
+        )
         one, other = (
             self._select(list(side.columns[:width]), f"from {side.text} as {self._name('x')}")
             for side in (left, right)
@@ -146,7 +170,12 @@ class Maker:
         within = f"(select 1 from {inside.text} as {other} where {other}.{its} = {one}.{mine}{more})"
         among = f"(select {its} from {inside.text} as {other})"
         test = self.random.choice(
-            [f"exists {within}", f"not exists {within}", f"{one}.{mine} in {among}", f"{one}.{mine} not in {among}"]
+            [
+                f"exists {within}",
+                f"not exists {within}",
+                f"{one}.{mine} in {among}",
+                f"{one}.{mine} not in {among}",
+            ]
         )
         if self.random.random() < 0.15:
             test = f"({test} or {one}.{mine} > 2)"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic
 
 from datalog.model import ANY, ColumnType, NotToRun, OpaqueView, TextQuery, TypeName, ViewDefinition
 from datalog.sql.affected import (
+    Additive,
     Keyed,
     NotKeyed,
     Query,
     Table,
     UnknownShapeError,
+    additive,
     keyed,
     plan_of_definition,
     plan_of_text,
@@ -23,6 +26,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError
+from selfmaint.fallback.added_up import NotKnownError, add_up
 from selfmaint.fallback.keyed import Followed, follow
 from selfmaint.fallback.keyed_rows import KeyedRows, TooManyKeysError
 from selfmaint.fallback.recompute import Recomputing, reads
@@ -33,7 +37,21 @@ from selfmaint.warehouse.situation import Situation
 MOST_KEYS = 1_000_000
 """How many keys of base rows are asked for in all, at most: beyond that recomputing is cheaper."""
 
+_UNLIKE = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
 _WHOLE = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a view is followed.
+
+    Attributes:
+        added: by the rows that its groups gain and lose, which is tried first.
+        keyed: by computing its rows with affected keys anew.
+    """
+
+    added: Additive | None
+    keyed: Keyed | None
 
 
 @dataclass(frozen=True)
@@ -53,7 +71,7 @@ class ByKeys(Generic[D]):
 
 def plans_by_keys(
     warehouse: Warehouse[D], views: Sequence[View], situation: Situation
-) -> tuple[dict[str, Keyed], dict[str, str]]:
+) -> tuple[dict[str, Plan], dict[str, str]]:
     """The views that can be followed by keys with how that is done, and why the others cannot; nothing is read.
 
     Args:
@@ -61,29 +79,45 @@ def plans_by_keys(
         views: the views.
         situation: what changes.
     """
-    found: dict[str, Keyed] = {}
+    found: dict[str, Plan] = {}
     reasons: dict[str, str] = {}
     for view in views:
         try:
-            how = _plan(warehouse, view, situation)
+            how: Plan | NotKeyed = _plan(warehouse, view, situation)
         except UnknownShapeError as unknown:
             how = NotKeyed(str(unknown))
-        if isinstance(how, Keyed):
-            found[view.name] = how
-        else:
+        if isinstance(how, NotKeyed):
             reasons[view.name] = how.why
+        else:
+            found[view.name] = how
     return found, reasons
 
 
-def _plan(warehouse: Warehouse[D], view: View, situation: Situation) -> Keyed | NotKeyed:
+def _plan(warehouse: Warehouse[D], view: View, situation: Situation) -> Plan | NotKeyed:
     catalog = warehouse.catalog
     for name in reads(catalog, view):
         if name in catalog.relations and name not in warehouse.readable:
             return NotKeyed(f"`{name}` has no source")
         if name in catalog.relations and not catalog.relations[name].keys:
             return NotKeyed(f"`{name}` is declared without a key: a row of it may stand twice")
-    query = _query(warehouse, view)
-    how = keyed(query, situation.inserted | situation.deleted)
+    query, changed = _query(warehouse, view), situation.inserted | situation.deleted
+    how = _by_key(warehouse, view, keyed(query, changed))
+    added = None
+    if situation.effective and not view.is_counted and not _is_free(how):
+        found = additive(query, changed)
+        added = found if isinstance(found, Additive) and _are_exact(warehouse, view, found) else None
+    if isinstance(how, NotKeyed):
+        return how if added is None else Plan(added, None)
+    return Plan(added, how)
+
+
+def _is_free(how: Keyed | NotKeyed) -> bool:
+    """Whether nothing changes that a view reads, or the key finds single rows."""
+    return isinstance(how, Keyed) and how.looks_up
+
+
+def _by_key(warehouse: Warehouse[D], view: View, how: Keyed | NotKeyed) -> Keyed | NotKeyed:
+    """A key, if the view's values can be compared with those of base columns."""
     if isinstance(how, NotKeyed):
         return how
     if warehouse.engine.name == "memory":  # its values tell their types
@@ -94,6 +128,17 @@ def _plan(warehouse: Warehouse[D], view: View, situation: Situation) -> Keyed | 
             column = warehouse.engine.columns(warehouse.contents[view.name])[position]
             return NotKeyed(f"its column `{column}` is stored as {stored[position]} and not as {kind}")
     return how
+
+
+def _are_exact(warehouse: Warehouse[D], view: View, how: Additive) -> bool:
+    """Whether counts and sums are stored as exact numbers, and groups as values of which equal ones look the same."""
+    if warehouse.engine.name == "memory":
+        return True
+    types = platform_of(warehouse.engine).types(warehouse.contents[view.name])
+    numbers = all(
+        types[i].name in _WHOLE or types[i].name is TypeName.DECIMAL for i in (*how.counts, *how.sums)
+    )
+    return numbers and not any(types[i].name in _UNLIKE for i in how.groups)
 
 
 def _query(warehouse: Warehouse[D], view: View) -> Query:
@@ -139,7 +184,7 @@ def _same(one: ColumnType, other: ColumnType) -> bool:
 def followed_by_keys(
     warehouse: Warehouse[D],
     update: Update[D],
-    plans: Mapping[str, Keyed],
+    plans: Mapping[str, Plan],
     progress: Callable[[str], None],
     most_keys: int = MOST_KEYS,
 ) -> ByKeys[D]:
@@ -169,14 +214,38 @@ def followed_by_keys(
     followed: dict[str, Followed[D]] = {}
     failed: dict[str, str] = {}
     for name, how in plans.items():
+        view = catalog.view(name)
+        ways: list[Callable[[], Followed[D]]] = []
+        if how.added is not None:
+            types = _stored_types(warehouse, view)
+            ways.append(partial(add_up, reader, recomputing, view, how.added, types))
+        if how.keyed is not None:
+            ways.append(partial(follow, reader, recomputing, view, how.keyed))
+        found = _first(ways)
+        if isinstance(found, str):
+            failed[name] = found
+        else:
+            followed[name] = found
+            progress(f"followed {name} by {found.keys} keys")
+    return ByKeys(followed, failed, tuple(reader.reads))
+
+
+def _first(ways: Sequence[Callable[[], Followed[D]]]) -> Followed[D] | str:
+    """What the first of some ways gives that leads somewhere; else why the last one does not."""
+    why = ""
+    for way in ways:
         try:
-            followed[name] = follow(reader, recomputing, catalog.view(name), how)
-        except TooManyKeysError as error:
-            failed[name] = str(error)
+            return way()
+        except (TooManyKeysError, NotKnownError) as error:
+            why = str(error)
         except InputError as error:
             if error.diagnostics[0].code not in (Code.NOT_MAINTAINED, Code.ENGINE_DIFFERS):
                 raise
-            failed[name] = error.diagnostics[0].message
-        else:
-            progress(f"followed {name} by {followed[name].keys} keys")
-    return ByKeys(followed, failed, tuple(reader.reads))
+            why = error.diagnostics[0].message
+    return why
+
+
+def _stored_types(warehouse: Warehouse[D], view: View) -> tuple[ColumnType, ...]:
+    if warehouse.engine.name == "memory":
+        return (ANY,) * len(view.columns)
+    return platform_of(warehouse.engine).types(warehouse.contents[view.name])

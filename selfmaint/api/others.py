@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 from datalog.diagnostics import Diagnostic
-from selfmaint.api.keyed import ByKeys, followed_by_keys, plans_by_keys
+from selfmaint.api.keyed import ByKeys, Plan, followed_by_keys, plans_by_keys
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.recompute import recomputed_views, require_recomputable
 from selfmaint.api.update import Update
@@ -20,9 +20,6 @@ from selfmaint.fallback.keyed import Followed
 from selfmaint.maintain import applied
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.situation import Situation
-
-if TYPE_CHECKING:
-    from datalog.sql.affected import Keyed
 
 
 @dataclass
@@ -44,7 +41,7 @@ class Others(Generic[D]):
     recompute: bool
     reasons: dict[str, str] = field(default_factory=dict)
     again: list[View] = field(default_factory=list)
-    _plans: dict[str, Keyed] = field(default_factory=dict)
+    _plans: dict[str, Plan] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
@@ -62,7 +59,7 @@ class Others(Generic[D]):
         Raises:
             NotMaintainedError: SM404 one is to be recomputed, and cannot be.
         """
-        plans: dict[str, Keyed] = {}
+        plans: dict[str, Plan] = {}
         if not self.strict:
             plans, reasons = plans_by_keys(self.warehouse, views, self.situation)
             self._plans |= plans

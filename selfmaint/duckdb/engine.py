@@ -133,7 +133,7 @@ class DuckEngine:
         if isinstance(definition, OpaqueView):
             from selfmaint.duckdb.text_views import text_rows  # noqa: PLC0415 - texts are read only where there are some
 
-            return self.keep(self.like(text_rows(self.database, definition, facts, like), like))
+            return self.keep(self.like(text_rows(self.database, definition, facts, like.columns), like))
         found = Relation(self._view(definition, facts, distinct=False), definition.columns)
         return self.keep(self.like(found, like))
 

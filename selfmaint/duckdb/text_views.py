@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from datalog.model import OpaqueView, Predicate, TextQuery
 from datalog.sql.affected import Query, Table, UnknownShapeError, plan_of_text
 from datalog.sql.duckdb import UnlikeSparkError
@@ -11,8 +13,16 @@ from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError, input_error
 
 
-def text_rows(database: Database, view: OpaqueView, facts: Facts[Relation], like: Relation) -> Relation:
-    """The rows of a view's query, with the columns of `like`, matched by name.
+def text_rows(
+    database: Database, view: OpaqueView, facts: Facts[Relation], columns: Sequence[str] | None = None
+) -> Relation:
+    """The rows of a view's query, computed now.
+
+    Args:
+        database: where the data is.
+        view: the view.
+        facts: what it reads.
+        columns: the names of its columns, in the order wanted; by default its own, in lower case.
 
     Raises:
         InputError: SM404 it cannot be run here.
@@ -23,7 +33,7 @@ def text_rows(database: Database, view: OpaqueView, facts: Facts[Relation], like
     try:
         query = plan_of_text(view.query, tables)
         numbers = dict(query.outputs)
-        wanted = [name.casefold() for name in like.columns]
+        wanted = [name.casefold() for name in columns or numbers]
         if sorted(wanted) != sorted(numbers):
             raise _refused(view, "it gives other columns than are stored")
         arranged = Query(query.plan, tuple((name, numbers[name]) for name in wanted))
@@ -37,7 +47,7 @@ def text_rows(database: Database, view: OpaqueView, facts: Facts[Relation], like
     except UnlikeSparkError as unlike:
         raise _refused(view, f"DuckDB is not known to compute the same for {unlike}") from unlike
     found = database.table(tree, types, [one.stored.name for one in given.values()])
-    return Relation(found, like.columns)
+    return Relation(found, tuple(columns or wanted))
 
 
 def _refused(view: OpaqueView, why: str) -> InputError:

@@ -32,6 +32,8 @@ class Followed(Generic[D]):
         relations: the base relations that were read by keys for it.
         whole: those that were read whole, because no key leads to their rows.
         delta: its change.
+        of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose;
+            None where the key is of the view's columns.
     """
 
     view: str
@@ -40,6 +42,7 @@ class Followed(Generic[D]):
     relations: tuple[str, ...]
     whole: tuple[str, ...]
     delta: Delta[D]
+    of: str | None = None
 
 
 def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Keyed) -> Followed[D]:
@@ -60,12 +63,12 @@ def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
     stored = reader.facts.relations[view.predicate]
     columns = engine.columns(stored) or view.columns
     names = tuple(columns[i] for i in how.key)
-    keys = _affected(reader, how, names)
+    keys = affected_keys(reader, how, names)
     number = 0 if keys is None else engine.count(keys)
     if keys is None or not number:
         nothing = engine.empty(stored)
         return Followed(view.name, names, 0, (), (), Delta(nothing, nothing))
-    needed = _needed(reader, how, keys)
+    needed = needed_rows(reader, how, keys)
     new, old = (
         engine.keep(engine.bags.matching(rows, how.key, keys))
         for rows in (recomputing.evaluated(view, needed), stored)
@@ -78,7 +81,7 @@ def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
     return Followed(view.name, names, number, relations, how.whole, change)
 
 
-def _affected(reader: KeyedRows[D], how: Keyed, names: tuple[str, ...]) -> D | None:
+def affected_keys(reader: KeyedRows[D], how: Keyed, names: tuple[str, ...]) -> D | None:
     """The keys for which rows may differ; None if nothing changes that the view reads."""
     steps = {step.scan: step for step in how.steps}
     changed = reader.situation.inserted | reader.situation.deleted
@@ -110,8 +113,9 @@ def _back(
         _back(reader, steps, before, found, names, parts)
 
 
-def _needed(reader: KeyedRows[D], how: Keyed, keys: D) -> dict[str, D]:
-    """The rows after the update that the view's rows of some keys depend on, by relation."""
+def needed_rows(reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = False) -> dict[str, D]:
+    """The rows after the update, or before it, that the view's rows of some keys depend on, by relation."""
+    read = reader.rows_before if before else reader.rows
     found: dict[int, D] = {}
     relation_of = {step.scan: step.relation for step in how.steps}
     for step in how.steps:
@@ -124,7 +128,7 @@ def _needed(reader: KeyedRows[D], how: Keyed, keys: D) -> dict[str, D]:
             for source, positions in step.sources
         ]
         asked = reader.engine.keep(reader.engine.union(parts)) if len(parts) > 1 else parts[0]
-        found[step.scan] = reader.rows(step.relation, step.columns, asked)
+        found[step.scan] = read(step.relation, step.columns, asked)
     together: dict[str, list[D]] = {}
     for scan, rows in found.items():
         together.setdefault(relation_of[scan], []).append(rows)

@@ -98,6 +98,18 @@ class KeyedRows(Generic[D]):
             return engine.empty(self.changed_like(name))
         return engine.bags.matching(known[1], columns, keys)
 
+    def rows_before(self, name: str, columns: tuple[int, ...], keys: D) -> D:
+        """The same rows as they were before the update, which has to be effective."""
+        after = self.rows(name, columns, keys)
+        if name in self.situation.inserted:
+            after = self.engine.minus(after, self.facts.relations[Predicate(name, Version.INSERTED)])
+        if name not in self.situation.deleted:
+            return self.engine.keep(after)
+        gone = self.engine.bags.matching(
+            self.facts.relations[Predicate(name, Version.DELETED)], columns, keys
+        )
+        return self.engine.keep(self.engine.union([after, gone]))
+
     def rows_of_either_state(self, name: str, columns: tuple[int, ...], keys: D) -> D:
         """The same with the deleted rows that have such a key."""
         after = self.rows(name, columns, keys)

@@ -72,15 +72,17 @@ def reads_table(reads: Sequence[Read]) -> Table:
 
 
 def keyed_json(followed: Iterable[Followed[D]]) -> Json:
-    """A list of `{view, key, keys, relations, whole}`: the views followed by keyed reads, in order.
+    """A list of `{view, key, key_of, keys, relations, whole}`: the views followed by keyed reads, in order.
 
-    `key` names columns of the view, `keys` is the number of their values that the change affects, `relations` were read
-    by keys, and `whole` were read whole.
+    `key` names columns of `key_of`: of the view, whose rows of these keys were computed anew, or of the base relation
+    whose changed rows were added to the view's groups. `keys` is the number of its values that the change affects,
+    `relations` were read by keys, and `whole` were read whole.
     """
     return [
         {
             "view": one.view,
             "key": list(one.key),
+            "key_of": one.of or one.view,
             "keys": one.keys,
             "relations": list(one.relations),
             "whole": list(one.whole),
@@ -92,8 +94,9 @@ def keyed_json(followed: Iterable[Followed[D]]) -> Json:
 def keyed_table(followed: Iterable[Followed[D]]) -> Table:
     """One line for each view that was followed by keyed reads."""
     rows: Iterator[tuple[str | int, ...]] = (
-        (one.view, ", ".join(one.key), ", ".join(one.relations), ", ".join(one.whole), one.keys)
+        (one.view, key, ", ".join(one.relations), ", ".join(one.whole), one.keys)
         for one in followed
+        for key in [", ".join(f"{one.of or one.view}.{column}" for column in one.key)]
     )
     return table(
         "followed by keyed reads", ["view", "key", "read by keys", "read whole"], ["keys affected"], rows

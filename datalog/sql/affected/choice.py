@@ -45,11 +45,13 @@ class Keyed:
         key: 0-based positions of the view's columns.
         steps: each behind those of its sources.
         whole: relations of which some occurrence is needed whole.
+        looks_up: whether a value of the key finds a single row of some relation.
     """
 
     key: tuple[int, ...]
     steps: tuple[Step, ...]
     whole: tuple[str, ...] = ()
+    looks_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,23 +61,26 @@ class NotKeyed:
     why: str
 
 
-def keyed(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
+def keyed(query: Query, changed: Collection[str], *, exactly: bool = False) -> Keyed | NotKeyed:
     """The best key of a view under a change of some relations.
 
     Args:
         query: the view's query.
         changed: the relations that an update changes; occurrences of these have to be found by the key.
+        exactly: whether the rows that some keys lead to may give no row of other keys: then every occurrence of the
+            relations that the key's values are from has to be found by the key itself.
 
     Returns:
         The key and steps, or why there is no key.
     """
     demands = Demands(query.plan)
-    reached = [_Choice(demands, places) for places in _candidates(demands, query)]
-    possible = [one for one in reached if not one.missing & set(changed)]
+    numbers = [number for _, number in query.outputs]
+    reached = [_Choice(demands, places, numbers) for places in _candidates(demands, query)]
+    possible = [one for one in reached if not one.missing & set(changed) and (one.is_exact or not exactly)]
     if not possible:
         return NotKeyed(_why(query.plan, reached, changed))
     best = min(possible, key=lambda one: one.price)
-    return Keyed(best.key, tuple(best.steps), tuple(sorted(best.missing)))
+    return Keyed(best.key, tuple(best.steps), tuple(sorted(best.missing)), best.looks_up)
 
 
 def _candidates(demands: Demands, query: Query) -> Iterable[Mapping[int, frozenset[Place]]]:
@@ -99,8 +104,11 @@ def _candidates(demands: Demands, query: Query) -> Iterable[Mapping[int, frozens
 class _Choice:
     """The steps from one key."""
 
-    def __init__(self, demands: Demands, places: Mapping[int, frozenset[Place]]) -> None:
+    def __init__(
+        self, demands: Demands, places: Mapping[int, frozenset[Place]], numbers: Sequence[int]
+    ) -> None:
         self.key = tuple(places)
+        self._numbers = numbers
         self.steps: list[Step] = []
         self._demands = demands
         if all(demands.alike(its) for its in places.values()):
@@ -111,6 +119,29 @@ class _Choice:
         found = sum(_is_key(demands.scans[step.scan], step.columns) for step in self.steps)
         direct = sum(step.sources[0][0] is None for step in self.steps)
         self.price = (len(demands.scans) - len(done), -found, -direct, -len(self.key), self.key)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether rows that were found by the key have no other key."""
+        roots = {step.scan: step.columns for step in self.steps if step.sources[0][0] is None}
+        scans = self._demands.scans
+        names = {scans[scan].table.name for scan in roots}
+        alone = all(n in roots for n, scan in scans.items() if scan.table.name in names)
+        same = all(
+            len({columns for scan, columns in roots.items() if scans[scan].table.name == name}) == 1
+            for name in names
+        )
+        own = all(
+            (its := self._demands.origins(self._numbers[i])) and {scan for scan, _ in its} <= set(roots)
+            for i in self.key
+        )
+        return alone and same and own
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether the key's own values find single rows."""
+        roots = [step for step in self.steps if step.sources[0][0] is None]
+        return any(_is_key(self._demands.scans[step.scan], step.columns) for step in roots)
 
     def _start(self, places: Sequence[frozenset[Place]]) -> None:
         """The occurrences that have all columns of the key."""
@@ -180,4 +211,6 @@ def _why(plan: Plan, reached: Sequence[_Choice], changed: Collection[str]) -> st
     if not reached:
         return "no column of it is one of a base relation's, by whose values rows could be read"
     missing = min((sorted(one.missing & set(changed)) for one in reached), key=len)
+    if not missing:
+        return "rows that are found by a key may have others"
     return f"a change of `{missing[0]}` may change any row: no column leads from its rows to the view's by equality"

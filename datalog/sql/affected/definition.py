@@ -9,6 +9,8 @@ from functools import reduce
 from sqlglot import exp
 
 from datalog.model import (
+    Aggregate,
+    AggregateFunction,
     Atom,
     Block,
     Comparison,
@@ -23,8 +25,8 @@ from datalog.model import (
     variables_of,
 )
 from datalog.sql.affected.names import UnknownShapeError
+from datalog.sql.affected.plan import Aggregate as Grouping
 from datalog.sql.affected.plan import (
-    Aggregate,
     Combined,
     Distinct,
     Filter,
@@ -89,11 +91,12 @@ class _Making:
             dict.fromkeys(self._places[g] if isinstance(g, Variable) else new[g] for g in block.groups)
         )
         calls = aggregates_of((*block.outputs, *block.having))
-        items = {one: (self._number(), self._of([one])) for one in calls}
-        plan = Aggregate(plan, groups, frozenset(groups), tuple(items.values()))
+        items = {one: (self._number(), self._call(one)) for one in calls}
+        plan = Grouping(plan, groups, frozenset(groups), tuple(items.values()))
         if block.having:
             plan = Filter(plan, (exp.Anonymous(this="having"),))
         made: dict[Expression, exp.Expr] = {group: column(number) for group, number in new.items()}
+        made |= {one: column(number) for one, (number, _) in items.items()}
         outputs = [made.get(one) or self._tree(one) for one in block.outputs]
         return Project(plan, tuple((self._number(), tree) for tree in outputs))
 
@@ -127,6 +130,14 @@ class _Making:
         if plan is None:
             raise UnknownShapeError("it reads nothing")
         return Filter(plan, tuple(tests)) if tests else plan
+
+    def _call(self, call: Aggregate) -> exp.Expr:
+        if call.distinct or call.function not in (AggregateFunction.COUNT, AggregateFunction.SUM):
+            return self._of([call])
+        if call.operand is None:
+            return exp.Count(this=exp.Star())
+        operand = self._tree(call.operand)
+        return exp.Count(this=operand) if call.function is AggregateFunction.COUNT else exp.Sum(this=operand)
 
     def _tree(self, expression: Expression) -> exp.Expr:
         if isinstance(expression, Variable):

@@ -103,6 +103,10 @@ class Demands:
         found = [self._origins.get(number, frozenset()) for number in numbers]
         return frozenset(place for its in found for place in its) if found and all(found) else frozenset()
 
+    def origins(self, number: int) -> frozenset[Place]:
+        """The places that a column's values are from, null apart; none if that is not known."""
+        return self._origins.get(number, frozenset())
+
     def type_of(self, place: Place) -> ColumnType:
         """The type of a base column."""
         return self.scans[place[0]].table.types[place[1]]

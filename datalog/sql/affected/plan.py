@@ -257,16 +257,28 @@ def number_of(tree: exp.Expr | None) -> int | None:
     return None
 
 
-def equal(tree: exp.Expr) -> tuple[int, int] | None:
-    """The two columns that a test says are equal and not null, if that is all it says."""
-    while isinstance(tree, exp.Paren):
-        tree = tree.this
-    if not isinstance(tree, exp.EQ):
-        return None
-    left, right = number_of(tree.this), number_of(tree.expression)
-    return None if left is None or right is None else (left, right)
-
-
 def equalities(tests: Iterable[exp.Expr]) -> tuple[tuple[int, int], ...]:
-    """The pairs of columns that tests say are equal."""
-    return tuple(pair for test in tests if (pair := equal(test)) is not None)
+    """The pairs of columns that are equal and not null where some tests are true.
+
+    >>> from sqlglot import parse_one
+    >>> tests = [parse_one("(c1 = c2 and c3 > 5) or (c1 = c2 and c3 = c4)")]
+    >>> equalities(tests)
+    ((1, 2),)
+    """
+    found = [_equal(test) for test in tests]
+    return tuple(sorted(set[tuple[int, int]]().union(*found)))
+
+
+def _equal(tree: exp.Expr) -> frozenset[tuple[int, int]]:
+    match tree:
+        case exp.Paren():
+            return _equal(tree.this)
+        case exp.And():
+            return _equal(tree.this) | _equal(tree.expression)
+        case exp.Or():
+            return _equal(tree.this) & _equal(tree.expression)
+        case exp.EQ():
+            left, right = number_of(tree.this), number_of(tree.expression)
+            return frozenset() if left is None or right is None else frozenset({(left, right)})
+        case _:
+            return frozenset()
