@@ -1,4 +1,4 @@
-"""Random queries over the tables of `keyed_queries`, put together from joins, groups, windows, set operations, subqueries."""
+"""Random queries over the tables of `keyed_queries`: joins, groups, windows, set operations, subqueries in each other."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Maker:
         shown = groups if self.random.random() < 0.8 else groups[:1]
         having = self.random.choice(["", "", " having count(*) > 1", f" having max({column}) > 2"])
         alias = self._name("x")
-        items = [*shown, call] if not call.startswith("avg") or depth > 1 else [*shown, call]
+        items = [*shown, call]
         if call.startswith("avg"):
             items[-1] = f"case when {call} > 2 then 1 else 0 end"
         if self.random.random() < 0.05:

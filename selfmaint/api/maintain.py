@@ -9,7 +9,7 @@ from typing import Generic
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.diagnostics import Diagnostic
-from selfmaint.api.keyed import ByKeys
+from selfmaint.api.keyed import MOST_KEYS, ByKeys
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.others import Others, not_by_keys, unlike_recomputed
 from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict
@@ -75,6 +75,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     verify: bool = False,
     full: bool = False,
     recompute: bool = False,
+    most_keys: int = MOST_KEYS,
     budget_s: float | None = None,
     progress: Callable[[str], None] = lambda _message: None,
 ) -> Maintained[D]:
@@ -87,7 +88,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     known, found = _decided(warehouse, update, progress, full=full)
     verdicts, views = of_unions(catalog, found), catalog.apart.views
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
-    others = Others(warehouse, known[1], strict=strict, recompute=recompute)
+    others = Others(warehouse, known[1], 0 if strict else most_keys, recompute=recompute)
     others.add(_wholes(catalog, not_followed(open_views, known[1], found)), verdicts)
     open_views = _but(catalog, open_views, others.views)
     _require_class(open_views, found, verdicts, others.reasons)

@@ -17,6 +17,7 @@ from selfmaint.decide.verdict import Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code
 from selfmaint.fallback.keyed import Followed
+from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import applied
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.situation import Situation
@@ -29,7 +30,7 @@ class Others(Generic[D]):
     Attributes:
         warehouse: the warehouse.
         situation: what changes.
-        strict: no base relation may be read.
+        most_keys: how many keys of base rows may be asked for; 0 for none.
         recompute: what is not followed may be recomputed.
         reasons: by view, why it is not followed by keys.
         again: the views that are recomputed.
@@ -37,7 +38,7 @@ class Others(Generic[D]):
 
     warehouse: Warehouse[D]
     situation: Situation
-    strict: bool
+    most_keys: int
     recompute: bool
     reasons: dict[str, str] = field(default_factory=dict)
     again: list[View] = field(default_factory=list)
@@ -60,14 +61,21 @@ class Others(Generic[D]):
             NotMaintainedError: SM404 one is to be recomputed, and cannot be.
         """
         plans: dict[str, Plan] = {}
-        if not self.strict:
+        if self.most_keys:
             plans, reasons = plans_by_keys(self.warehouse, views, self.situation)
             self._plans |= plans
             self.reasons |= reasons
-        if self.recompute:
-            again = [view for view in views if view.name not in plans]
-            require_recomputable(self.warehouse, again, verdicts)
-            self.again += again
+        left = [view for view in views if view.name not in plans]
+        again = left if self.recompute else [view for view in left if self._reads_followed_views(view, views)]
+        require_recomputable(self.warehouse, again, verdicts)
+        self.again += again
+
+    def _reads_followed_views(self, view: View, others: Sequence[View]) -> bool:
+        """Whether a view reads no base relation, and only views that are followed: these are its sources."""
+        catalog = self.warehouse.catalog
+        names = reads(catalog, view)
+        lost = {other.name for other in others} - set(self._plans)
+        return bool(names) and not any(name in catalog.relations or name in lost for name in names)
 
     def followed(
         self, update: Update[D], verdicts: Mapping[str, Verdict], progress: Callable[[str], None]
@@ -78,7 +86,7 @@ class Others(Generic[D]):
             NotMaintainedError: SM404 one can be followed no further, and is not to be recomputed, or cannot be.
             SourceError: a source that does not answer, or is in another state (SM402).
         """
-        found = followed_by_keys(self.warehouse, update, self._plans, progress)
+        found = followed_by_keys(self.warehouse, update, self._plans, progress, self.most_keys)
         self.reasons |= found.failed
         failed = [view for view in self.warehouse.catalog.views if view.name in found.failed]
         if failed and not self.recompute:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfmaint.api.apply import Written, apply
+from selfmaint.api.keyed import MOST_KEYS
 from selfmaint.api.maintain import Maintained
 from selfmaint.api.maintain import maintain as compute
 from selfmaint.api.not_maintained import NotMaintainedError
@@ -60,6 +61,13 @@ OPTIONS = (
     switch("--strict", help="Never read a base relation."),
     switch("--verify", help="Recompute every view from its sources, and compare before writing."),
     switch("--recompute", help="Recompute from its sources what can be followed in no other way."),
+    option(
+        "--most-keys",
+        metavar="N",
+        type=int,
+        default=MOST_KEYS,
+        help="How many keys of base rows to read by for what is not decided; 0 for none.",
+    ),
     FORMAT,
 )
 
@@ -96,6 +104,7 @@ def maintain(given: Namespace) -> int:
             verify=given.verify,
             full=given.full,
             recompute=given.recompute,
+            most_keys=given.most_keys,
             budget_s=given.budget,
             progress=progress,
         )

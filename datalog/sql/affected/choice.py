@@ -118,7 +118,8 @@ class _Choice:
         self.missing = {one.table.name for n, one in demands.scans.items() if n not in done}
         found = sum(_is_key(demands.scans[step.scan], step.columns) for step in self.steps)
         direct = sum(step.sources[0][0] is None for step in self.steps)
-        self.price = (len(demands.scans) - len(done), -found, -direct, -len(self.key), self.key)
+        width = len(self.key) if self.looks_up else -len(self.key)
+        self.price = (len(demands.scans) - len(done), -found, -direct, width, self.key)
 
     @property
     def is_exact(self) -> bool:

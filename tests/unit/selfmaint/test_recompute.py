@@ -81,7 +81,9 @@ def test_recomputed_views_are_those_of_the_new_state(seed: int) -> None:
     unions = {"both", "left"} if changed else set()
     beyond = {"sums"} if "r" in changed else set[str]()
     assert {"both", "left"} & set(found.recomputed) == unions
-    assert {"sums"} & set(found.keyed) == beyond, "the sums of groups that change are computed from their rows"
+    assert {"sums"} & set(found.keyed) == beyond, (
+        "the sums of groups that change are computed from their rows"
+    )
     assert ("either" in found.recomputed) == (not found.verdicts["either"])
 
 
