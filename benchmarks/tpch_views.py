@@ -7,6 +7,7 @@ the benchmark's own validation uses. A view counts as right if its new rows are 
 after the update, computed by plain DuckDB; averages and quotients, which DuckDB computes as doubles, to nine digits.
 """
 
+# ruff: noqa: S608 - the names in statements are those of this file
 from __future__ import annotations
 
 import argparse
@@ -43,9 +44,11 @@ class Result:
     """How one view followed the update.
 
     Attributes:
-        how: `decided`, `settled` by reads of the decision, `untouched` by the update, `keyed` reads, `added up` from the rows
-            that groups gain and lose, `recomputed` or `refused`.
+        name: the view's name.
+        how: `decided`, `settled` by reads of the decision, `untouched` by the update, `keyed` reads, `added up` from
+            the rows that groups gain and lose, `recomputed` or `refused`.
         why: where it is not followed, the reason.
+        keys: how many keys were affected.
         reads: rows of base relations that were read.
         seconds: for `maintain`.
         is_right: whether the new rows are those of the query over all rows; None if there are none.
@@ -125,7 +128,7 @@ def follow(place: Path, name: str) -> Result:
     (folder / "program.sql").write_text(
         f"{(QUERIES / 'tables.sql').read_text()}\nCREATE VIEW {name} AS\n{text};\n"
     )
-    problem = store(place, name, folder / f"{name}.parquet")
+    problem = store(place, folder / f"{name}.parquet")
     if problem is not None:
         return Result(name, "refused", problem, 0, 0, 0.0, None)
     (folder / "warehouse.toml").write_text("\n".join(_settings(place, name)))
@@ -160,7 +163,7 @@ def _settings(place: Path, name: str) -> Iterator[str]:
         yield f'[relations.{table}]\nsource = "base"\npath = "{place / "after" / table}.parquet"'
 
 
-def store(place: Path, name: str, path: Path) -> str | None:
+def store(place: Path, path: Path) -> str | None:
     """Stores a view's rows before the update; why not, if it cannot be."""
     views = read_sql(path.with_name("program.sql").read_text())
     engine = DuckEngine()

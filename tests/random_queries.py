@@ -1,4 +1,4 @@
-"""Random queries over the tables of `keyed_queries`: joins, groups, windows, set operations, subqueries in each other."""
+"""Random queries over the tables of `keyed_queries`: joins, groups, windows, set operations and subqueries."""
 
 from __future__ import annotations
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic
 
-from datalog.model import ANY, ColumnType, NotToRun, OpaqueView, TextQuery, TypeName, ViewDefinition
+from datalog.model import (
+    ANY,
+    ColumnType,
+    NotToRun,
+    OpaqueView,
+    Semantics,
+    TextQuery,
+    TypeName,
+    ViewDefinition,
+    block,
+)
 from datalog.sql.affected import (
     Additive,
     Keyed,
@@ -32,6 +42,7 @@ from selfmaint.fallback.keyed_rows import KeyedRows, TooManyKeysError
 from selfmaint.fallback.recompute import Recomputing, reads
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.definitions import unfolded_rules
 from selfmaint.warehouse.situation import Situation
 
 MOST_KEYS = 1_000_000
@@ -167,7 +178,16 @@ def _query(warehouse: Warehouse[D], view: View) -> Query:
         case ViewDefinition() as one:
             return plan_of_definition(one, tables)
         case _:
-            raise UnknownShapeError("it is defined by rules that are not followed by keys")
+            return plan_of_definition(_of_rules(warehouse, view), tables)
+
+
+def _of_rules(warehouse: Warehouse[D], view: View) -> ViewDefinition:
+    """The definition of a view that rules alone define."""
+    rules = [plain for _, plain in unfolded_rules(warehouse.catalog.program).get(view.name, ())]
+    if not rules:
+        raise UnknownShapeError("it has no rules of its own")
+    blocks = [block(view.name, i, rule.body, rule.head.terms) for i, rule in enumerate(rules)]
+    return ViewDefinition(view.name, view.columns, tuple(blocks), Semantics.SET)
 
 
 def _types(warehouse: Warehouse[D], how: Keyed) -> tuple[ColumnType, ...]:

@@ -81,15 +81,31 @@ def add_up(
     if keys is None or not number:
         nothing = engine.empty(stored)
         return Followed(view.name, names, 0, (), (), Delta(nothing, nothing), root.relation)
-    more, less = (
-        recomputing.evaluated(view, needed_rows(reader, how.rows, keys, before=before))
-        for before in (False, True)
-    )
+    more, less = (recomputing.evaluated(view, needed) for needed in _either(reader, how, keys))
     old = _touched(reader, how, stored, more, less, [columns[i] for i in how.groups])
     new = engine.keep(engine.like(_added(reader, how, (old, more, less), types), stored))
     change = Delta(engine.minus_all(new, old), engine.minus_all(old, new))
     relations = tuple(dict.fromkeys(step.relation for step in how.rows.steps))
     return Followed(view.name, names, number, relations, how.rows.whole, change, root.relation)
+
+
+def _either(reader: KeyedRows[D], how: Additive, keys: D) -> tuple[dict[str, D], dict[str, D]]:
+    """What rows of some keys depend on, after and before the update; what does not change is the same in both."""
+    engine, changes = reader.engine, reader.facts.relations
+    new, old = (needed_rows(reader, how.rows, keys, before=before) for before in (False, True))
+    situation = reader.situation
+    for name in set(new) & (situation.inserted | situation.deleted):
+        after, before = new[name], old[name]
+        kept, stayed = after, before
+        if name in situation.inserted:
+            kept = engine.minus(after, changes[Predicate(name, Version.INSERTED)])
+        if name in situation.deleted:
+            stayed = engine.minus(before, changes[Predicate(name, Version.DELETED)])
+        new[name] = engine.keep(engine.union([after, stayed]))
+        old[name] = engine.keep(engine.union([before, kept]))
+    same = set(new) - situation.inserted - situation.deleted
+    both = {name: engine.keep(engine.union([new[name], old[name]])) for name in same}
+    return {**new, **both}, {**old, **both}
 
 
 def _touched(reader: KeyedRows[D], how: Additive, stored: D, more: D, less: D, names: Sequence[str]) -> D:
@@ -147,7 +163,7 @@ def _is_zero(variable: Variable) -> Condition:
 
 
 def _not_known(how: Additive, row: Sequence[Variable]) -> Condition:
-    """Whether a group's new values are not known; conditions 3 and 4."""
+    """Whether a group's new values are not known; conditions 3 and 5."""
     doubtful: list[Condition] = [_is_zero(row[i]) for i in how.sums if i not in how.whole_sums]
     if how.size is None:
         every = (AnyOf((_is_zero(row[i]), IsNull(row[i]))) for i in (*how.counts, *how.sums))

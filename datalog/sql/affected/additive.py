@@ -8,11 +8,13 @@ group is read.
 
 Conditions of soundness:
 
-1. A row that is grouped is in the one or the other of these results, or both, if it has an affected key, and in neither
-   if not (`keyed(..., exactly=True)`); rows without one are the same before and after.
+1. Both times the query is run over the same rows but for those that change: all that rows with an affected key depend
+   on, before or after. So what it gives of rows with another key, which depend on no changed row, is the same, and
+   what differs is what rows with an affected key add and take away.
 2. Counts and sums of whole numbers and decimals are exact, so what rows add can be taken away again.
 3. A group is gone if its count(*) is 0. Without one a group is there whose sums are not all 0; else it is not known.
-4. A sum is null if no value is left. Where a value cannot be null, a count(*) says that; else a sum that is 0 says
+4. What was there before is computed again, so it has to come out as it did: nothing may depend on the order of rows.
+5. A sum is null if no value is left. Where a value cannot be null, a count(*) says that; else a sum that is 0 says
    nothing.
 """
 
@@ -27,9 +29,23 @@ from datalog.model import TypeName
 from datalog.sql.affected.choice import Keyed, NotKeyed, keyed
 from datalog.sql.affected.demands import Demands
 from datalog.sql.affected.nulls import never_null
-from datalog.sql.affected.plan import Aggregate, Plan, Project, Query, number_of
+from datalog.sql.affected.plan import (
+    Aggregate,
+    Limited,
+    Plan,
+    Project,
+    Query,
+    Scan,
+    Windows,
+    every,
+    number_of,
+)
 
 _EXACT = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT, TypeName.DECIMAL)
+
+
+_INEXACT = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
+_DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 
 
 @dataclass(frozen=True)
@@ -86,12 +102,30 @@ def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
                 return NotKeyed("it has more than counts and sums of its groups")
     if not set(grouping.groups) <= found or not (counts or sums):
         return NotKeyed("it does not show what it groups by")
+    if not all(_is_determined(plan) for plan in every(grouping.input)):
+        return NotKeyed("its rows may depend on the order in which others come")
     inner = Query(grouping.input, tuple((f"c{number}", number) for number in grouping.input.columns))
-    rows = keyed(inner, changed, exactly=True)
+    rows = keyed(inner, changed)
     if isinstance(rows, NotKeyed):
         return rows
     size = sizes[0] if sizes else None
     return Additive(rows, tuple(groups), tuple(counts), tuple(sums), size, frozenset(certain))
+
+
+def _is_determined(plan: Plan) -> bool:
+    """Whether an operator gives the same rows each time: no ties are broken, and no doubles added up."""
+    match plan:
+        case Limited():
+            return False
+        case Aggregate(items=items):
+            return all(isinstance(tree, _DETERMINED) for _, tree in items)
+        case Windows(items=items):
+            calls = (*_DETERMINED, exp.Rank, exp.DenseRank)
+            return all(isinstance(tree.this, calls) and tree.args.get("spec") is None for _, tree in items)
+        case Scan(table):
+            return not any(kind.name in _INEXACT for kind in table.types)
+        case _:
+            return True
 
 
 def _is_exact(demands: Demands, tree: exp.Expr) -> bool:

@@ -61,22 +61,19 @@ class NotKeyed:
     why: str
 
 
-def keyed(query: Query, changed: Collection[str], *, exactly: bool = False) -> Keyed | NotKeyed:
+def keyed(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
     """The best key of a view under a change of some relations.
 
     Args:
         query: the view's query.
         changed: the relations that an update changes; occurrences of these have to be found by the key.
-        exactly: whether the rows that some keys lead to may give no row of other keys: then every occurrence of the
-            relations that the key's values are from has to be found by the key itself.
 
     Returns:
         The key and steps, or why there is no key.
     """
     demands = Demands(query.plan)
-    numbers = [number for _, number in query.outputs]
-    reached = [_Choice(demands, places, numbers) for places in _candidates(demands, query)]
-    possible = [one for one in reached if not one.missing & set(changed) and (one.is_exact or not exactly)]
+    reached = [_Choice(demands, places) for places in _candidates(demands, query)]
+    possible = [one for one in reached if not one.missing & set(changed)]
     if not possible:
         return NotKeyed(_why(query.plan, reached, changed))
     best = min(possible, key=lambda one: one.price)
@@ -104,11 +101,8 @@ def _candidates(demands: Demands, query: Query) -> Iterable[Mapping[int, frozens
 class _Choice:
     """The steps from one key."""
 
-    def __init__(
-        self, demands: Demands, places: Mapping[int, frozenset[Place]], numbers: Sequence[int]
-    ) -> None:
+    def __init__(self, demands: Demands, places: Mapping[int, frozenset[Place]]) -> None:
         self.key = tuple(places)
-        self._numbers = numbers
         self.steps: list[Step] = []
         self._demands = demands
         if all(demands.alike(its) for its in places.values()):
@@ -120,23 +114,6 @@ class _Choice:
         direct = sum(step.sources[0][0] is None for step in self.steps)
         width = len(self.key) if self.looks_up else -len(self.key)
         self.price = (len(demands.scans) - len(done), -found, -direct, width, self.key)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether rows that were found by the key have no other key."""
-        roots = {step.scan: step.columns for step in self.steps if step.sources[0][0] is None}
-        scans = self._demands.scans
-        names = {scans[scan].table.name for scan in roots}
-        alone = all(n in roots for n, scan in scans.items() if scan.table.name in names)
-        same = all(
-            len({columns for scan, columns in roots.items() if scans[scan].table.name == name}) == 1
-            for name in names
-        )
-        own = all(
-            (its := self._demands.origins(self._numbers[i])) and {scan for scan, _ in its} <= set(roots)
-            for i in self.key
-        )
-        return alone and same and own
 
     @property
     def looks_up(self) -> bool:
@@ -212,6 +189,4 @@ def _why(plan: Plan, reached: Sequence[_Choice], changed: Collection[str]) -> st
     if not reached:
         return "no column of it is one of a base relation's, by whose values rows could be read"
     missing = min((sorted(one.missing & set(changed)) for one in reached), key=len)
-    if not missing:
-        return "rows that are found by a key may have others"
     return f"a change of `{missing[0]}` may change any row: no column leads from its rows to the view's by equality"

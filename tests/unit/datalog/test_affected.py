@@ -176,7 +176,10 @@ ADDED = {
     "select b, max(c) as m, count(*) as n from r group by b": False,
     "select count(*) as n from r group by b": False,
     "select b, count(*) as n from r where c > (select max(c) from r) group by b": False,
-    "select b, count(*) as n from r where a in (select c from r) group by b": False,
+    "select b, count(*) as n from r where a in (select c from r) group by b": True,
+    "select b, count(*) as n from r where b > (select max(y) from t) group by b": True,
+    "select b, count(*) as n from (select b, row_number() over (order by b) as i from r) q group by b": False,
+    "select b, count(*) as n from (select b, rank() over (partition by c order by b) as i from r) q group by b": False,
     "select b, sum(c / 2) as n from r group by b": False,
 }
 
