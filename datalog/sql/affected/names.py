@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -70,7 +70,10 @@ class Scope:
             return column(numbers[0])
         if alias is not None:
             return alias.copy()
-        return None if known or self.around is None else self.around._meaning(parts)
+        if known or self.around is None:
+            return None
+        # A subquery does not see the names of the select list around it.
+        return replace(self.around, aliases={})._meaning(parts)
 
     def columns_of(self, alias: str) -> tuple[Named, ...]:
         """The columns of one source, for `t.*`."""

@@ -226,7 +226,12 @@ class _Reading:
             return OneRow(), Scope(around=around)
         plan, scope = self._source(start.this, ctes)
         scope = replace(scope, around=around)
+        crossed = False
         for join in tree.args.get("joins") or ():
+            crossed = crossed or join.kind == "CROSS"
+            if crossed and join.side in ("RIGHT", "FULL"):
+                # A comma binds less than JOIN, and is not told from CROSS JOIN here.
+                raise UnknownShapeError("it has an outer join of the right side behind a comma or CROSS JOIN")
             plan, scope = self._joined(plan, scope, join, ctes)
         return plan, scope
 

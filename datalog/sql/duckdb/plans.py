@@ -30,7 +30,7 @@ from datalog.sql.affected.plan import (
 )
 from datalog.sql.block import Frame
 from datalog.sql.duckdb.expressions import Trees
-from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, cast, common
+from datalog.sql.duckdb.types import FLOATS, SqlType, UnlikeSparkError, as_type, cast, common
 from datalog.sql.duckdb.windows import windowed
 from datalog.sql.views.conditions import condition
 from datalog.sql.views.expressions import Reader
@@ -134,6 +134,7 @@ class _Making:
                     query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
                 return query
             case Distinct(input):
+                self._require_alike(input.columns)
                 made, alias = self._over(input, around)
                 return self._columns(made, input.columns, alias).distinct(copy=False)
             case Combined():
@@ -185,6 +186,7 @@ class _Making:
         if not plan.is_plain:
             raise UnlikeSparkError("ROLLUP, CUBE or GROUPING SETS")
         made, alias = self._over(plan.input, around)
+        self._require_alike(plan.groups)
         trees = self._reading(plan.input.columns, alias, around, plan.inner)
         query = self._columns(made, plan.groups, alias) if plan.groups else made
         for number, tree in plan.items:
@@ -196,11 +198,24 @@ class _Making:
             raise UnlikeSparkError("one group of all rows, of which nothing is computed")
         return query
 
+    def _require_alike(self, numbers: Iterable[int]) -> None:
+        """Refuses columns that are made one by their values, and of which equal values may look different.
+
+        Raises:
+            UnlikeSparkError: Spark makes -0.0 a 0.0 there.
+        """
+        for number in numbers:
+            kind = self.kinds[number]
+            if isinstance(kind, str) or kind.name in FLOATS:
+                raise UnlikeSparkError(f"DISTINCT or GROUP BY of a column of type `{kind}`")
+
     def _combined(self, plan: Combined, around: Mapping[int, str]) -> exp.Query:
         sides = [self.plan(side, around) for side in (plan.left, plan.right)]
         queries = []
         for own, left, right in plan.pairs:
             self.kinds[own] = common([self.kinds[left], self.kinds[right]])
+        if plan.distinct or plan.kind != "union":
+            self._require_alike(plan.columns)
         for place, side in enumerate(sides):
             alias = self._alias()
             items = []

@@ -149,6 +149,8 @@ UNKNOWN = [
     "select a, rank() over w as n from r window w as (partition by b order by a)",
     "select a, c as a1 from r group by all",
     "select a + b as c from r group by a, b having c > 1",
+    "select r.a, coalesce(s.f, t.x) as k from r, s full join t on s.f = t.x",
+    "select a, count(*) as n from r group by a having exists (select 1 from t where x = n)",
 ]
 
 
