@@ -100,8 +100,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
         cut = {v.name: Undecided(v.name, (str(spent),), is_cut=True) for v in _wholes(catalog, open_views)}
         verdicts = Verdicts({**verdicts, **cut})
         others.add(_wholes(catalog, open_views), verdicts)
-        left = {name: verdict for name, verdict in cut.items() if name not in others.names}
-        if left:
+        if left := {name: its for name, its in cut.items() if name not in others.names}:
             raise _untested(left, verdicts, others.reasons) from None
         open_views = []
     by_keys, again = others.followed(update, verdicts, progress), others.again
@@ -116,8 +115,8 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
             if isinstance(verdict, SelfMaintainable)
             else delta(state, decision.catalog, view, whole=everything)
         )
-    deltas = deltas_of_unions(catalog, engine, changes)
-    deltas = {**deltas, **{name: one.delta for name, one in by_keys.followed.items()}}
+    keyed = {name: one.delta for name, one in by_keys.followed.items()}
+    deltas = {**deltas_of_unions(catalog, engine, changes), **keyed}
     anew = recomputed_views(
         warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
     )

@@ -144,8 +144,7 @@ class Warehouse(Generic[D]):
             full: first check that the views explain each other, at the cost of recomputing them.
             recompute: recompute from its sources, right before or right after the update, what can be followed in no
                 other way.
-            most_keys: how many keys of base rows may be asked for to follow views that are not decided, by computing
-                the rows with affected keys anew; 0 to follow none so.
+            most_keys: how many keys of base rows may be asked for, to follow what is not decided; 0 for none.
             budget_s: how many seconds a search may take for one view, as in `check`.
             progress: told of each step.
 
