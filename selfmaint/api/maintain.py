@@ -9,8 +9,10 @@ from typing import Generic
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.diagnostics import Diagnostic
+from selfmaint.api.keyed import MOST_KEYS, ByKeys
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
-from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict, require_recomputable
+from selfmaint.api.others import Others, not_by_keys, unlike_recomputed
+from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible
 from selfmaint.api.verify import Difference, differences, require_sources
@@ -23,6 +25,7 @@ from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdi
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code
 from selfmaint.fallback.groups import settle_groups
+from selfmaint.fallback.keyed import Followed
 from selfmaint.fallback.settle import Reader, settle
 from selfmaint.maintain import Delta, applied, delta
 from selfmaint.sources.protocol import Read
@@ -47,6 +50,8 @@ class Maintained(Generic[D]):
         recomputed: the new contents of the views that were recomputed from their sources; their deltas count
             equal rows.
         before: the views' contents that the deltas are of.
+        keyed: the views that were followed by reading the base rows of the keys that the change affects; their deltas
+            count equal rows.
     """
 
     verdicts: Verdicts
@@ -56,6 +61,7 @@ class Maintained(Generic[D]):
     update: Update[D]
     recomputed: Mapping[str, D] = field(default_factory=dict)
     before: Mapping[str, D] = field(default_factory=dict)
+    keyed: Mapping[str, Followed[D]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
@@ -69,6 +75,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     verify: bool = False,
     full: bool = False,
     recompute: bool = False,
+    most_keys: int = MOST_KEYS,
     budget_s: float | None = None,
     progress: Callable[[str], None] = lambda _message: None,
 ) -> Maintained[D]:
@@ -81,10 +88,10 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     known, found = _decided(warehouse, update, progress, full=full)
     verdicts, views = of_unions(catalog, found), catalog.apart.views
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
-    again = _wholes(catalog, not_followed(open_views, known[1], found)) if recompute else []
-    require_recomputable(warehouse, again, verdicts)
-    open_views = _but(catalog, open_views, again)
-    _require_class(open_views, found, verdicts, strict=strict)
+    others = Others(warehouse, known[1], 0 if strict else most_keys, recompute=recompute)
+    others.add(_wholes(catalog, not_followed(open_views, known[1], found)), verdicts)
+    open_views = _but(catalog, open_views, others.views)
+    _require_class(open_views, found, verdicts, others.reasons, strict=strict)
     readable = {} if strict else warehouse.readable
     reader = Reader(decision, engine, *known, readable, progress, partial(require_alike, warehouse))
     try:
@@ -92,29 +99,45 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     except BudgetSpentError as spent:
         cut = {v: Undecided(v.name, (str(spent),), is_cut=True) for v in _wholes(catalog, open_views)}
         verdicts = Verdicts({**verdicts, **{view.name: its for view, its in cut.items()}})
-        if not recompute:
-            raise _untested(cut, verdicts, strict=strict) from None
-        again, open_views = [*again, *_wholes(catalog, open_views)], []
-        require_recomputable(warehouse, again, verdicts)
+        others.add(_wholes(catalog, open_views), verdicts)
+        if left := {view: its for view, its in cut.items() if view.name not in others.names}:
+            raise _untested(left, verdicts, others.reasons, strict=strict) from None
+        open_views = []
+    by_keys, again = others.followed(update, verdicts, progress), others.again
     whole = {view.name for view in open_views if isinstance(view, GroupedView)}
     progress("computing the deltas")
     state = decision.knowledge(engine, reader.facts, reader.situation)
     changes = {}
-    for view in _but(catalog, views, again):
+    for view in _but(catalog, views, others.views):
         verdict, everything = found[view.name], view.name in whole
         changes[view.name] = (
             determined_delta(state, decision.catalog, verdict)
             if isinstance(verdict, SelfMaintainable)
             else delta(state, decision.catalog, view, whole=everything)
         )
-    deltas = deltas_of_unions(catalog, engine, changes)
+    keyed = {name: one.delta for name, one in by_keys.followed.items()}
+    deltas = {**deltas_of_unions(catalog, engine, changes), **keyed}
     anew = recomputed_views(
         warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
     )
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
-    differ = differences(warehouse, deltas, [view.name for view in again]) if verify else None
-    reads = (*reader.reads, *anew.reads)
-    return Maintained(verdicts, reads, deltas, differ, update, anew.contents, warehouse.contents)
+    differ = _differences(warehouse, update, deltas, others, by_keys) if verify else None
+    reads = (*reader.reads, *by_keys.reads, *anew.reads)
+    return Maintained(
+        verdicts, reads, deltas, differ, update, anew.contents, warehouse.contents, by_keys.followed
+    )
+
+
+def _differences(
+    warehouse: Warehouse[D],
+    update: Update[D],
+    deltas: Mapping[str, Delta[D]],
+    others: Others[D],
+    by_keys: ByKeys[D],
+) -> tuple[Difference, ...]:
+    """What recomputing shows to be different, of all views that were not recomputed."""
+    found = differences(warehouse, deltas, [view.name for view in others.views])
+    return found + unlike_recomputed(warehouse, update, [*by_keys.followed.values()])
 
 
 def _wholes(catalog: Catalog, parts: Sequence[View]) -> list[View]:
@@ -170,9 +193,22 @@ def _settle(
 
 
 def _require_class(
-    views: Sequence[View], found: Mapping[str, Verdict], verdicts: Mapping[str, Verdict], *, strict: bool
+    views: Sequence[View],
+    found: Mapping[str, Verdict],
+    verdicts: Mapping[str, Verdict],
+    reasons: Mapping[str, str],
+    *,
+    strict: bool,
 ) -> None:
-    """Refuses views that no read could settle, as what was found for each of them says."""
+    """Refuses views that no read could settle, as what was found for each of them says.
+
+    Args:
+        views: the views without a "yes".
+        found: what was found for them.
+        verdicts: the verdicts to show.
+        reasons: by view, why it is not followed by keys.
+        strict: whether nothing may be recomputed.
+    """
     limited = [view for view in views if not view.is_decided]
     if limited:
         raise NotMaintainedError(
@@ -180,6 +216,7 @@ def _require_class(
                 Diagnostic(
                     code=Code.NOT_MAINTAINED,
                     message=f"the view {_named(view)} cannot be maintained: {view.limitation}",
+                    note=not_by_keys(reasons.get(view.name)),
                     hint=f"{_recompute(strict=strict)}, or take it out of this warehouse",
                 )
                 for view in limited
@@ -188,7 +225,7 @@ def _require_class(
         )
     cut = {v: its for v in views if isinstance(its := found[v.name], Undecided) and its.is_cut}
     if cut:
-        raise _untested(cut, verdicts, strict=strict)
+        raise _untested(cut, verdicts, reasons, strict=strict)
 
 
 def _recompute(*, strict: bool) -> str:
@@ -197,14 +234,20 @@ def _recompute(*, strict: bool) -> str:
 
 
 def _untested(
-    cut: Mapping[View, Undecided], verdicts: Mapping[str, Verdict], *, strict: bool
+    cut: Mapping[View, Undecided],
+    verdicts: Mapping[str, Verdict],
+    reasons: Mapping[str, str],
+    *,
+    strict: bool,
 ) -> NotMaintainedError:
     return NotMaintainedError(
         [
             Diagnostic(
                 code=Code.NOT_MAINTAINED,
                 message=f"the view {_named(view)} cannot be maintained: it is undecided",
-                note="; ".join(verdict.because.splitlines()),
+                note="; ".join(
+                    [*verdict.because.splitlines(), *filter(None, [not_by_keys(reasons.get(view.name))])]
+                ),
                 hint=f"give more time, or {_recompute(strict=strict)}",
             )
             for view, verdict in cut.items()

@@ -123,7 +123,7 @@ class Warehouse(Generic[D]):
 
         return check(self, update, views, full=full, budget_s=budget_s)
 
-    def maintain(
+    def maintain(  # noqa: PLR0913 - each is a choice of its own
         self,
         update: Update[D],
         *,
@@ -131,6 +131,7 @@ class Warehouse(Generic[D]):
         verify: bool = False,
         full: bool = False,
         recompute: bool = False,
+        most_keys: int = 1_000_000,
         budget_s: float | None = None,
         progress: Callable[[str], None] = lambda _message: None,
     ) -> Maintained[D]:
@@ -141,8 +142,9 @@ class Warehouse(Generic[D]):
             strict: never read a base relation; a view that is not self-maintainable is then an error.
             verify: recompute every view from its sources and compare, both ways.
             full: first check that the views explain each other, at the cost of recomputing them.
-            recompute: recompute from its sources, right before or right after the update, what is not decided
-                otherwise.
+            recompute: recompute from its sources, right before or right after the update, what can be followed in no
+                other way.
+            most_keys: how many keys of base rows may be asked for, to follow what is not decided; 0 for none.
             budget_s: how many seconds a search may take for one view, as in `check`.
             progress: told of each step.
 
@@ -163,7 +165,7 @@ class Warehouse(Generic[D]):
         from selfmaint.api.maintain import maintain
 
         options = {"strict": strict, "verify": verify, "full": full, "recompute": recompute}
-        return maintain(self, update, **options, budget_s=budget_s, progress=progress)
+        return maintain(self, update, **options, most_keys=most_keys, budget_s=budget_s, progress=progress)
 
     def apply(self, maintained: Maintained[D]) -> tuple[Written, ...]:
         """Writes the new contents of the views that changed, and of the partial copies of the changed relations.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfmaint.api.apply import Written, apply
+from selfmaint.api.keyed import MOST_KEYS
 from selfmaint.api.maintain import Maintained
 from selfmaint.api.maintain import maintain as compute
 from selfmaint.api.not_maintained import NotMaintainedError
@@ -36,6 +37,8 @@ from selfmaint.report.maintenance import (
     changes_table,
     differences_json,
     differences_table,
+    keyed_json,
+    keyed_table,
     reads_json,
     reads_table,
 )
@@ -58,6 +61,13 @@ OPTIONS = (
     switch("--strict", help="Never read a base relation."),
     switch("--verify", help="Recompute every view from its sources, and compare before writing."),
     switch("--recompute", help="Recompute from its sources what can be followed in no other way."),
+    option(
+        "--most-keys",
+        metavar="N",
+        type=int,
+        default=MOST_KEYS,
+        help="How many keys of base rows to read by for what is not decided; 0 for none.",
+    ),
     FORMAT,
 )
 
@@ -94,6 +104,7 @@ def maintain(given: Namespace) -> int:
             verify=given.verify,
             full=given.full,
             recompute=given.recompute,
+            most_keys=given.most_keys,
             budget_s=given.budget,
             progress=progress,
         )
@@ -156,6 +167,8 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text(reads_table(found.reads))
     else:
         print_text("no base relation was read to maintain the views")
+    if found.keyed:
+        print_text(keyed_table(found.keyed.values()))
     if found.recomputed:
         print_text(cell("recomputed from their sources: " + ", ".join(found.recomputed)))
     print_text(changes_table(result.changes))
@@ -180,6 +193,7 @@ def _json(result: _Result) -> Json:
         "verdicts": verdicts_json(result.found.verdicts),
         **feed_entry(result.found.update.feed),
         "reads": reads_json(result.found.reads),
+        "keyed": keyed_json(result.found.keyed.values()),
         "recomputed": list(result.found.recomputed),
         "changes": changes_json(result.changes),
         "verified": None if differences is None else not differences,

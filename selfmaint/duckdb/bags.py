@@ -36,3 +36,16 @@ class RelationBags:
         """Each row as many times as its last column says."""
         query = sql.expanded(data.stored.name, len(data.types))
         return Relation(self._database.view(query, data.types[:-1], [data.stored]), data.columns[:-1])
+
+    def matching(self, data: Relation, columns: Sequence[int], keys: Relation) -> Relation:
+        """The rows whose values in some columns are a row of `keys`, computed now."""
+        names = [data.stored.name, keys.stored.name]
+        with writing_sql():
+            query = sql.matching((names[0], data.types), columns, (names[1], keys.types))
+        return Relation(self._database.table(query, data.types, names), data.columns)
+
+    def together(self, parts: Sequence[Relation]) -> Relation:
+        """All rows of some relations."""
+        with writing_sql():
+            query, types = sql.together([(one.stored.name, one.types) for one in parts])
+        return Relation(self._database.view(query, types, [one.stored for one in parts]), parts[0].columns)

@@ -34,6 +34,19 @@ class SetBags:
             raise input_error(Code.NOT_MAINTAINED, message, "use the Spark engine")
         return frozenset(row[:-1] for row in data)
 
+    def matching(self, data: frozenset[Row], columns: Sequence[int], keys: frozenset[Row]) -> frozenset[Row]:
+        """The rows whose values in some columns are a row of `keys`."""
+        known = {tuple(map(_typed, key)) for key in keys}
+        return frozenset(row for row in data if tuple(_typed(row[i]) for i in columns) in known)
+
+    def together(self, parts: Sequence[frozenset[Row]]) -> frozenset[Row]:
+        """The rows of some sets, if none is in two of them."""
+        found = frozenset[Row]().union(*parts)
+        if len(found) < sum(map(len, parts)):
+            message = "a set of rows cannot hold a row twice"
+            raise input_error(Code.NOT_MAINTAINED, message, "use the Spark or the DuckDB engine")
+        return found
+
 
 def _copies(row: Row) -> int:
     copies = row[-1]

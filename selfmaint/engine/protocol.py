@@ -88,6 +88,20 @@ class Bags(Protocol[D]):
         """
         ...
 
+    def matching(self, data: D, columns: Sequence[int], keys: D) -> D:
+        """The rows, as often as they stand, whose values in some columns are a row of `keys`; null is a value.
+
+        Args:
+            data: the rows; here they need not be counted.
+            columns: 0-based positions, in the order of the columns of `keys`.
+            keys: of the same types, or whole numbers where these are.
+        """
+        ...
+
+    def together(self, parts: Sequence[D]) -> D:
+        """The rows of some relations, here not counted, each as often as it stands in them; named as the first's."""
+        ...
+
 
 class Engine(Protocol[D]):
     """Evaluates safe non-recursive Datalog under set semantics. Programs are read-only and validated before."""

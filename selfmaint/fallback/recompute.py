@@ -12,25 +12,21 @@ from typing import Generic
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import (
-    Atom,
-    Negation,
     NotToRun,
     OpaqueView,
     Predicate,
     Program,
-    Rule,
     TextQuery,
-    Variable,
     Version,
     ViewDefinition,
 )
 from datalog.rewrite import drop_unreachable, guard_joins
 from datalog.rewrite.reachable import predicates_of
-from selfmaint.canonical import row_atom
 from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.errors import Code, SourceError
+from selfmaint.errors import Code
 from selfmaint.fallback.settle import Progress, Readable, require_not_moved
+from selfmaint.fallback.states import BEFORE, require_before, signs_of_state
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 from selfmaint.warehouse.situation import Situation
@@ -173,7 +169,7 @@ class Recomputing(Generic[D]):
             elif name in mine:
                 needed = {one: self._as_stored(one, mine) for one in reads(catalog, mine[name])}
                 self.progress(f"recomputing {name}")
-                self._rows[name] = self._evaluated(mine[name], needed)
+                self._rows[name] = self.evaluated(mine[name], needed)
             else:
                 self._rows[name] = self.followed(catalog.view(name))
         return self._rows[name]
@@ -187,12 +183,13 @@ class Recomputing(Generic[D]):
     def _read(self, name: str) -> D:
         relation = self.decision.catalog.relations[name]
         source = self.readable[name].source
-        rows, read = _read_after(self.decision, self.engine, self.facts, self.situation, relation, source)
+        rows, read = read_after(self.decision, self.engine, self.facts, self.situation, relation, source)
         self._reads.append(read)
         self.progress(f"read all {read.rows_read} rows of {name}")
         return rows
 
-    def _evaluated(self, view: View, needed: Mapping[str, D]) -> D:
+    def evaluated(self, view: View, needed: Mapping[str, D]) -> D:
+        """A view's rows, given those that it reads."""
         catalog, engine = self.decision.catalog, self.engine
         old = self.facts.relations[view.predicate]
         relations = {n: catalog.relations[n] for n in needed if n in catalog.relations}
@@ -209,7 +206,7 @@ class Recomputing(Generic[D]):
         return engine.recompute(definition, facts, types, old)
 
 
-def _read_after(
+def read_after(
     decision: Decision,
     engine: Engine[D],
     facts: Facts[D],
@@ -242,9 +239,9 @@ def _read_after(
     rows, read = source.read(relation.name, [], None)
     name, found = relation.name, Predicate(relation.name, Version.FOUND)
     if name in situation.inserted | situation.deleted:
-        signs = _signs(engine, facts.extended({found: rows}, small=False), situation, relation)
-        if signs & {"new rows missing", "old rows there"}:
-            _require_before(relation, situation, signs)
+        signs = signs_of_state(engine, facts.extended({found: rows}, small=False), situation, relation)
+        if signs & BEFORE:
+            require_before(relation, situation, signs)
             if name in situation.deleted:
                 rows = engine.minus(rows, facts.relations[Predicate(name, Version.DELETED)])
             if name in situation.inserted:
@@ -252,62 +249,3 @@ def _read_after(
     held = facts.extended({found: rows}, small=False)
     require_not_moved(decision, engine, held, situation, relation)
     return rows, read
-
-
-def _signs(
-    engine: Engine[D], facts: Facts[D], situation: Situation, relation: BaseRelation
-) -> frozenset[str]:
-    """What the source's rows say of its state, in words."""
-    row = row_atom(relation, Version.FOUND)
-    rules: list[Rule] = []
-    words: dict[Predicate, str] = {}
-
-    def add(what: str, *body: Atom | Negation) -> None:
-        goal = Predicate(relation.name, Version.PROBLEM, (len(rules),))
-        words[goal] = what
-        rules.append(Rule(Atom(goal, ()), body))
-
-    old: tuple[Negation, ...] = ()
-    if relation.name in situation.deleted:
-        gone = row_atom(relation, Version.DELETED)
-        add("old rows there", gone, row)
-        add("old rows missing", gone, Negation((row,)))
-        old = (Negation((gone,)),)
-    if relation.name in situation.inserted:
-        new = row_atom(relation, Version.INSERTED)
-        add("new rows missing", new, Negation((row,)))
-        add("new rows there", new, row)
-        for key in relation.keys:
-            terms = tuple(t if i in key else Variable(f"Other{i}") for i, t in enumerate(row.terms))
-            other = Atom(row.predicate, terms)
-            there = Atom(Predicate(relation.name, Version.DELETED), other.terms)
-            kept = (Negation((there,)),) if old else ()
-            add("a clash", new, Negation((row,)), other, *kept)
-    found = engine.nonempty(Program(tuple(rules)), list(words), facts)
-    return frozenset(words[goal] for goal in found)
-
-
-def _require_before(relation: BaseRelation, situation: Situation, signs: frozenset[str]) -> None:
-    """Refuses a source that is not after the update, unless it is right before it.
-
-    Raises:
-        SourceError: SM402.
-    """
-    both = situation.effective and signs & {"new rows there", "old rows missing"}
-    if not both and "a clash" not in signs and relation.keys:
-        return
-    why = "some rows of the update are in it, and some are not"
-    if "a clash" in signs:
-        why = "it has other rows with the keys of inserted ones"
-    elif not both:
-        why = "the update is not in it, and without a key its rows may have twins"
-    raise SourceError(
-        [
-            Diagnostic(
-                code=Code.SOURCE_MOVED,
-                message=f"`{relation.name}` is not in the state after the update: {why}",
-                note="a view is recomputed from its sources in the state right after the update, or right before it",
-                hint="read from a snapshot at the update's position, or include the later changes in the update",
-            )
-        ]
-    )

@@ -207,6 +207,19 @@ def require_not_moved(
     _check_moved(decision, engine, facts, situation, Probe(relation.name, (), Program(), ()), relation)
 
 
+def require_keys_not_moved(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, probe: Probe
+) -> None:
+    """Condition 3, on the rows found for some keys, both among the facts.
+
+    Raises:
+        SourceError: SM402, SM303; SM104 null in a column declared not null.
+    """
+    relation = decision.catalog.relations[probe.relation]
+    _require_no_null(engine, facts, relation)
+    _check_moved(decision, engine, facts, situation, probe, relation)
+
+
 def _check_moved(
     decision: Decision,
     engine: Engine[D],

@@ -26,9 +26,14 @@ class Delta(Generic[D]):
 
 
 def applied(engine: Engine[D], view: View, stored: D, change: Delta[D]) -> D:
-    """A view's rows after a change: those that it does not lose, and those that it gains; counted as before."""
+    """A view's rows after a change: those that it does not lose, and those that it gains; counted as before.
+
+    Of a view that is not decided equal rows are as many as they stand.
+    """
     if view.is_counted:
         return engine.bags.recounted([(stored, 1), (change.gained, 1), (change.lost, -1)])
+    if not view.is_decided:
+        return engine.bags.together([engine.minus_all(stored, change.lost), change.gained])
     return engine.union([engine.minus(stored, change.lost), change.gained])
 
 

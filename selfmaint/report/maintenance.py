@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
@@ -11,6 +11,7 @@ from selfmaint.api.maintain import Maintained
 from selfmaint.api.verify import Difference
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D
+from selfmaint.fallback.keyed import Followed
 from selfmaint.report.values import Json, json_rows, shown_rows, table
 from selfmaint.sources.protocol import Read
 
@@ -68,6 +69,38 @@ def reads_table(reads: Sequence[Read]) -> Table:
     )
     numbers = ["keys asked", "rows read", "bytes read"]
     return table("base relations read", ["relation", "source", "by"], numbers, rows)
+
+
+def keyed_json(followed: Iterable[Followed[D]]) -> Json:
+    """A list of `{view, key, key_of, keys, relations, whole}`: the views followed by keyed reads, in order.
+
+    `key` names columns of `key_of`: of the view, whose rows of these keys were computed anew, or of the base relation
+    whose changed rows were added to the view's groups. `keys` is the number of its values that the change affects,
+    `relations` were read by keys, and `whole` were read whole.
+    """
+    return [
+        {
+            "view": one.view,
+            "key": list(one.key),
+            "key_of": one.of or one.view,
+            "keys": one.keys,
+            "relations": list(one.relations),
+            "whole": list(one.whole),
+        }
+        for one in followed
+    ]
+
+
+def keyed_table(followed: Iterable[Followed[D]]) -> Table:
+    """One line for each view that was followed by keyed reads."""
+    rows: Iterator[tuple[str | int, ...]] = (
+        (one.view, key, ", ".join(one.relations), ", ".join(one.whole), one.keys)
+        for one in followed
+        for key in [", ".join(f"{one.of or one.view}.{column}" for column in one.key)]
+    )
+    return table(
+        "followed by keyed reads", ["view", "key", "read by keys", "read whole"], ["keys affected"], rows
+    )
 
 
 def differences_json(found: Sequence[Difference]) -> Json:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -55,3 +57,15 @@ class FrameBags:
         *columns, copies = plain.columns
         each = f.explode(f.sequence(f.lit(1).cast("bigint"), plain[copies]))
         return plain.select(*columns, each).select(*columns).toDF(*data.columns[:-1])
+
+    def matching(self, data: DataFrame, columns: Sequence[int], keys: DataFrame) -> DataFrame:
+        """The rows whose values in some columns are a row of `keys`."""
+        rows, wanted = positional(data), keys.toDF(*(f"k{i}" for i in range(len(keys.columns))))
+        same = reduce(
+            and_, (rows[f"c{c}"].eqNullSafe(wanted[f"k{i}"]) for i, c in enumerate(columns)), f.lit(True)
+        )
+        return rows.join(wanted, same, "left_semi").toDF(*data.columns)
+
+    def together(self, parts: Sequence[DataFrame]) -> DataFrame:
+        """All rows of some DataFrames."""
+        return union_all([positional(one) for one in parts]).toDF(*parts[0].columns)

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from datalog.model import ColumnType, TypeName
-from datalog.sql.duckdb.types import SqlType, as_type, cast, common
+from datalog.model import ANY, ColumnType, TypeName
+from datalog.sql.duckdb.types import WHOLE, SqlType, UnlikeSparkError, as_type, cast, common
 from datalog.sql.unions import UNIT_COLUMN
 
 Query: TypeAlias = exp.Query
@@ -107,6 +107,45 @@ def minus_all(
     united = tuple(common(kinds) for kinds in zip(left[1], right[1], strict=True))
     one, other = (cast_rows(name, kinds, united) for name, kinds in (left, right))
     return exp.Except(this=one, expression=other, distinct=False), united
+
+
+def matching(
+    data: tuple[str, Sequence[SqlType]], columns: Sequence[int], keys: tuple[str, Sequence[SqlType]]
+) -> exp.Select:
+    """The rows of a relation whose values in some columns are a row of another one, null being a value.
+
+    Raises:
+        UnlikeSparkError: types that are neither the same nor both of whole numbers.
+    """
+    tests: list[exp.Expr] = []
+    for place, column in enumerate(columns):
+        mine, other = data[1][column], keys[1][place]
+        whole = all(isinstance(kind, ColumnType) and kind.name in WHOLE for kind in (mine, other))
+        if mine != other and not whole and ANY not in (mine, other):
+            raise UnlikeSparkError(f"a key of type `{other}` for a column of type `{mine}`")
+        left, right = _column(column), _column(place)
+        left.set("table", exp.to_identifier("data", quoted=True))
+        right.set("table", exp.to_identifier("keys", quoted=True))
+        tests.append(exp.NullSafeEQ(this=left, expression=right))
+    inside = exp.select(exp.Literal.number(1)).from_(
+        exp.alias_(_table(keys[0]), "keys", quoted=True), copy=False
+    )
+    if tests:
+        inside = inside.where(exp.and_(*tests, copy=False), copy=False)
+    return (
+        exp.select(*_columns(len(data[1])))
+        .from_(exp.alias_(_table(data[0]), "data", quoted=True), copy=False)
+        .where(exp.Exists(this=inside), copy=False)
+    )
+
+
+def together(
+    parts: Sequence[tuple[str, Sequence[SqlType]]],
+) -> tuple[exp.Query, tuple[SqlType, ...]]:
+    """All rows of some relations, and their types."""
+    united = tuple(common(kinds) for kinds in zip(*(types for _, types in parts), strict=True))
+    queries = [cast_rows(name, types, united) for name, types in parts]
+    return (exp.union(*queries, distinct=False, copy=False) if len(queries) > 1 else queries[0]), united
 
 
 def counted(name: str, types: Sequence[SqlType]) -> tuple[exp.Select, tuple[SqlType, ...]]:

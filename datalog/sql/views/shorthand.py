@@ -5,6 +5,7 @@
     count_if(c)                   count(CASE WHEN c THEN 1 END)
     a <=> b                       (a = b AND a IS NOT NULL AND b IS NOT NULL) OR (a IS NULL AND b IS NULL)
     a IS DISTINCT FROM b          NOT (a <=> b)
+    a NOT LIKE b                  NOT (a LIKE b)
 
 Each has the same value as what it is short for, null and unknown included; `<=>` is never unknown. A column of a select
 list without an alias keeps the name that it has as it is written.
@@ -82,6 +83,13 @@ def _differ(node: exp.Expr) -> exp.Expr:
     return exp.Not(this=_same(node))
 
 
+def _like(node: exp.Expr) -> exp.Expr:
+    if not node.args.get("negate"):
+        return node
+    node.set("negate", None)
+    return exp.Not(this=node.copy())
+
+
 def _is_null(node: exp.Expr) -> exp.Expr:
     return exp.Is(this=node.copy(), expression=exp.Null())
 
@@ -91,4 +99,5 @@ _WRITTEN_OUT: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
     exp.CountIf: _count_if,
     exp.NullSafeEQ: _same,
     exp.NullSafeNEQ: _differ,
+    exp.Like: _like,
 }

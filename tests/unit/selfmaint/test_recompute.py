@@ -79,9 +79,12 @@ def test_recomputed_views_are_those_of_the_new_state(seed: int) -> None:
         assert found.recomputed.get(view.name, rows) == rows
     changed = {name for part in (inserted, deleted) for name, rows in part.items() if rows}
     unions = {"both", "left"} if changed else set()
-    beyond = unions | ({"sums"} if "r" in changed else set())
-    assert {"both", "left", "sums"} & set(found.recomputed) == beyond
-    assert ("either" in found.recomputed) == (not found.verdicts["either"])
+    beyond = {"sums"} if "r" in changed else set[str]()
+    assert {"both", "left"} & set(found.recomputed) == unions
+    assert {"sums"} & set(found.keyed) == beyond, (
+        "the sums of groups that change are computed from their rows"
+    )
+    assert ("either" in found.keyed) == (not found.verdicts["either"])
 
 
 def test_a_source_that_has_moved_is_refused() -> None:
@@ -104,8 +107,11 @@ def test_what_could_not_be_settled_in_time_is_recomputed(monkeypatch: pytest.Mon
     readable = {n: Readable(RowsSource("here", {n: (COLUMNS[n], new[n])})) for n in "rs"}
     here = build(rules, {"joined": frozenset({(1, 1)})}, MemoryEngine(), readable=readable)
     with pytest.raises(NotMaintainedError, match="is undecided"):
-        here.maintain(update)
-    found = here.maintain(update, recompute=True)
+        here.maintain(update, most_keys=0)
+    by_keys = here.maintain(update)
+    assert [one.keys for one in by_keys.keyed.values()] == [0], "no row of r has the new row's key"
+    assert (by_keys.deltas["joined"].gained, by_keys.deltas["joined"].lost) == (frozenset(), frozenset())
+    found = here.maintain(update, recompute=True, most_keys=0)
     assert found.recomputed == {"joined": frozenset({(1, 1)})}
     assert isinstance(found.verdicts["joined"], Undecided)
 

@@ -1,0 +1,159 @@
+"""Groups whose counts and sums follow from the rows that they gain and lose.
+
+    SELECT o_orderpriority, count(*) FROM orders WHERE EXISTS (...) GROUP BY o_orderpriority
+
+The rows that are grouped are followed by a key of theirs, an order's number: the query is run over the base rows of the
+orders that change, as they were and as they are, and what differs is added to the stored counts. No other row of a
+group is read.
+
+Conditions of soundness:
+
+1. Both times the query is run over the same rows but for those that change: all that rows with an affected key depend
+   on, before or after. So what it gives of rows with another key, which depend on no changed row, is the same, and
+   what differs is what rows with an affected key add and take away.
+2. Counts and sums of whole numbers and decimals are exact, so what rows add can be taken away again.
+3. A group is gone if its count(*) is 0. Without one a group is there whose sums are not all 0; else it is not known.
+4. What was there before is computed again, so it has to come out as it did: nothing may depend on the order of rows.
+5. A sum is null if no value is left. Where a value cannot be null, a count(*) says that; else a sum that is 0 says
+   nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from datalog.model import TypeName
+from datalog.sql.affected.choice import Keyed, NotKeyed, keyed
+from datalog.sql.affected.demands import Demands
+from datalog.sql.affected.nulls import never_null
+from datalog.sql.affected.plan import (
+    Aggregate,
+    Limited,
+    Plan,
+    Project,
+    Query,
+    Scan,
+    Windows,
+    every,
+    number_of,
+)
+
+_EXACT = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT, TypeName.DECIMAL)
+
+
+_INEXACT = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
+_DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+
+
+@dataclass(frozen=True)
+class Additive:
+    """How groups follow from the rows that they gain and lose.
+
+    Attributes:
+        rows: how the rows that are grouped are followed.
+        groups: 0-based positions of the view's columns that are grouped by; none if there is one group of all rows.
+        counts: positions of counts.
+        sums: positions of sums.
+        size: the position of count(*), if there is one.
+        whole_sums: the sums whose values are never null.
+    """
+
+    rows: Keyed
+    groups: tuple[int, ...]
+    counts: tuple[int, ...]
+    sums: tuple[int, ...]
+    size: int | None
+    whole_sums: frozenset[int]
+
+
+def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
+    """How the groups of a query follow from the rows that they gain and lose, under a change of some relations.
+
+    Args:
+        query: the view's query.
+        changed: the relations that an update changes.
+    """
+    top = query.plan
+    if not (isinstance(top, Project) and isinstance(top.input, Aggregate) and top.input.is_plain):
+        return NotKeyed("it is more than groups with counts and sums")
+    grouping, trees, demands = top.input, dict(top.items), Demands(query.plan)
+    calls = dict(grouping.items)
+    groups, counts, sums, sizes, certain = list[int](), list[int](), list[int](), list[int](), set[int]()
+    found = set[int | None]()
+    for position, (_, number) in enumerate(query.outputs):
+        inside = number_of(trees[number])
+        found.add(inside)
+        match calls.get(inside) if inside is not None else None:
+            case None if inside in grouping.groups:
+                groups.append(position)
+            case exp.Count(this=exp.Star() | exp.Literal()):
+                sizes.append(position)
+                counts.append(position)
+            case exp.Count(this=one, expressions=more) if not isinstance(one, exp.Distinct) and not more:
+                counts.append(position)
+            case exp.Sum(this=one) if _is_exact(demands, one):
+                sums.append(position)
+                if _is_never_null(grouping.input, one):
+                    certain.add(position)
+            case _:
+                return NotKeyed("it has more than counts and sums of its groups")
+    if not set(grouping.groups) <= found or not (counts or sums):
+        return NotKeyed("it does not show what it groups by")
+    if not all(_is_determined(plan) for plan in every(grouping.input)):
+        return NotKeyed("its rows may depend on the order in which others come")
+    inner = Query(grouping.input, tuple((f"c{number}", number) for number in grouping.input.columns))
+    rows = keyed(inner, changed)
+    if isinstance(rows, NotKeyed):
+        return rows
+    size = sizes[0] if sizes else None
+    return Additive(rows, tuple(groups), tuple(counts), tuple(sums), size, frozenset(certain))
+
+
+def _is_determined(plan: Plan) -> bool:
+    """Whether an operator gives the same rows each time: no ties are broken, and no doubles added up."""
+    match plan:
+        case Limited():
+            return False
+        case Aggregate(items=items):
+            return all(isinstance(tree, _DETERMINED) for _, tree in items)
+        case Windows(items=items):
+            calls = (*_DETERMINED, exp.Rank, exp.DenseRank)
+            return all(isinstance(tree.this, calls) and tree.args.get("spec") is None for _, tree in items)
+        case Scan(table):
+            return not any(kind.name in _INEXACT for kind in table.types)
+        case _:
+            return True
+
+
+def _is_exact(demands: Demands, tree: exp.Expr) -> bool:
+    """Whether an expression is a whole number or a decimal: sums, differences and products of base columns that are."""
+    number = number_of(tree)
+    if number is not None:
+        places = demands.origins(number)
+        return bool(places) and all(demands.type_of(place).name in _EXACT for place in places)
+    if isinstance(tree, exp.Case):
+        ends = [tree.args.get("default"), *(one.args["true"] for one in tree.args["ifs"])]
+        return all(one is None or _is_exact(demands, one) for one in ends)
+    if isinstance(tree, exp.Literal):
+        return not tree.is_string and "e" not in tree.name.lower()
+    if not isinstance(tree, exp.Add | exp.Sub | exp.Mul | exp.Paren | exp.Neg):
+        return False
+    return all(_is_exact(demands, one) for one in (tree.this, tree.args.get("expression")) if one is not None)
+
+
+def _is_never_null(plan: Plan, tree: exp.Expr) -> bool:
+    """Whether an expression is certainly not null: arithmetic that cannot fail on columns that are not."""
+    if isinstance(tree, exp.Column):
+        number = number_of(tree)
+        return number is not None and never_null(plan, number)
+    if isinstance(tree, exp.Case):
+        ends = [tree.args.get("default"), *(one.args["true"] for one in tree.args["ifs"])]
+        return all(one is not None and _is_never_null(plan, one) for one in ends)
+    if not isinstance(tree, exp.Add | exp.Sub | exp.Mul | exp.Paren | exp.Neg):
+        return isinstance(tree, exp.Literal)
+    return all(
+        _is_never_null(plan, one) for one in (tree.this, tree.args.get("expression")) if one is not None
+    )

@@ -1,0 +1,192 @@
+"""The columns by which a view is followed, and the base rows that rows with given values there depend on.
+
+The key is some of the view's columns. Its values lead to rows of base relations, these rows to rows of others, step by
+step; read backwards, a changed row leads to the values of the key for which anything may be different.
+
+Conditions of soundness:
+
+1. The steps make a tree with the key at its root, so cutting each occurrence by its step is sound (`demands.py`).
+2. A changed row that no step, backwards, leads to a value k of the key from, in the state before or after the
+   update, is in neither of the two sets of rows that the view's rows of k depend on. So where no changed row leads
+   to k, these sets are the same, and so are the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from datalog.sql.affected.demands import Demands, Link, Place
+from datalog.sql.affected.plan import Aggregate, Filter, Limited, Plan, Project, Query, Scan
+
+
+@dataclass(frozen=True)
+class Step:
+    """Which rows of an occurrence matter: those that have the values of one of its sources.
+
+    Attributes:
+        scan: the occurrence.
+        relation: its relation.
+        columns: 0-based positions of the columns that are cut.
+        sources: occurrences with positions of their columns, in the same order; None is the key.
+    """
+
+    scan: int
+    relation: str
+    columns: tuple[int, ...]
+    sources: tuple[tuple[int | None, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """How a view is followed by keys.
+
+    Attributes:
+        key: 0-based positions of the view's columns.
+        steps: each behind those of its sources.
+        whole: relations of which some occurrence is needed whole.
+        looks_up: whether a value of the key finds a single row of some relation.
+    """
+
+    key: tuple[int, ...]
+    steps: tuple[Step, ...]
+    whole: tuple[str, ...] = ()
+    looks_up: bool = False
+
+
+@dataclass(frozen=True)
+class NotKeyed:
+    """Why a view is not followed by keys, in words that go on "...: "."""
+
+    why: str
+
+
+def keyed(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
+    """The best key of a view under a change of some relations.
+
+    Args:
+        query: the view's query.
+        changed: the relations that an update changes; occurrences of these have to be found by the key.
+
+    Returns:
+        The key and steps, or why there is no key.
+    """
+    demands = Demands(query.plan)
+    reached = [_Choice(demands, places) for places in _candidates(demands, query)]
+    possible = [one for one in reached if not one.missing & set(changed)]
+    if not possible:
+        return NotKeyed(_why(query.plan, reached, changed))
+    best = min(possible, key=lambda one: one.price)
+    return Keyed(best.key, tuple(best.steps), tuple(sorted(best.missing)), best.looks_up)
+
+
+def _candidates(demands: Demands, query: Query) -> Iterable[Mapping[int, frozenset[Place]]]:
+    """Sets of outputs, each with the places that it is in: those that an occurrence has, and parts of these."""
+    outputs = [(i, demands.of(query.plan, number)) for i, (_, number) in enumerate(query.outputs)]
+    by_scan: dict[int, dict[int, int]] = {}
+    for i, places in outputs:
+        for scan, position in sorted(places):
+            by_scan.setdefault(scan, {}).setdefault(i, position)
+    sets = {frozenset([i]) for i, places in outputs if places}
+    for scan, positions in by_scan.items():
+        sets.add(frozenset(positions))
+        for key in demands.scans[scan].table.keys:
+            inside = frozenset(i for i, position in positions.items() if position in key)
+            if {positions[i] for i in inside} == set(key):
+                sets.add(inside)
+    known = dict(outputs)
+    return [{i: known[i] for i in sorted(some)} for some in sorted(sets, key=sorted)]
+
+
+class _Choice:
+    """The steps from one key."""
+
+    def __init__(self, demands: Demands, places: Mapping[int, frozenset[Place]]) -> None:
+        self.key = tuple(places)
+        self.steps: list[Step] = []
+        self._demands = demands
+        if all(demands.alike(its) for its in places.values()):
+            self._start(list(places.values()))
+            self._follow()
+        done = {step.scan for step in self.steps}
+        self.missing = {one.table.name for n, one in demands.scans.items() if n not in done}
+        found = sum(_is_key(demands.scans[step.scan], step.columns) for step in self.steps)
+        direct = sum(step.sources[0][0] is None for step in self.steps)
+        width = len(self.key) if self.looks_up else -len(self.key)
+        self.price = (len(demands.scans) - len(done), -found, -direct, width, self.key)
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether the key's own values find single rows."""
+        roots = [step for step in self.steps if step.sources[0][0] is None]
+        return any(_is_key(self._demands.scans[step.scan], step.columns) for step in roots)
+
+    def _start(self, places: Sequence[frozenset[Place]]) -> None:
+        """The occurrences that have all columns of the key."""
+        every = tuple(range(len(places)))
+        for scan, one in sorted(self._demands.scans.items()):
+            columns = [min((p for s, p in its if s == scan), default=None) for its in places]
+            given = tuple(column for column in columns if column is not None)
+            if len(given) == len(places):
+                self.steps.append(Step(scan, one.table.name, given, ((None, every),)))
+
+    def _follow(self) -> None:
+        """Those that these lead to: rows that are found by a key before others."""
+        options = _options(self._demands)
+        while True:
+            done = {step.scan for step in self.steps}
+            possible = [
+                one
+                for one in options
+                if one.scan not in done and all(source in done for source, _ in one.sources)
+            ]
+            if not possible:
+                return
+            self.steps.append(min(possible, key=self._cost))
+
+    def _cost(self, step: Step) -> tuple[bool, int, int]:
+        return (not _is_key(self._demands.scans[step.scan], step.columns), -len(step.columns), step.scan)
+
+
+def _is_key(scan: Scan, columns: Sequence[int]) -> bool:
+    return any(set(key) <= set(columns) for key in scan.table.keys)
+
+
+def _options(demands: Demands) -> list[Step]:
+    """All steps from occurrences to others: links of one operator between the same two together."""
+    links = [link for link in demands.links() if link.target[0] not in {s for s, _ in link.sources}]
+    found = []
+    together: dict[tuple[int, int, int], dict[int, int]] = {}
+    for link in links:
+        if len(link.sources) == 1:
+            ((source, position),) = link.sources
+            between = together.setdefault((link.node, source, link.target[0]), {})
+            between.setdefault(link.target[1], position)
+        else:
+            found.append(_of_several(demands, link))
+    for (_, source, target), columns in together.items():
+        name = demands.scans[target].table.name
+        found.append(Step(target, name, tuple(columns), ((source, tuple(columns.values())),)))
+    return found
+
+
+def _of_several(demands: Demands, link: Link) -> Step:
+    sources = tuple((scan, (position,)) for scan, position in sorted(link.sources))
+    return Step(link.target[0], demands.scans[link.target[0]].table.name, (link.target[1],), sources)
+
+
+def _why(plan: Plan, reached: Sequence[_Choice], changed: Collection[str]) -> str:
+    """Why no key leads to all that changes."""
+    top = plan
+    while isinstance(top, Filter | Project):
+        top = top.input
+    if isinstance(top, Limited):
+        return "its LIMIT chooses rows by looking at all of them"
+    if isinstance(top, Aggregate) and not top.groups:
+        return "it aggregates all rows into one"
+    if isinstance(top, Aggregate) and not top.common:
+        return "it has a row of all rows (ROLLUP, CUBE or GROUPING SETS)"
+    if not reached:
+        return "no column of it is one of a base relation's, by whose values rows could be read"
+    missing = min((sorted(one.missing & set(changed)) for one in reached), key=len)
+    return f"a change of `{missing[0]}` may change any row: no column leads from its rows to the view's by equality"

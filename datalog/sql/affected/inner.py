@@ -1,0 +1,114 @@
+"""Expressions and conditions with what they look up: subqueries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from datalog.sql.affected.calls import rebuilt
+from datalog.sql.affected.names import Scope, UnknownShapeError
+from datalog.sql.affected.nulls import never_null
+from datalog.sql.affected.plan import Linked, Plan, Query, number_of
+
+Ctes: TypeAlias = "Mapping[str, Closed]"
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A common table expression with those that it may read, and names for its columns."""
+
+    tree: exp.Expr
+    ctes: Ctes
+    names: tuple[str, ...]
+
+
+@dataclass
+class Inner:
+    """Reads expressions; their subqueries by a function that is given.
+
+    Attributes:
+        query: reads a query with the scope around it.
+        linked: the subqueries found, by the name that stands for each.
+    """
+
+    query: Callable[[exp.Expr, Ctes, Scope | None], Query]
+    linked: dict[str, Linked] = field(default_factory=dict)
+
+    def tests(self, tree: exp.Expr, scope: Scope, ctes: Ctes, plan: Plan) -> list[exp.Expr]:
+        """The conditions that must all be true.
+
+        Args:
+            tree: a condition.
+            scope: what its names mean.
+            ctes: the common table expressions that subqueries may read.
+            plan: the rows that it is tested for.
+        """
+        return [self._test(one, scope, ctes, plan) for one in conjuncts(tree)]
+
+    def _test(self, tree: exp.Expr, scope: Scope, ctes: Ctes, plan: Plan) -> exp.Expr:
+        """A condition; of one that looks for a value among rows it is known which of these matter."""
+        negated = isinstance(tree, exp.Not)
+        inside = tree.this.unnest() if negated else tree
+        if not isinstance(inside, exp.In) or inside.args.get("query") is None:
+            return self.resolved(tree, scope, ctes)
+        found = self.resolved(inside, scope, ctes)
+        one = self.linked[found.name]
+        assert one.operand is not None
+        operands = one.operand.expressions if isinstance(one.operand, exp.Tuple) else [one.operand]
+        pairs = [
+            (around, its)
+            for operand, its in zip(operands, one.columns, strict=True)
+            if (around := number_of(operand)) is not None
+        ]
+        if negated and not all(never_null(plan, a) and never_null(one.plan, b) for a, b in pairs):
+            pairs = []  # a null on either side makes `NOT IN` depend on all rows
+        self.linked[found.name] = replace(one, matched=tuple(pairs))
+        return exp.Not(this=found) if negated else found
+
+    def resolved(self, tree: exp.Expr, scope: Scope, ctes: Ctes) -> exp.Expr:
+        """An expression whose columns have numbers, and whose subqueries have names."""
+
+        def change(node: exp.Expr) -> exp.Expr:
+            match node:
+                case exp.Column():
+                    return scope.resolved(node)
+                case exp.Exists() if isinstance(node.this, exp.Query):
+                    return self._linked("exists", node.this, None, scope, ctes)
+                case exp.In() if node.args.get("query") is not None:
+                    return self._linked("in", node.args["query"], change(node.this), scope, ctes)
+                case exp.Subquery():
+                    return self._linked("scalar", node, None, scope, ctes)
+                case exp.Query() | exp.Lambda() | exp.Any() | exp.All() | exp.Placeholder() | exp.Collate():
+                    raise UnknownShapeError(f"it has a {type(node).__name__.lower()} in an expression")
+                case _:
+                    return rebuilt(node, change)
+
+        return change(tree)
+
+    def _linked(
+        self, kind: str, tree: exp.Expr, operand: exp.Expr | None, scope: Scope, ctes: Ctes
+    ) -> exp.Expr:
+        found = self.query(tree, ctes, scope)
+        width = len(operand.expressions) if isinstance(operand, exp.Tuple) else 1
+        if kind != "exists" and len(found.outputs) != width:
+            raise UnknownShapeError("a subquery has another number of columns than are asked for")
+        name = f"s{len(self.linked)}"
+        numbers = tuple(number for _, number in found.outputs)
+        self.linked[name] = Linked(name, kind, found.plan, numbers, operand)  # type: ignore[arg-type]
+        return exp.column(name)
+
+
+def conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that a conjunction is of."""
+    waiting = [tree]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, exp.And):
+            waiting += [one.expression, one.this]
+        elif isinstance(one, exp.Paren):
+            waiting.append(one.this)
+        else:
+            yield one

@@ -1,0 +1,284 @@
+"""A query as operators of the relational algebra over bags, each column with a number of its own.
+
+Expressions are trees in which the column of number 7 is called `c7`, and the value of a subquery `s0`, `s1`, ...
+What an expression computes does not matter here: only which columns it uses, and which are equal where it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from datalog.model import ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What is known of a base relation.
+
+    Attributes:
+        name: its name.
+        columns: its columns' names, in order.
+        types: their types.
+        nullable: 0-based positions that may hold null.
+        keys: sets of positions that identify a row and are never null.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[ColumnType, ...]
+    nullable: frozenset[int] = frozenset()
+    keys: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linked:
+    """A subquery in an expression.
+
+    Attributes:
+        name: what stands for its value in trees.
+        kind: whether there is a row, whether a value is among its rows, or its only value.
+        plan: its rows; its conditions may use columns of the query around.
+        columns: its outputs.
+        operand: the value that is looked for among the rows, for `in`.
+        matched: columns around, and outputs of it, that must be equal for a row of it to matter.
+    """
+
+    name: str
+    kind: OneOf["exists", "in", "scalar"]
+    plan: Plan
+    columns: tuple[int, ...]
+    operand: exp.Expr | None = None
+    matched: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """The rows of a base relation; each occurrence of one in a query has a number."""
+
+    table: Table
+    number: int
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneRow:
+    """One row without columns."""
+
+    columns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filter:
+    """The rows for which all tests are true."""
+
+    input: Plan
+    tests: tuple[exp.Expr, ...]
+    inner: tuple[Linked, ...] = ()
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The input's."""
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Project:
+    """One row for each of the input's, with the items as columns; `extends`: besides the input's."""
+
+    input: Plan
+    items: tuple[tuple[int, exp.Expr], ...]
+    inner: tuple[Linked, ...] = ()
+    extends: bool = False
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The items, behind the input's if it extends these."""
+        own = tuple(number for number, _ in self.items)
+        return (*self.input.columns, *own) if self.extends else own
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join:
+    """A join; of a semi- or anti-join the columns of the left side."""
+
+    kind: OneOf["inner", "left", "full", "semi", "anti"]
+    left: Plan
+    right: Plan
+    tests: tuple[exp.Expr, ...] = ()
+    inner: tuple[Linked, ...] = ()
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The left side's, then the right side's."""
+        return (
+            self.left.columns
+            if self.kind in ("semi", "anti")
+            else (
+                *self.left.columns,
+                *self.right.columns,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aggregate:
+    """Groups of equal values of some of the input's columns, and aggregates over each.
+
+    Attributes:
+        groups: the columns grouped by; no group, if there are none, is one of all rows.
+        common: those of them that every grouping set has: in all others a value may be null for another reason.
+        is_plain: whether there is but one grouping set.
+    """
+
+    input: Plan
+    groups: tuple[int, ...]
+    common: frozenset[int]
+    items: tuple[tuple[int, exp.Expr], ...]
+    inner: tuple[Linked, ...] = ()
+    is_plain: bool = True
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns grouped by, then the aggregates."""
+        return (*self.groups, *(number for number, _ in self.items))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """The input's rows with the values of window functions."""
+
+    input: Plan
+    items: tuple[tuple[int, exp.Window], ...]
+    inner: tuple[Linked, ...] = ()
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The input's, then the windows."""
+        return (*self.input.columns, *(number for number, _ in self.items))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct:
+    """The input's rows, each once."""
+
+    input: Plan
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The input's."""
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combined:
+    """UNION, EXCEPT or INTERSECT; each column with the left and the right one that it comes from."""
+
+    kind: OneOf["union", "except", "intersect"]
+    distinct: bool
+    left: Plan
+    right: Plan
+    pairs: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Those of their own."""
+        return tuple(number for number, _, _ in self.pairs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limited:
+    """Some of the input's rows, chosen by looking at all of them."""
+
+    input: Plan
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The input's."""
+        return self.input.columns
+
+
+Plan: TypeAlias = (
+    Scan | OneRow | Filter | Project | Join | Aggregate | Windows | Distinct | Combined | Limited
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """A plan with names for its outputs.
+
+    Attributes:
+        plan: the operators.
+        outputs: each column of the result: its name in lower case, and its number.
+    """
+
+    plan: Plan
+    outputs: tuple[tuple[str, int], ...] = field(default=())
+
+
+def below(plan: Plan) -> tuple[Plan, ...]:
+    """The plans that a plan is made of, without subqueries in expressions."""
+    match plan:
+        case Scan() | OneRow():
+            return ()
+        case Join() | Combined():
+            return plan.left, plan.right
+        case _:
+            return (plan.input,)
+
+
+def linked(plan: Plan) -> tuple[Linked, ...]:
+    """The subqueries in a plan's own expressions."""
+    return () if isinstance(plan, Scan | OneRow | Distinct | Combined | Limited) else plan.inner
+
+
+def every(plan: Plan) -> Iterator[Plan]:
+    """A plan and all within, those of subqueries too."""
+    yield plan
+    for one in (*below(plan), *(sub.plan for sub in linked(plan))):
+        yield from every(one)
+
+
+def column(number: int) -> exp.Column:
+    """The tree of a column."""
+    return exp.column(f"c{number}")
+
+
+def number_of(tree: exp.Expr | None) -> int | None:
+    """The number of a column, if a tree is just one."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    if isinstance(tree, exp.Column) and tree.name.startswith("c"):
+        return int(tree.name[1:])
+    return None
+
+
+def equalities(tests: Iterable[exp.Expr]) -> tuple[tuple[int, int], ...]:
+    """The pairs of columns that are equal and not null where some tests are true.
+
+    >>> from sqlglot import parse_one
+    >>> tests = [parse_one("(c1 = c2 and c3 > 5) or (c1 = c2 and c3 = c4)")]
+    >>> equalities(tests)
+    ((1, 2),)
+    """
+    found = [_equal(test) for test in tests]
+    return tuple(sorted(set[tuple[int, int]]().union(*found)))
+
+
+def _equal(tree: exp.Expr) -> frozenset[tuple[int, int]]:
+    match tree:
+        case exp.Paren():
+            return _equal(tree.this)
+        case exp.And():
+            return _equal(tree.this) | _equal(tree.expression)
+        case exp.Or():
+            return _equal(tree.this) & _equal(tree.expression)
+        case exp.EQ():
+            left, right = number_of(tree.this), number_of(tree.expression)
+            return frozenset() if left is None or right is None else frozenset({(left, right)})
+        case _:
+            return frozenset()

@@ -1,0 +1,357 @@
+"""The shape of a query of Spark SQL: its operators, by a list of what is known; anything else is no shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal as OneOf
+
+import sqlglot
+from sqlglot import exp
+
+from datalog.model import TextQuery
+from datalog.sql.affected.inner import Closed, Ctes, Inner
+from datalog.sql.affected.names import Scope, UnknownShapeError
+from datalog.sql.affected.plan import (
+    Combined,
+    Distinct,
+    Join,
+    Limited,
+    OneRow,
+    Plan,
+    Query,
+    Scan,
+    Table,
+    column,
+    number_of,
+)
+from datalog.sql.affected.selecting import Selecting
+from datalog.sql.text import bound_text
+
+_MARK = "selfmaint_relation_"
+_QUERY_PARTS = frozenset({"with_", "order", "sort", "limit", "offset"})
+_SELECT_PARTS = frozenset({"expressions", "from_", "joins", "where", "group", "having", "distinct", "hint"})
+_KINDS = {"": "inner", "INNER": "inner", "CROSS": "inner", "OUTER": "inner", "SEMI": "semi", "ANTI": "anti"}
+_COMBINED: Mapping[type[exp.Expr], OneOf["union", "except", "intersect"]] = {
+    exp.Union: "union",
+    exp.Except: "except",
+    exp.Intersect: "intersect",
+}
+_GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube)
+
+
+def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
+    """The operators of a query's text.
+
+    Args:
+        query: the text and what it reads.
+        tables: the base relations that it may read.
+
+    Raises:
+        UnknownShapeError: it has a part that is not known, or reads something else.
+    """
+    missing = [name for name in query.relations if name not in tables]
+    if missing:
+        raise UnknownShapeError(f"it reads `{missing[0]}`, which is no base relation")
+    marks = {name: f"{_MARK}{i}" for i, name in enumerate(query.relations)}
+    text = bound_text(query, {name: (mark,) for name, mark in marks.items()})
+    try:
+        found = _Reading(text, {mark: tables[name] for name, mark in marks.items()}).whole()
+    except RecursionError:
+        raise UnknownShapeError("it is too deep") from None
+    except sqlglot.errors.SqlglotError:
+        raise UnknownShapeError("its text cannot be taken apart") from None
+    names = [name.casefold() for name in query.columns] or [name for name, _ in found.outputs]
+    if len(names) != len(found.outputs) or len(set(names)) < len(names):
+        raise UnknownShapeError("its columns have no names of their own")
+    return Query(found.plan, tuple((n, number) for n, (_, number) in zip(names, found.outputs, strict=True)))
+
+
+@dataclass
+class _Reading:
+    text: str
+    tables: Mapping[str, Table]
+    _columns: int = 0
+    _scans: int = 0
+
+    def __post_init__(self) -> None:
+        self._inner = Inner(self._query)
+
+    def whole(self) -> Query:
+        return self._query(sqlglot.parse_one(self.text, read="spark"), {}, None)
+
+    def _number(self) -> int:
+        self._columns += 1
+        return self._columns
+
+    @property
+    def _selecting(self) -> Selecting:
+        return Selecting(self.text, self._number, self._inner.linked)
+
+    # ------------------------------------------------------------------------------------------- queries
+
+    def _query(self, tree: exp.Expr, ctes: Ctes, around: Scope | None) -> Query:
+        given = tree.args.get("with_")
+        if given is not None:
+            if given.args.get("recursive"):
+                raise UnknownShapeError("a common table expression is recursive")
+            for cte in given.expressions:
+                names = tuple(one.name.casefold() for one in cte.args["alias"].args.get("columns") or ())
+                ctes = {**ctes, cte.alias.casefold(): Closed(cte.this, ctes, names)}
+        match tree:
+            case exp.Subquery():
+                _require(tree, _QUERY_PARTS | {"this", "alias"})
+                found = self._query(tree.this, ctes, around)
+            case exp.Union() | exp.Except() | exp.Intersect():
+                found = self._combined(tree, ctes, around)
+            case exp.Select():
+                found = self._select(tree, ctes, around)
+            case _:
+                raise UnknownShapeError(f"it has a part that is not known: {type(tree).__name__.lower()}")
+        if tree.args.get("limit") is not None or tree.args.get("offset") is not None:
+            return replace(found, plan=Limited(found.plan))
+        return found
+
+    def _combined(self, tree: exp.SetOperation, ctes: Ctes, around: Scope | None) -> Query:
+        _require(tree, _QUERY_PARTS | {"this", "expression", "distinct"})
+        left, right = (self._query(side, ctes, around) for side in (tree.this, tree.expression))
+        if len(left.outputs) != len(right.outputs):
+            raise UnknownShapeError("two queries are put together that differ in their number of columns")
+        sides = zip(left.outputs, right.outputs, strict=True)
+        pairs = [(name, self._number(), one, other) for (name, one), (_, other) in sides]
+        made = Combined(
+            _COMBINED[type(tree)],
+            bool(tree.args.get("distinct")),
+            left.plan,
+            right.plan,
+            tuple((own, one, other) for _, own, one, other in pairs),
+        )
+        return Query(made, tuple((name, own) for name, own, _, _ in pairs))
+
+    def _select(self, tree: exp.Select, ctes: Ctes, around: Scope | None) -> Query:
+        _require(tree, _QUERY_PARTS | _SELECT_PARTS)
+        plan, scope = self._from(tree, ctes, around)
+        making = self._selecting
+        if tree.args.get("where") is not None:
+            plan = making.filtered(plan, self._inner.tests(tree.args["where"].this, scope, ctes, plan))
+        names, items, aliases = self._items(tree, scope, ctes)
+        having: list[exp.Expr] = []
+        is_grouped = tree.args.get("group") is not None or tree.args.get("having") is not None
+        if is_grouped or making.has_aggregates(items):
+            groups, common, is_plain = self._groups(tree, scope, items, aliases, ctes)
+            above = replace(scope, aliases=aliases, aliases_first=True)
+            if tree.args.get("having") is not None:
+                having = self._inner.tests(tree.args["having"].this, above, ctes, plan)
+            plan, over = making.grouped(plan, groups, common, [*items, *having], is_plain=is_plain)
+            items, having = over[: len(items)], over[len(items) :]
+            plan = making.filtered(plan, having)
+        plan, items = making.with_windows(plan, items)
+        made: Plan = making.projected(plan, items)
+        outputs = tuple(zip(names, made.columns, strict=True))
+        if tree.args.get("distinct") is not None:
+            if tree.args["distinct"].args.get("on") is not None:
+                raise UnknownShapeError("it has DISTINCT ON")
+            made = Distinct(made)
+        return Query(made, outputs)
+
+    def _items(
+        self, tree: exp.Select, scope: Scope, ctes: Ctes
+    ) -> tuple[list[str], list[exp.Expr], dict[str, exp.Expr]]:
+        """The select list: names, trees, and by name those that may be used by name."""
+        names: list[str] = []
+        items: list[exp.Expr] = []
+        aliases: dict[str, exp.Expr] = {}
+        for item in tree.expressions:
+            if isinstance(item, exp.Star) or (
+                isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
+            ):
+                if any(item.args.get(part) for part in ("except_", "replace", "rename")):
+                    raise UnknownShapeError("it leaves columns out of `*`")
+                every = scope.star if isinstance(item, exp.Star) else scope.columns_of(item.table.casefold())
+                names += [name for name, _ in every]
+                items += [column(number) for _, number in every]
+                continue
+            inside = item.this if isinstance(item, exp.Alias) else item
+            found = self._inner.resolved(inside, replace(scope, aliases=dict(aliases)), ctes)
+            name = item.alias_or_name.casefold()
+            if isinstance(item, exp.Alias):
+                aliases[name] = found
+            names.append(name or f"_{len(names)}")
+            items.append(found)
+        return names, items, aliases
+
+    def _groups(
+        self,
+        tree: exp.Select,
+        scope: Scope,
+        items: Sequence[exp.Expr],
+        aliases: Mapping[str, exp.Expr],
+        ctes: Ctes,
+    ) -> tuple[list[exp.Expr], list[exp.Expr], bool]:
+        """All that is grouped by, what of it every grouping set has, and whether there is one set only."""
+        group = tree.args.get("group")
+        if group is None:
+            return [], [], True
+        if group.args.get("all") or group.args.get("totals"):
+            raise UnknownShapeError("it has GROUP BY ALL")
+        above = replace(scope, aliases=aliases)
+
+        def one(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Literal) and not node.is_string:
+                place = int(node.this) - 1
+                if not 0 <= place < len(items):
+                    raise UnknownShapeError("it groups by a number that is no column's")
+                return items[place].copy()
+            return self._inner.resolved(node, above, ctes)
+
+        sets = [node for part in ("rollup", "cube", "grouping_sets") for node in group.args.get(part) or ()]
+        plain = [one(node) for node in group.expressions if not isinstance(node, _GROUPINGS)]
+        sets += [node for node in group.expressions if isinstance(node, _GROUPINGS)]
+        if not sets:
+            return plain, plain, True
+        if any(not node.expressions for node in sets):  # `GROUP BY a, b WITH ROLLUP`
+            return plain, [], False
+        within = [[one(leaf) for leaf in _leaves(node)] for node in sets]
+        if len(sets) > 1 or not isinstance(sets[0], exp.GroupingSets):
+            return [*plain, *(leaf for some in within for leaf in some)], plain, False
+        parts = [{one(leaf).sql() for leaf in _leaves(part)} for part in sets[0].expressions]
+        shared = [leaf for leaf in within[0] if all(leaf.sql() in part for part in parts)]
+        return [*plain, *within[0]], [*plain, *shared], False
+
+    # ---------------------------------------------------------------------------------------------- FROM
+
+    def _from(self, tree: exp.Select, ctes: Ctes, around: Scope | None) -> tuple[Plan, Scope]:
+        start = tree.args.get("from_")
+        if start is None:
+            return OneRow(), Scope(around=around)
+        plan, scope = self._source(start.this, ctes)
+        scope = replace(scope, around=around)
+        crossed = False
+        for join in tree.args.get("joins") or ():
+            crossed = crossed or join.kind == "CROSS"
+            if crossed and join.side in ("RIGHT", "FULL"):
+                # A comma binds less than JOIN, and is not told from CROSS JOIN here.
+                raise UnknownShapeError("it has an outer join of the right side behind a comma or CROSS JOIN")
+            plan, scope = self._joined(plan, scope, join, ctes)
+        return plan, scope
+
+    def _source(self, tree: exp.Expr, ctes: Ctes) -> tuple[Plan, Scope]:
+        alias = tree.args.get("alias")
+        renamed = tuple(one.name.casefold() for one in (alias.args.get("columns") or ())) if alias else ()
+        if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
+            _require(tree, {"this", "alias"})
+            plan, inside = self._source(tree.this, ctes)
+            found = Query(plan, inside.star)
+            name = tree.alias.casefold() or inside.sources[0][0]
+        elif isinstance(tree, exp.Subquery):
+            found, name = self._query(tree, ctes, None), tree.alias.casefold()
+        elif isinstance(tree, exp.Table):
+            _require(tree, {"this", "alias"})
+            found, name = self._table(tree.name, ctes), (tree.alias or tree.name).casefold()
+        else:
+            raise UnknownShapeError(f"it reads from a {type(tree).__name__.lower()}")
+        names = renamed or tuple(one for one, _ in found.outputs)
+        if len(names) != len(found.outputs):
+            raise UnknownShapeError(f"`{name}` has another number of columns than names")
+        its = tuple(zip(names, (number for _, number in found.outputs), strict=True))
+        return found.plan, Scope(((name, its),), its)
+
+    def _table(self, name: str, ctes: Ctes) -> Query:
+        if name in self.tables:
+            table = self.tables[name]
+            self._scans += 1
+            numbers = tuple(self._number() for _ in table.columns)
+            scan = Scan(table, self._scans, numbers)
+            names = tuple(one.casefold() for one in table.columns)
+            return Query(scan, tuple(zip(names, numbers, strict=True)))
+        if name.casefold() not in ctes:
+            raise UnknownShapeError(f"it reads `{name}`, of which nothing is known")
+        known = ctes[name.casefold()]
+        found = self._query(known.tree, known.ctes, None)
+        given = known.names or tuple(one for one, _ in found.outputs)
+        if len(given) != len(found.outputs):
+            raise UnknownShapeError(f"`{name}` has another number of columns than names")
+        outputs = zip(given, (number for _, number in found.outputs), strict=True)
+        return replace(found, outputs=tuple(outputs))
+
+    def _joined(self, left: Plan, scope: Scope, join: exp.Join, ctes: Ctes) -> tuple[Plan, Scope]:
+        _require(join, {"this", "on", "using", "kind", "side", "method"})
+        side, kind, method = join.side, join.kind, join.method
+        if kind not in _KINDS or method not in ("", "NATURAL") or side not in ("", "LEFT", "RIGHT", "FULL"):
+            raise UnknownShapeError(f"it has a {method} {side} {kind} JOIN".replace("  ", " "))
+        right, its = self._source(join.this, ctes)
+        names = [one.name.casefold() for one in join.args.get("using") or ()]
+        if method:
+            mine = [name for name, _ in its.star]
+            names = [name for name, _ in scope.star if name in mine]
+        sources = (*scope.sources, *its.sources)
+        both = replace(scope, sources=sources, star=(*scope.star, *its.star))
+        if names:
+            return self._using(left, right, scope, its, names, (side, kind))
+        on = join.args.get("on")
+        joined = Join("inner", left, right)
+        tests = [] if on is None else self._inner.tests(on, both, ctes, joined)
+        made = self._join(left, right, tests, (side, kind))
+        return made, scope if _KINDS[kind] in ("semi", "anti") else both
+
+    def _using(
+        self, left: Plan, right: Plan, scope: Scope, its: Scope, names: Sequence[str], kind: tuple[str, str]
+    ) -> tuple[Plan, Scope]:
+        tests: list[exp.Expr] = []
+        pairs: dict[str, tuple[int, int]] = {}
+        for name in names:
+            one = number_of(replace(scope, around=None).resolved(exp.column(name)))
+            other = number_of(its.resolved(exp.column(name)))
+            assert one is not None
+            assert other is not None
+            pairs[name] = one, other
+            tests.append(exp.EQ(this=column(one), expression=column(other)))
+        plan: Plan = self._join(left, right, tests, kind)
+        if _KINDS[kind[1]] in ("semi", "anti"):
+            return plan, scope
+        merged = {name: other if kind[0] == "RIGHT" else one for name, (one, other) in pairs.items()}
+        if kind[0] == "FULL":
+            made = self._selecting.projected(
+                plan, [exp.Coalesce(this=column(a), expressions=[column(b)]) for a, b in pairs.values()]
+            )
+            merged = dict(zip(pairs, made.columns, strict=True))
+            plan = replace(made, extends=True)
+        rest = [(name, number) for name, number in (*scope.star, *its.star) if name not in pairs]
+        star = (*merged.items(), *rest)
+        every = {**scope.merged, **merged}
+        return plan, replace(scope, sources=(*scope.sources, *its.sources), star=star, merged=every)
+
+    def _join(self, left: Plan, right: Plan, tests: Sequence[exp.Expr], kind: tuple[str, str]) -> Join:
+        inner = self._selecting.inner(tests)
+        found = _KINDS[kind[1]]
+        if found in ("semi", "anti"):
+            return Join(found, left, right, tuple(tests), inner)  # type: ignore[arg-type]
+        match kind[0]:
+            case "LEFT":
+                return Join("left", left, right, tuple(tests), inner)
+            case "RIGHT":
+                return Join("left", right, left, tuple(tests), inner)
+            case "FULL":
+                return Join("full", left, right, tuple(tests), inner)
+            case _:
+                return Join("inner", left, right, tuple(tests), inner)
+
+
+def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:
+    """Refuses a node with other parts.
+
+    Raises:
+        UnknownShapeError: it has one.
+    """
+    other = [part for part, value in tree.args.items() if value and part not in known]
+    if other:
+        raise UnknownShapeError(f"it has a part that is not known: {other[0].strip('_')}")
+
+
+def _leaves(node: exp.Expr) -> list[exp.Expr]:
+    """What is grouped by inside ROLLUP, CUBE or GROUPING SETS."""
+    if isinstance(node, exp.Tuple | exp.GroupingSets | exp.Rollup | exp.Cube):
+        return [leaf for one in node.expressions for leaf in _leaves(one)]
+    if isinstance(node, exp.Paren):
+        return _leaves(node.this)
+    return [node]

@@ -1,0 +1,144 @@
+"""A SELECT's list, grouping and windows as operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from datalog.sql.affected.calls import is_aggregate, is_generator, rebuilt, windowed
+from datalog.sql.affected.names import UnknownShapeError
+from datalog.sql.affected.plan import (
+    Aggregate,
+    Filter,
+    Linked,
+    Plan,
+    Project,
+    Windows,
+    column,
+    number_of,
+)
+
+Number = Callable[[], int]
+"""Gives each new column its number."""
+
+
+@dataclass
+class Selecting:
+    """What a SELECT makes of the rows of its FROM and WHERE.
+
+    Attributes:
+        text: the text that trees are of.
+        number: numbers for new columns.
+        linked: the subqueries that stand in trees, by name.
+    """
+
+    text: str
+    number: Number
+    linked: dict[str, Linked]
+    _calls: dict[str, tuple[int, exp.Expr]] = field(default_factory=dict)
+
+    def has_aggregates(self, trees: Iterable[exp.Expr]) -> bool:
+        """Whether an aggregate that is no window stands in some trees."""
+        before = len(self._calls)
+        for tree in trees:
+            self._without_aggregates(tree, ())
+        found = len(self._calls) > before
+        self._calls.clear()
+        return found
+
+    def grouped(
+        self,
+        plan: Plan,
+        groups: Sequence[exp.Expr],
+        common: Sequence[exp.Expr],
+        trees: Sequence[exp.Expr],
+        *,
+        is_plain: bool,
+    ) -> tuple[Plan, list[exp.Expr]]:
+        """The plan grouped, and trees over the groups.
+
+        Args:
+            plan: the rows.
+            groups: what they are grouped by.
+            common: what every grouping set has of that.
+            trees: the select list, and conditions on groups.
+            is_plain: whether there is one grouping set.
+        """
+        computed = [tree for tree in groups if number_of(tree) is None]
+        new = {tree.sql(): self.number() for tree in computed}
+        if new:
+            items = tuple((n, next(t for t in computed if t.sql() == sql)) for sql, n in new.items())
+            plan = Project(plan, items, self.inner(tree for _, tree in items), extends=True)
+        numbers = dict.fromkeys(
+            number if (number := number_of(g)) is not None else new[g.sql()] for g in groups
+        )
+        shared = {number if (number := number_of(g)) is not None else new[g.sql()] for g in common}
+        self._calls.clear()
+        over = [self._without_aggregates(tree, tuple(new.items())) for tree in trees]
+        calls = tuple(self._calls.values())
+        inner = self.inner(tree for _, tree in calls)
+        known = set(plan.columns)
+        made = Aggregate(plan, tuple(numbers), frozenset(shared), calls, inner, is_plain)
+        hidden = known.difference(made.columns)
+        for tree in over:
+            if any(number_of(one) in hidden for one in tree.find_all(exp.Column)):
+                raise UnknownShapeError("a column that is not grouped by stands beside aggregates")
+        return made, over
+
+    def _without_aggregates(self, tree: exp.Expr, groups: Sequence[tuple[str, int]]) -> exp.Expr:
+        """A tree in which grouping expressions and aggregates are columns."""
+
+        def change(node: exp.Expr) -> exp.Expr:
+            known = next((number for sql, number in groups if node.sql() == sql), None) if groups else None
+            if known is not None:
+                return column(known)
+            if isinstance(node, exp.Window):
+                return windowed(node, change)
+            if is_aggregate(node, self.text):
+                key = node.sql()
+                if key not in self._calls:
+                    self._calls[key] = (self.number(), node)
+                return column(self._calls[key][0])
+            return rebuilt(node, change)
+
+        return change(tree)
+
+    def with_windows(self, plan: Plan, trees: Sequence[exp.Expr]) -> tuple[Plan, list[exp.Expr]]:
+        """The plan with the window functions of some trees, and the trees over that."""
+        found: dict[str, tuple[int, exp.Window]] = {}
+
+        def change(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Window):
+                key = node.sql()
+                if key not in found:
+                    found[key] = (self.number(), node)
+                return column(found[key][0])
+            return rebuilt(node, change)
+
+        over = [change(tree) for tree in trees]
+        if not found:
+            return plan, over
+        windows = tuple(found.values())
+        if any(tree.find(exp.Window) is not tree for _, tree in windows):
+            raise UnknownShapeError("a window stands in a window")
+        if any(tree.args.get("alias") is not None or tree.args.get("first") for _, tree in windows):
+            raise UnknownShapeError("a window is named")
+        return Windows(plan, windows, self.inner(tree for _, tree in windows)), over
+
+    def projected(self, plan: Plan, trees: Sequence[exp.Expr]) -> Project:
+        """The select list."""
+        for tree in trees:
+            if any(is_generator(node, self.text) for node in tree.walk()):
+                raise UnknownShapeError("a call makes several rows of one")
+        return Project(plan, tuple((self.number(), tree) for tree in trees), self.inner(trees))
+
+    def filtered(self, plan: Plan, tests: Sequence[exp.Expr]) -> Plan:
+        """The rows for which tests are true."""
+        return Filter(plan, tuple(tests), self.inner(tests)) if tests else plan
+
+    def inner(self, trees: Iterable[exp.Expr]) -> tuple[Linked, ...]:
+        """The subqueries that stand in trees."""
+        names = (one.name for tree in trees for one in tree.find_all(exp.Column))
+        return tuple(self.linked[name] for name in dict.fromkeys(names) if name in self.linked)

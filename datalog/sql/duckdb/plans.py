@@ -1,0 +1,322 @@
+"""A query of which only the shape is known as one query for DuckDB, with the types that its columns have in Spark.
+
+Operators mean the same in both, expressions are those that view definitions may have, and everything else is refused:
+of LIMIT which rows are taken, of ROLLUP and its kin what is grouped, of a window what is not on the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from datalog.model import ColumnType, Term, TypeName, Variable
+from datalog.sql.affected.plan import (
+    Aggregate,
+    Combined,
+    Distinct,
+    Filter,
+    Join,
+    Linked,
+    OneRow,
+    Plan,
+    Project,
+    Query,
+    Scan,
+    Windows,
+    number_of,
+)
+from datalog.sql.block import Frame
+from datalog.sql.duckdb.expressions import Trees
+from datalog.sql.duckdb.types import FLOATS, SqlType, UnlikeSparkError, as_type, cast, common
+from datalog.sql.duckdb.windows import windowed
+from datalog.sql.views.conditions import condition
+from datalog.sql.views.expressions import Reader
+from datalog.sql.views.outside import report_outside
+from datalog.sql.views.problems import Problems, UnreadableError
+from datalog.sql.views.scope import Scope, Source, Variables
+from datalog.sql.views.shorthand import written_out
+from datalog.sql.views.source import SqlText
+
+_BOOLEAN = ColumnType(TypeName.BOOLEAN)
+_UNIT = "unit"
+
+Kinds: TypeAlias = "dict[int, SqlType]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame(Frame):
+    """A frame in which some variables are the values of subqueries."""
+
+    subqueries: Mapping[Variable, exp.Expr] = field(default_factory=dict)
+
+    def tree(self, term: Term) -> exp.Expr:
+        if isinstance(term, Variable) and term in self.subqueries:
+            return self.subqueries[term].copy()
+        return Frame.tree(self, term)
+
+
+def query_of_plan(
+    query: Query, names: Mapping[str, str], types: Mapping[str, Sequence[SqlType]]
+) -> tuple[exp.Query, tuple[SqlType, ...]]:
+    """The query whose rows are a plan's, columns `c0`, `c1`, ..., and their types.
+
+    Args:
+        query: the plan with its outputs.
+        names: by base relation, the name to read it by.
+        types: by base relation, the types of its columns.
+
+    Raises:
+        UnlikeSparkError: DuckDB would compute another value for some rows, or it is not known what it would.
+    """
+    making = _Making(names, types)
+    made = making.plan(query.plan, {})
+    items = [
+        exp.alias_(making.place(number, "result"), f"c{i}", quoted=True)
+        for i, (_, number) in enumerate(query.outputs)
+    ]
+    found = exp.select(*items).from_(made.subquery("result", copy=False), copy=False)
+    return found, tuple(making.kinds[number] for _, number in query.outputs)
+
+
+@dataclass
+class _Making:
+    names: Mapping[str, str]
+    types: Mapping[str, Sequence[SqlType]]
+    kinds: Kinds = field(default_factory=dict)
+    _aliases: int = 0
+
+    def place(self, number: int, alias: str) -> exp.Column:
+        return exp.column(f"c{number}", table=alias, quoted=True)
+
+    def _alias(self) -> str:
+        self._aliases += 1
+        return f"t{self._aliases}"
+
+    def plan(self, plan: Plan, around: Mapping[int, str]) -> exp.Query:
+        """A query with a column `c7` for each column 7 of a plan.
+
+        Args:
+            plan: the plan.
+            around: the aliases of the columns of the queries around.
+        """
+        match plan:
+            case Scan(table, _, columns):
+                self.kinds |= dict(zip(columns, self.types[table.name], strict=True))
+                items = [
+                    exp.alias_(exp.column(f"c{i}", table="base", quoted=True), f"c{n}", quoted=True)
+                    for i, n in enumerate(columns)
+                ]
+                name = exp.Table(this=exp.to_identifier(self.names[table.name], quoted=True))
+                return exp.select(*items).from_(exp.alias_(name, "base", quoted=True), copy=False)
+            case OneRow():
+                return exp.select(exp.alias_(exp.true(), _UNIT, quoted=True))
+            case Filter(input, tests, inner):
+                made, alias = self._over(input, around)
+                trees = self._reading(plan.columns, alias, around, inner)
+                return self._columns(made, plan.columns, alias).where(
+                    *(trees.test(t) for t in tests), copy=False
+                )
+            case Project():
+                return self._project(plan, around)
+            case Join():
+                return self._join(plan, around)
+            case Aggregate():
+                return self._aggregate(plan, around)
+            case Windows(input, items, inner):
+                made, alias = self._over(input, around)
+                trees = self._reading(input.columns, alias, around, inner)
+                query = self._columns(made, input.columns, alias)
+                for number, tree in items:
+                    found, self.kinds[number] = windowed(tree, trees)
+                    query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
+                return query
+            case Distinct(input):
+                self._require_alike(input.columns)
+                made, alias = self._over(input, around)
+                return self._columns(made, input.columns, alias).distinct(copy=False)
+            case Combined():
+                return self._combined(plan, around)
+            case _:
+                raise UnlikeSparkError("LIMIT, of which the engines may take different rows")
+
+    def _over(self, plan: Plan, around: Mapping[int, str]) -> tuple[exp.Select, str]:
+        alias = self._alias()
+        made = self.plan(plan, around)
+        return exp.Select().from_(made.subquery(alias, copy=False), copy=False), alias
+
+    def _columns(self, query: exp.Select, numbers: Iterable[int], alias: str) -> exp.Select:
+        items = [exp.alias_(self.place(n, alias), f"c{n}", quoted=True) for n in numbers]
+        return query.select(*(items or [exp.alias_(exp.true(), _UNIT, quoted=True)]), copy=False)
+
+    def _project(self, plan: Project, around: Mapping[int, str]) -> exp.Query:
+        made, alias = self._over(plan.input, around)
+        trees = self._reading(plan.input.columns, alias, around, plan.inner)
+        query = self._columns(made, plan.input.columns, alias) if plan.extends else made
+        for number, tree in plan.items:
+            found, self.kinds[number] = trees.value(tree)
+            query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
+        return query
+
+    def _join(self, plan: Join, around: Mapping[int, str]) -> exp.Query:
+        made, left = self._over(plan.left, around)
+        right = self._alias()
+        other = self.plan(plan.right, around).subquery(right, copy=False)
+        both = {**dict.fromkeys(plan.left.columns, left), **dict.fromkeys(plan.right.columns, right)}
+        trees = self._reading_of(both, around, plan.inner)
+        tests = [trees.test(test) for test in plan.tests]
+        on = exp.and_(*tests, copy=False) if tests else exp.true()
+        if plan.kind in ("semi", "anti"):
+            there: exp.Expr = exp.Exists(this=exp.select("1").from_(other, copy=False).where(on, copy=False))
+            if plan.kind == "anti":
+                there = exp.Not(this=there)
+            return self._columns(made, plan.columns, left).where(there, copy=False)
+        made.append(
+            "joins", exp.Join(this=other, on=on, side="" if plan.kind == "inner" else plan.kind.upper())
+        )
+        return made.select(
+            *(exp.alias_(self.place(n, alias), f"c{n}", quoted=True) for n, alias in both.items()),
+            *([] if both else [exp.alias_(exp.true(), _UNIT, quoted=True)]),
+            copy=False,
+        )
+
+    def _aggregate(self, plan: Aggregate, around: Mapping[int, str]) -> exp.Query:
+        if not plan.is_plain:
+            raise UnlikeSparkError("ROLLUP, CUBE or GROUPING SETS")
+        made, alias = self._over(plan.input, around)
+        self._require_alike(plan.groups)
+        trees = self._reading(plan.input.columns, alias, around, plan.inner)
+        query = self._columns(made, plan.groups, alias) if plan.groups else made
+        for number, tree in plan.items:
+            found, self.kinds[number] = trees.value(tree, aggregates=True)
+            query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
+        if plan.groups:
+            query.set("group", exp.Group(expressions=[self.place(n, alias) for n in plan.groups]))
+        elif not plan.items:
+            raise UnlikeSparkError("one group of all rows, of which nothing is computed")
+        return query
+
+    def _require_alike(self, numbers: Iterable[int]) -> None:
+        """Refuses columns that are made one by their values, and of which equal values may look different.
+
+        Raises:
+            UnlikeSparkError: Spark makes -0.0 a 0.0 there.
+        """
+        for number in numbers:
+            kind = self.kinds[number]
+            if isinstance(kind, str) or kind.name in FLOATS:
+                raise UnlikeSparkError(f"DISTINCT or GROUP BY of a column of type `{kind}`")
+
+    def _combined(self, plan: Combined, around: Mapping[int, str]) -> exp.Query:
+        sides = [self.plan(side, around) for side in (plan.left, plan.right)]
+        queries = []
+        for own, left, right in plan.pairs:
+            self.kinds[own] = common([self.kinds[left], self.kinds[right]])
+        if plan.distinct or plan.kind != "union":
+            self._require_alike(plan.columns)
+        for place, side in enumerate(sides):
+            alias = self._alias()
+            items = []
+            for pair in plan.pairs:
+                own, number = pair[0], pair[1 + place]
+                tree = as_type(self.place(number, alias), self.kinds[number], self.kinds[own])
+                items.append(exp.alias_(tree, f"c{own}", quoted=True))
+            queries.append(exp.select(*items).from_(side.subquery(alias, copy=False), copy=False))
+        kind = {"union": exp.Union, "except": exp.Except, "intersect": exp.Intersect}[plan.kind]
+        return kind(this=queries[0], expression=queries[1], distinct=plan.distinct)
+
+    def _reading(
+        self, numbers: Sequence[int], alias: str, around: Mapping[int, str], inner: Sequence[Linked]
+    ) -> Expressions:
+        return self._reading_of(dict.fromkeys(numbers, alias), around, inner)
+
+    def _reading_of(
+        self, own: Mapping[int, str], around: Mapping[int, str], inner: Sequence[Linked]
+    ) -> Expressions:
+        every = {**around, **own}
+        plain = Expressions({f"c{n}": (self.place(n, a), self.kinds[n]) for n, a in every.items()})
+        subqueries = {one.name: self._subquery(one, every, plain) for one in inner}
+        return Expressions({**plain.given, **subqueries})
+
+    def _subquery(
+        self, one: Linked, around: Mapping[int, str], plain: Expressions
+    ) -> tuple[exp.Expr, SqlType]:
+        made, alias = self._over(one.plan, around)
+        if one.kind == "exists":
+            return exp.Exists(this=made.select("1", copy=False)), _BOOLEAN
+        (number,) = one.columns[:1]
+        if len(one.columns) > 1:
+            raise UnlikeSparkError("IN with several columns")
+        if one.kind == "scalar":
+            made = made.select(self.place(number, alias), copy=False)
+            return exp.Paren(this=exp.Subquery(this=made)), self.kinds[number]
+        assert one.operand is not None
+        tree, kind = plain.value(one.operand)
+        both = common([kind, self.kinds[number]])
+        made = made.select(as_type(self.place(number, alias), self.kinds[number], both), copy=False)
+        found = exp.In(this=exp.Paren(this=as_type(tree, kind, both)), query=exp.Subquery(this=made))
+        return exp.Paren(this=found), _BOOLEAN
+
+
+@dataclass(frozen=True)
+class Expressions:
+    """Expressions over columns, read as those of a view definition and written for DuckDB.
+
+    Attributes:
+        given: for each name that stands in a tree what it is, and its type.
+    """
+
+    given: Mapping[str, tuple[exp.Expr, SqlType]]
+
+    def value(self, tree: exp.Expr, *, aggregates: bool = False) -> tuple[exp.Expr, SqlType]:
+        """An expression's value, and its type in Spark.
+
+        Raises:
+            UnlikeSparkError: it is not known what DuckDB would compute.
+        """
+        number = number_of(tree)
+        if number is not None:
+            found, kind = self.given[f"c{number}"]
+            return found.copy(), kind
+        reader, trees = self._reader(aggregates=aggregates)
+        shown = self._plain(tree, reader.problems)
+        try:
+            found, kind = trees.typed(reader.expression(shown))
+        except UnreadableError:
+            raise _refused(reader.problems) from None
+        return (cast(found, kind) if isinstance(found, exp.Null | exp.Literal) else found), kind
+
+    def test(self, tree: exp.Expr) -> exp.Expr:
+        """A condition.
+
+        Raises:
+            UnlikeSparkError: it is not known what DuckDB would find.
+        """
+        reader, trees = self._reader(aggregates=False)
+        shown = self._plain(tree, reader.problems)
+        try:
+            return exp.Paren(this=trees.condition(condition(reader, shown)))
+        except UnreadableError:
+            raise _refused(reader.problems) from None
+
+    def _plain(self, tree: exp.Expr, problems: Problems) -> exp.Expr:
+        shown = written_out(tree.copy(), lambda node: node.sql())
+        report_outside(shown, problems)
+        if problems.found:
+            raise _refused(problems)
+        return shown
+
+    def _reader(self, *, aggregates: bool) -> tuple[Reader, Trees]:
+        variables = {name: Variable(name.upper()) for name in self.given}
+        known = Variables({variables[n]: k for n, (_, k) in self.given.items() if isinstance(k, ColumnType)})
+        source = Source((), tuple(variables.items()))
+        reader = Reader(Scope((source,)), known, Problems(SqlText("")), aggregates=aggregates)
+        subqueries = {variables[n]: tree for n, (tree, _) in self.given.items()}
+        kinds = {variables[n]: kind for n, (_, kind) in self.given.items()}
+        return reader, Trees(_Frame(subqueries=subqueries), kinds)
+
+
+def _refused(problems: Problems) -> UnlikeSparkError:
+    return UnlikeSparkError("; ".join(one.message for one in problems.found) or "an expression")

@@ -1,0 +1,105 @@
+"""Window functions for DuckDB: those that give the same values there as in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from sqlglot import exp
+
+from datalog.model import ColumnType, TypeName
+from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, cast
+
+_INT = ColumnType(TypeName.INT)
+_NUMBERS = (exp.RowNumber, exp.Rank, exp.DenseRank)
+_VALUES = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.First, exp.Last)
+_NAMES: Mapping[type[exp.Expr], str] = {
+    exp.RowNumber: "row_number",
+    exp.Rank: "rank",
+    exp.DenseRank: "dense_rank",
+    exp.Lag: "lag",
+    exp.Lead: "lead",
+    exp.FirstValue: "first_value",
+    exp.First: "first_value",
+    exp.LastValue: "last_value",
+    exp.Last: "last_value",
+}
+_AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+_BOUNDS = ("UNBOUNDED", "CURRENT ROW")
+
+
+class Values(Protocol):
+    """Reads and writes expressions."""
+
+    def value(self, tree: exp.Expr, *, aggregates: bool = False) -> tuple[exp.Expr, SqlType]:
+        """An expression's value, and its type in Spark."""
+        ...
+
+
+def windowed(tree: exp.Window, values: Values) -> tuple[exp.Expr, SqlType]:
+    """A window function's value, and its type in Spark.
+
+    Raises:
+        UnlikeSparkError: it is not on the list.
+    """
+    partition = [values.value(one)[0] for one in tree.args.get("partition_by") or ()]
+    order = tree.args.get("order")
+    by = [_ordered(one, values) for one in order.expressions] if order is not None else []
+    spec = _spec(tree.args.get("spec"))
+
+    def over(call: exp.Expr) -> exp.Expr:
+        return exp.Window(
+            this=call,
+            partition_by=[one.copy() for one in partition],
+            order=exp.Order(expressions=[one.copy() for one in by]) if by else None,
+            spec=None if spec is None else spec.copy(),
+            over="OVER",
+        )
+
+    call = tree.this
+    if isinstance(call, _NUMBERS) and by:
+        return cast(over(exp.Anonymous(this=_NAMES[type(call)])), _INT), _INT
+    if isinstance(call, _VALUES) and by:
+        return _value(call, values, over)
+    if type(call) in _AGGREGATES and not isinstance(call.this, exp.Distinct):
+        found, kind = values.value(call, aggregates=True)
+        return _each(found, over), kind
+    raise UnlikeSparkError(f"the window function `{call.sql('spark').lower()}`")
+
+
+def _value(call: exp.Expr, values: Values, over: Callable[[exp.Expr], exp.Expr]) -> tuple[exp.Expr, SqlType]:
+    inside, kind = values.value(call.this)
+    extra = call.args.get("offset")
+    if call.args.get("default") is not None or (extra is not None and not isinstance(extra, exp.Literal)):
+        raise UnlikeSparkError(f"the window function `{call.sql('spark').lower()}`")
+    name = _NAMES[type(call)]
+    arguments = [inside] if extra is None else [inside, extra.copy()]
+    return over(exp.Anonymous(this=name, expressions=arguments)), kind
+
+
+def _ordered(one: exp.Expr, values: Values) -> exp.Expr:
+    if not isinstance(one, exp.Ordered):
+        raise UnlikeSparkError("this order of a window")
+    tree, _ = values.value(one.this)
+    down = bool(one.args.get("desc"))
+    first = one.args.get("nulls_first")
+    return exp.Ordered(this=exp.Paren(this=tree), desc=down, nulls_first=not down if first is None else first)
+
+
+def _spec(spec: exp.Expr | None) -> exp.Expr | None:
+    if spec is None:
+        return None
+    ends = [spec.args.get(part) for part in ("start", "end")]
+    plain = all(one in _BOUNDS or one is None or isinstance(one, exp.Literal) for one in ends)
+    if spec.args.get("kind") != "ROWS" or not plain or spec.args.get("exclude"):
+        raise UnlikeSparkError("this frame of a window")
+    return spec
+
+
+def _each(tree: exp.Expr, over: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """The tree with every aggregate computed over a window."""
+    if isinstance(tree, exp.Count | exp.Sum | exp.Min | exp.Max):
+        return over(tree)
+    for node in list(tree.find_all(exp.Count, exp.Sum, exp.Min, exp.Max)):
+        node.replace(over(node.copy()))
+    return tree

@@ -1,0 +1,271 @@
+"""Keyed reads, within `maintain`: which views are followed by keys, why others are not, and their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic
+
+from datalog.model import (
+    ANY,
+    ColumnType,
+    NotToRun,
+    OpaqueView,
+    Semantics,
+    TextQuery,
+    TypeName,
+    ViewDefinition,
+    block,
+)
+from datalog.sql.affected import (
+    Additive,
+    Keyed,
+    NotKeyed,
+    Query,
+    Table,
+    UnknownShapeError,
+    additive,
+    keyed,
+    plan_of_definition,
+    plan_of_text,
+)
+from selfmaint.api.platform import platform_of
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.decide.procedure import Decision
+from selfmaint.engine.protocol import D
+from selfmaint.errors import Code, InputError
+from selfmaint.fallback.added_up import NotKnownError, add_up
+from selfmaint.fallback.keyed import Followed, follow
+from selfmaint.fallback.keyed_rows import KeyedRows, TooManyKeysError
+from selfmaint.fallback.recompute import Recomputing, reads
+from selfmaint.sources.protocol import Read
+from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.definitions import unfolded_rules
+from selfmaint.warehouse.situation import Situation
+
+MOST_KEYS = 1_000_000
+"""How many keys of base rows are asked for in all, at most: beyond that recomputing is cheaper."""
+
+_UNLIKE = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
+_WHOLE = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a view is followed.
+
+    Attributes:
+        added: by the rows that its groups gain and lose, which is tried first.
+        keyed: by computing its rows with affected keys anew.
+    """
+
+    added: Additive | None
+    keyed: Keyed | None
+
+
+@dataclass(frozen=True)
+class ByKeys(Generic[D]):
+    """Views that were followed by keys, and others that could have been and were not.
+
+    Attributes:
+        followed: by view.
+        failed: by view, why not, in words.
+        reads: every read of a base relation.
+    """
+
+    followed: Mapping[str, Followed[D]] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    reads: tuple[Read, ...] = ()
+
+
+def plans_by_keys(
+    warehouse: Warehouse[D], views: Sequence[View], situation: Situation
+) -> tuple[dict[str, Plan], dict[str, str]]:
+    """The views that can be followed by keys with how that is done, and why the others cannot; nothing is read.
+
+    Args:
+        warehouse: the warehouse.
+        views: the views.
+        situation: what changes.
+    """
+    found: dict[str, Plan] = {}
+    reasons: dict[str, str] = {}
+    for view in views:
+        try:
+            how: Plan | NotKeyed = _plan(warehouse, view, situation)
+        except UnknownShapeError as unknown:
+            how = NotKeyed(str(unknown))
+        if isinstance(how, NotKeyed):
+            reasons[view.name] = how.why
+        else:
+            found[view.name] = how
+    return found, reasons
+
+
+def _plan(warehouse: Warehouse[D], view: View, situation: Situation) -> Plan | NotKeyed:
+    catalog = warehouse.catalog
+    for name in reads(catalog, view):
+        if name in catalog.relations and name not in warehouse.readable:
+            return NotKeyed(f"`{name}` has no source")
+        if name in catalog.relations and not catalog.relations[name].keys:
+            return NotKeyed(f"`{name}` is declared without a key: a row of it may stand twice")
+    query, changed = _query(warehouse, view), situation.inserted | situation.deleted
+    how = _by_key(warehouse, view, keyed(query, changed))
+    added = None
+    if situation.effective and not view.is_counted and not _is_free(how):
+        found = additive(query, changed)
+        added = found if isinstance(found, Additive) and _are_exact(warehouse, view, found) else None
+    if isinstance(how, NotKeyed):
+        return how if added is None else Plan(added, None)
+    return Plan(added, how)
+
+
+def _is_free(how: Keyed | NotKeyed) -> bool:
+    """Whether nothing changes that a view reads, or the key finds single rows."""
+    return isinstance(how, Keyed) and how.looks_up
+
+
+def _by_key(warehouse: Warehouse[D], view: View, how: Keyed | NotKeyed) -> Keyed | NotKeyed:
+    """A key, if the view's values can be compared with those of base columns."""
+    if isinstance(how, NotKeyed):
+        return how
+    if warehouse.engine.name == "memory":  # its values tell their types
+        return how
+    stored = platform_of(warehouse.engine).types(warehouse.contents[view.name])
+    for position, kind in zip(how.key, _types(warehouse, how), strict=True):
+        if not _same(stored[position], kind):
+            column = warehouse.engine.columns(warehouse.contents[view.name])[position]
+            return NotKeyed(f"its column `{column}` is stored as {stored[position]} and not as {kind}")
+    return how
+
+
+def _are_exact(warehouse: Warehouse[D], view: View, how: Additive) -> bool:
+    """Whether counts and sums are stored as exact numbers, and groups as values of which equal ones look the same."""
+    if warehouse.engine.name == "memory":
+        return True
+    types = platform_of(warehouse.engine).types(warehouse.contents[view.name])
+    numbers = all(
+        types[i].name in _WHOLE or types[i].name is TypeName.DECIMAL for i in (*how.counts, *how.sums)
+    )
+    return numbers and not any(types[i].name in _UNLIKE for i in how.groups)
+
+
+def _query(warehouse: Warehouse[D], view: View) -> Query:
+    """The view's query, its outputs in the order of the stored columns.
+
+    Raises:
+        UnknownShapeError: its shape is not known.
+    """
+    catalog = warehouse.catalog
+    tables = {
+        name: Table(name, one.columns, one.types, one.nullable, one.keys)
+        for name, one in catalog.relations.items()
+    }
+    definition = view.grouping if view.is_counted else view.definition
+    match definition:
+        case OpaqueView(query=TextQuery() as text):
+            found = plan_of_text(text, tables)
+            numbers = dict(found.outputs)
+            stored = warehouse.engine.columns(warehouse.contents[view.name])
+            names = [name.casefold() for name in stored]
+            if sorted(names) != sorted(numbers):
+                raise UnknownShapeError("its query has other columns than are stored")
+            return Query(found.plan, tuple((name, numbers[name]) for name in names))
+        case OpaqueView(query=NotToRun() as refused):
+            raise UnknownShapeError(refused.why)
+        case ViewDefinition() as one:
+            return plan_of_definition(one, tables)
+        case _:
+            return plan_of_definition(_of_rules(warehouse, view), tables)
+
+
+def _of_rules(warehouse: Warehouse[D], view: View) -> ViewDefinition:
+    """The definition of a view that rules alone define."""
+    rules = [plain for _, plain in unfolded_rules(warehouse.catalog.program).get(view.name, ())]
+    if not rules:
+        raise UnknownShapeError("it has no rules of its own")
+    blocks = [block(view.name, i, rule.body, rule.head.terms) for i, rule in enumerate(rules)]
+    return ViewDefinition(view.name, view.columns, tuple(blocks), Semantics.SET)
+
+
+def _types(warehouse: Warehouse[D], how: Keyed) -> tuple[ColumnType, ...]:
+    """The types of the base columns that the key's values are of."""
+    root = next(step for step in how.steps if step.sources[0][0] is None)
+    types = warehouse.catalog.relations[root.relation].types
+    return tuple(types[column] for column in root.columns)
+
+
+def _same(one: ColumnType, other: ColumnType) -> bool:
+    return one in (other, ANY) or (one.name in _WHOLE and other.name in _WHOLE)
+
+
+def followed_by_keys(
+    warehouse: Warehouse[D],
+    update: Update[D],
+    plans: Mapping[str, Plan],
+    progress: Callable[[str], None],
+    most_keys: int = MOST_KEYS,
+) -> ByKeys[D]:
+    """The changes of views that are followed by keys.
+
+    Args:
+        warehouse: the warehouse.
+        update: the update.
+        plans: by view, how it is followed.
+        progress: told of every step.
+        most_keys: how many keys may be asked for.
+
+    Raises:
+        SourceError: a source that does not answer, or is neither right before nor right after the update (SM402).
+    """
+    if not plans:
+        return ByKeys()
+    facts, situation = warehouse.given(update)
+    catalog, engine = warehouse.catalog, warehouse.engine
+    decision = warehouse.decision
+    if catalog.unions:  # they are followed whole
+        decision = Decision(catalog, decision.budget_s)
+    reader = KeyedRows(decision, engine, facts, situation, warehouse.readable, most_keys, progress)
+    recomputing = Recomputing(
+        decision, engine, facts, situation, warehouse.readable, lambda view: warehouse.contents[view.name]
+    )
+    followed: dict[str, Followed[D]] = {}
+    failed: dict[str, str] = {}
+    for name, how in plans.items():
+        view = catalog.view(name)
+        ways: list[Callable[[], Followed[D]]] = []
+        if how.added is not None:
+            types = _stored_types(warehouse, view)
+            ways.append(partial(add_up, reader, recomputing, view, how.added, types))
+        if how.keyed is not None:
+            ways.append(partial(follow, reader, recomputing, view, how.keyed))
+        found = _first(ways)
+        if isinstance(found, str):
+            failed[name] = found
+        else:
+            followed[name] = found
+            progress(f"followed {name} by {found.keys} keys")
+    return ByKeys(followed, failed, tuple(reader.reads))
+
+
+def _first(ways: Sequence[Callable[[], Followed[D]]]) -> Followed[D] | str:
+    """What the first of some ways gives that leads somewhere; else why the last one does not."""
+    why = ""
+    for way in ways:
+        try:
+            return way()
+        except (TooManyKeysError, NotKnownError) as error:
+            why = str(error)
+        except InputError as error:
+            if error.diagnostics[0].code not in (Code.NOT_MAINTAINED, Code.ENGINE_DIFFERS):
+                raise
+            why = error.diagnostics[0].message
+    return why
+
+
+def _stored_types(warehouse: Warehouse[D], view: View) -> tuple[ColumnType, ...]:
+    if warehouse.engine.name == "memory":
+        return (ANY,) * len(view.columns)
+    return platform_of(warehouse.engine).types(warehouse.contents[view.name])

@@ -1,0 +1,55 @@
+"""Views of which only the text is known: run where their shape is known, and where DuckDB computes what Spark does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datalog.model import OpaqueView, Predicate, TextQuery
+from datalog.sql.affected import Query, Table, UnknownShapeError, plan_of_text
+from datalog.sql.duckdb import UnlikeSparkError
+from datalog.sql.duckdb.plans import query_of_plan
+from selfmaint.duckdb.database import Database, Relation
+from selfmaint.engine.protocol import Facts
+from selfmaint.errors import Code, InputError, input_error
+
+
+def text_rows(
+    database: Database, view: OpaqueView, facts: Facts[Relation], columns: Sequence[str] | None = None
+) -> Relation:
+    """The rows of a view's query, computed now.
+
+    Args:
+        database: where the data is.
+        view: the view.
+        facts: what it reads.
+        columns: the names of its columns, in the order wanted; by default its own, in lower case.
+
+    Raises:
+        InputError: SM404 it cannot be run here.
+    """
+    assert isinstance(view.query, TextQuery)
+    given = {name: facts.relations[Predicate(name)] for name in view.query.relations}
+    tables = {name: Table(name, one.columns, ()) for name, one in given.items()}
+    try:
+        query = plan_of_text(view.query, tables)
+        numbers = dict(query.outputs)
+        wanted = [name.casefold() for name in columns or numbers]
+        if sorted(wanted) != sorted(numbers):
+            raise _refused(view, "it gives other columns than are stored")
+        arranged = Query(query.plan, tuple((name, numbers[name]) for name in wanted))
+        tree, types = query_of_plan(
+            arranged,
+            {name: one.stored.name for name, one in given.items()},
+            {name: one.types for name, one in given.items()},
+        )
+    except UnknownShapeError as unknown:
+        raise _refused(view, str(unknown)) from unknown
+    except UnlikeSparkError as unlike:
+        raise _refused(view, f"DuckDB is not known to compute the same for {unlike}") from unlike
+    found = database.table(tree, types, [one.stored.name for one in given.values()])
+    return Relation(found, tuple(columns or wanted))
+
+
+def _refused(view: OpaqueView, why: str) -> InputError:
+    message = f"the view `{view.name}` is known by its SQL alone, and not run by DuckDB: {why}"
+    return input_error(Code.NOT_MAINTAINED, message, "use the Spark engine: `--engine spark`")

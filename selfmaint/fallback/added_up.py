@@ -1,0 +1,189 @@
+"""Groups whose counts and sums follow from the rows that they gain and lose: stored values, and what is added to them.
+
+Why that is right: `datalog/sql/affected/additive.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datalog.model import (
+    Aggregate,
+    AggregateFunction,
+    AllOf,
+    AnyOf,
+    Atom,
+    Case,
+    ColumnType,
+    Compared,
+    Condition,
+    Constant,
+    Expression,
+    IsNull,
+    Minus,
+    Predicate,
+    Program,
+    Rule,
+    Semantics,
+    TypeName,
+    Variable,
+    Version,
+    ViewDefinition,
+    block,
+)
+from datalog.sql.affected import Additive
+from selfmaint.engine.protocol import D, Facts
+from selfmaint.fallback.keyed import Followed, affected_keys, needed_rows
+from selfmaint.fallback.keyed_rows import KeyedRows
+from selfmaint.fallback.recompute import Recomputing
+from selfmaint.maintain import Delta
+from selfmaint.warehouse.catalog import View
+
+_STORED, _MORE, _LESS, _PARTS, _TOTAL = (
+    Predicate(name) for name in ("stored", "more", "less", "parts", "total")
+)
+
+
+class NotKnownError(Exception):
+    """Stored values and changed rows do not tell a group's new values."""
+
+
+def add_up(
+    reader: KeyedRows[D],
+    recomputing: Recomputing[D],
+    view: View,
+    how: Additive,
+    types: Sequence[ColumnType],
+) -> Followed[D]:
+    """A view's change.
+
+    Args:
+        reader: reads base rows by keys; the update is effective.
+        recomputing: runs the view's query.
+        view: the view.
+        how: how its groups follow from rows.
+        types: the types of its stored columns.
+
+    Raises:
+        NotKnownError: a group's new values are not known.
+        TooManyKeysError: more keys would be read than are allowed.
+        SourceError: a source that does not answer, or is in another state (SM402).
+        InputError: SM404 a query that the engine refuses.
+    """
+    engine = reader.engine
+    stored = reader.facts.relations[view.predicate]
+    columns = engine.columns(stored) or view.columns
+    root = next(step for step in how.rows.steps if step.sources[0][0] is None)
+    relation = reader.decision.catalog.relations[root.relation]
+    names = tuple(relation.columns[i] for i in root.columns)
+    keys = affected_keys(reader, how.rows, names)
+    number = 0 if keys is None else engine.count(keys)
+    if keys is None or not number:
+        nothing = engine.empty(stored)
+        return Followed(view.name, names, 0, (), (), Delta(nothing, nothing), root.relation)
+    more, less = (recomputing.evaluated(view, needed) for needed in _either(reader, how, keys))
+    old = _touched(reader, how, stored, more, less, [columns[i] for i in how.groups])
+    new = engine.keep(engine.like(_added(reader, how, (old, more, less), types), stored))
+    change = Delta(engine.minus_all(new, old), engine.minus_all(old, new))
+    relations = tuple(dict.fromkeys(step.relation for step in how.rows.steps))
+    return Followed(view.name, names, number, relations, how.rows.whole, change, root.relation)
+
+
+def _either(reader: KeyedRows[D], how: Additive, keys: D) -> tuple[dict[str, D], dict[str, D]]:
+    """What rows of some keys depend on, after and before the update; what does not change is the same in both."""
+    engine, changes = reader.engine, reader.facts.relations
+    new, old = (needed_rows(reader, how.rows, keys, before=before) for before in (False, True))
+    situation = reader.situation
+    for name in set(new) & (situation.inserted | situation.deleted):
+        after, before = new[name], old[name]
+        kept, stayed = after, before
+        if name in situation.inserted:
+            kept = engine.minus(after, changes[Predicate(name, Version.INSERTED)])
+        if name in situation.deleted:
+            stayed = engine.minus(before, changes[Predicate(name, Version.DELETED)])
+        new[name] = engine.keep(engine.union([after, stayed]))
+        old[name] = engine.keep(engine.union([before, kept]))
+    same = set(new) - situation.inserted - situation.deleted
+    both = {name: engine.keep(engine.union([new[name], old[name]])) for name in same}
+    return {**new, **both}, {**old, **both}
+
+
+def _touched(reader: KeyedRows[D], how: Additive, stored: D, more: D, less: D, names: Sequence[str]) -> D:
+    """The stored rows of the groups that gain or lose rows."""
+    engine = reader.engine
+    if not how.groups:
+        return stored
+    rows = tuple(Variable(f"X{i}") for i in range(len(how.groups) + len({*how.counts, *how.sums})))
+    goal = Atom(Predicate("groups", Version.STEP), tuple(rows[i] for i in how.groups))
+    program = Program(tuple(Rule(goal, (Atom(p, rows),)) for p in (_MORE, _LESS)))
+    facts = Facts({_MORE: more, _LESS: less}, {}, frozenset({_MORE, _LESS}))
+    keys = engine.keep(engine.evaluate(program, goal.predicate, facts, list(names)))
+    return engine.keep(engine.bags.matching(stored, how.groups, keys))
+
+
+def _added(reader: KeyedRows[D], how: Additive, parts: tuple[D, D, D], types: Sequence[ColumnType]) -> D:
+    """The touched groups with what they gain and lose.
+
+    Raises:
+        NotKnownError: that does not tell a group's values.
+    """
+    engine = reader.engine
+    row = tuple(Variable(f"X{i}") for i in range(len(types)))
+    measures = {*how.counts, *how.sums}
+    blocks = []
+    for place, predicate in enumerate((_STORED, _MORE, _LESS)):
+        values: list[Expression] = [
+            Minus(one) if predicate == _LESS and i in measures else one for i, one in enumerate(row)
+        ]
+        blocks.append(block("parts", place, [Atom(predicate, row)], [Constant(place), *values]))
+    names = ("part", *(f"x{i}" for i in range(len(types))))
+    given = dict(zip((_STORED, _MORE, _LESS), parts, strict=True))
+    united = ViewDefinition("parts", names, tuple(blocks), Semantics.BAG)
+    signed = engine.keep(engine.evaluate_view(united, Facts(given), dict.fromkeys(given, types)))
+    part = Variable("Part")
+    sums = [Aggregate(AggregateFunction.SUM, one) if i in measures else one for i, one in enumerate(row)]
+    groups = [row[i] for i in how.groups]
+    one = block("total", 0, [Atom(_PARTS, (part, *row))], sums, groups=groups)
+    adding = ViewDefinition("total", names[1:], (one,), Semantics.BAG)
+    whole = (ColumnType(TypeName.INT), *types)
+    total = engine.keep(engine.evaluate_view(adding, Facts({_PARTS: signed}), {_PARTS: whole}))
+    facts = Facts({_TOTAL: total})
+    open_ = ViewDefinition(
+        "open",
+        names[1:],
+        (block("open", 0, [Atom(_TOTAL, tuple(row))], row, filters=[_not_known(how, row)]),),
+    )
+    if engine.count(engine.keep(engine.evaluate_view(open_, facts, {_TOTAL: types}))):
+        raise NotKnownError("what is stored and what changes do not tell whether a group has values left")
+    return engine.evaluate_view(_left(how, row, names[1:]), facts, {_TOTAL: types})
+
+
+def _is_zero(variable: Variable) -> Condition:
+    return Compared("=", variable, Constant(0))
+
+
+def _not_known(how: Additive, row: Sequence[Variable]) -> Condition:
+    """Whether a group's new values are not known; conditions 3 and 5."""
+    doubtful: list[Condition] = [_is_zero(row[i]) for i in how.sums if i not in how.whole_sums]
+    if how.size is None:
+        every = (AnyOf((_is_zero(row[i]), IsNull(row[i]))) for i in (*how.counts, *how.sums))
+        return AnyOf((AllOf(tuple(every)), *doubtful))
+    negative = Compared("<", row[how.size], Constant(0))
+    there = Compared("!=", row[how.size], Constant(0))
+    return AnyOf((negative, IsNull(row[how.size]), AllOf((there, AnyOf(tuple(doubtful))))))
+
+
+def _left(how: Additive, row: Sequence[Variable], names: tuple[str, ...]) -> ViewDefinition:
+    """The groups that are left; the one of all rows is there without rows too, its sums null."""
+    filters: list[Condition] = []
+    outputs: list[Expression] = list(row)
+    if how.size is not None and how.groups:
+        filters = [Compared("!=", row[how.size], Constant(0))]
+    elif how.size is not None:
+        empty = _is_zero(row[how.size])
+        outputs = [
+            Case(((empty, Constant(None)),), one) if i in how.sums else one for i, one in enumerate(row)
+        ]
+    return ViewDefinition(
+        "left", names, (block("left", 0, [Atom(_TOTAL, tuple(row))], outputs, filters=filters),)
+    )

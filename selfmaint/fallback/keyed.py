@@ -1,0 +1,136 @@
+"""Following a view by keys: what changed tells which of its rows may differ, and these are computed anew.
+
+    SELECT customer, count(*) FROM orders LEFT JOIN item ... GROUP BY customer
+    changed orders and items  ->  their customers  ->  the orders and items of these  ->  the rows of these customers
+
+The query itself is run, as it is written, over the base rows that matter; its rows with an affected key take the
+place of the stored ones. Why that is right: `datalog/sql/affected/choice.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic
+
+from datalog.sql.affected import Keyed, Step
+from selfmaint.engine.protocol import D
+from selfmaint.fallback.keyed_rows import KeyedRows
+from selfmaint.fallback.recompute import Recomputing
+from selfmaint.maintain import Delta, recounted
+from selfmaint.warehouse.catalog import View
+
+
+@dataclass(frozen=True)
+class Followed(Generic[D]):
+    """A view that was followed by keys.
+
+    Attributes:
+        view: its name.
+        key: the names of its columns that are the key.
+        keys: how many values of the key were affected.
+        relations: the base relations that were read by keys for it.
+        whole: those that were read whole, because no key leads to their rows.
+        delta: its change.
+        of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose;
+            None where the key is of the view's columns.
+    """
+
+    view: str
+    key: tuple[str, ...]
+    keys: int
+    relations: tuple[str, ...]
+    whole: tuple[str, ...]
+    delta: Delta[D]
+    of: str | None = None
+
+
+def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Keyed) -> Followed[D]:
+    """A view's change.
+
+    Args:
+        reader: reads base rows by keys.
+        recomputing: runs the view's query.
+        view: the view.
+        how: its key, and what leads from it to base rows.
+
+    Raises:
+        TooManyKeysError: more keys would be read than are allowed.
+        SourceError: a source that does not answer, or is in another state (SM402).
+        InputError: SM404 a query that the engine refuses.
+    """
+    engine = reader.engine
+    stored = reader.facts.relations[view.predicate]
+    columns = engine.columns(stored) or view.columns
+    names = tuple(columns[i] for i in how.key)
+    keys = affected_keys(reader, how, names)
+    number = 0 if keys is None else engine.count(keys)
+    if keys is None or not number:
+        nothing = engine.empty(stored)
+        return Followed(view.name, names, 0, (), (), Delta(nothing, nothing))
+    needed = needed_rows(reader, how, keys)
+    new, old = (
+        engine.keep(engine.bags.matching(rows, how.key, keys))
+        for rows in (recomputing.evaluated(view, needed), stored)
+    )
+    if view.is_counted:
+        change = recounted(engine, new, old)
+    else:
+        change = Delta(engine.minus_all(new, old), engine.minus_all(old, new))
+    relations = tuple(dict.fromkeys(step.relation for step in how.steps))
+    return Followed(view.name, names, number, relations, how.whole, change)
+
+
+def affected_keys(reader: KeyedRows[D], how: Keyed, names: tuple[str, ...]) -> D | None:
+    """The keys for which rows may differ; None if nothing changes that the view reads."""
+    steps = {step.scan: step for step in how.steps}
+    changed = reader.situation.inserted | reader.situation.deleted
+    parts: list[D] = []
+    for step in how.steps:
+        if step.relation in changed:
+            _back(reader, steps, step, reader.changed(step.relation), names, parts)
+    return reader.engine.keep(reader.engine.union(parts)) if parts else None
+
+
+def _back(
+    reader: KeyedRows[D],
+    steps: Mapping[int, Step],
+    step: Step,
+    rows: D,
+    names: tuple[str, ...],
+    parts: list[D],
+) -> None:
+    """Adds the keys that lead to some rows of an occurrence."""
+    for source, positions in step.sources:
+        if source is None:
+            parts.append(reader.values(step.relation, rows, step.columns, names, known=False))
+            continue
+        before = steps[source]
+        columns = reader.decision.catalog.relations[before.relation].columns
+        to = [columns[i] for i in positions]
+        values = reader.values(step.relation, rows, step.columns, to, known=True)
+        found = reader.rows_of_either_state(before.relation, positions, values)
+        _back(reader, steps, before, found, names, parts)
+
+
+def needed_rows(reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = False) -> dict[str, D]:
+    """The rows after the update, or before it, that the view's rows of some keys depend on, by relation."""
+    read = reader.rows_before if before else reader.rows
+    found: dict[int, D] = {}
+    relation_of = {step.scan: step.relation for step in how.steps}
+    for step in how.steps:
+        columns = reader.decision.catalog.relations[step.relation].columns
+        to = [columns[i] for i in step.columns]
+        parts = [
+            reader.renamed(keys, positions, to)
+            if source is None
+            else reader.values(relation_of[source], found[source], positions, to, known=True)
+            for source, positions in step.sources
+        ]
+        asked = reader.engine.keep(reader.engine.union(parts)) if len(parts) > 1 else parts[0]
+        found[step.scan] = read(step.relation, step.columns, asked)
+    together: dict[str, list[D]] = {}
+    for scan, rows in found.items():
+        together.setdefault(relation_of[scan], []).append(rows)
+    needed = {name: reader.engine.keep(reader.engine.union(parts)) for name, parts in together.items()}
+    return {**needed, **{name: reader.whole(name) for name in how.whole}}

@@ -1,0 +1,189 @@
+"""Rows of base relations read by keys, in the state after the update, whether a source is right before or after it.
+
+Conditions of soundness:
+
+1. Deleted and inserted rows are disjoint, and no row stands twice. So without the deleted rows and with the inserted
+   ones that have a key, the rows of that key are those after the update, in whichever of the two states they were read.
+2. A source of which some rows are in one state and some in the other is refused, also from one read to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic
+
+from datalog.model import Atom, Negation, NullTest, Predicate, Program, Rule, Variable, Version
+from selfmaint.canonical import row_atom
+from selfmaint.decide.procedure import Decision
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.fallback.probes import Probe
+from selfmaint.fallback.recompute import read_after
+from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
+from selfmaint.fallback.states import BEFORE, require_before, signs_of_state
+from selfmaint.sources.protocol import Read
+from selfmaint.warehouse.catalog import BaseRelation
+from selfmaint.warehouse.situation import Situation
+
+
+class TooManyKeysError(Exception):
+    """More keys would have to be read than are allowed."""
+
+
+@dataclass
+class KeyedRows(Generic[D]):
+    """Reads rows by keys; those of one key of the same columns once.
+
+    Attributes:
+        decision: the symbolic side.
+        engine: where the data is.
+        facts: the views' old contents, the update and what else is known.
+        situation: the kinds of facts.
+        readable: the base relations that have a source.
+        most_keys: how many keys may be asked for in all.
+        progress: told of every read.
+        reads: every read so far, in order.
+        asked: how many keys were asked for.
+    """
+
+    decision: Decision
+    engine: Engine[D]
+    facts: Facts[D]
+    situation: Situation
+    readable: Mapping[str, Readable[D]]
+    most_keys: int
+    progress: Progress = lambda _message: None
+    reads: list[Read] = field(default_factory=list)
+    asked: int = 0
+
+    def __post_init__(self) -> None:
+        self._here: dict[tuple[str, tuple[int, ...]], tuple[D, D]] = {}
+        self._whole: dict[str, D] = {}
+        self._signs: dict[str, frozenset[str]] = {}
+
+    def whole(self, name: str) -> D:
+        """All rows of a relation after the update.
+
+        Raises:
+            SourceError: the source's own; SM402 a source in another state.
+        """
+        if name not in self._whole:
+            relation, source = self.decision.catalog.relations[name], self.readable[name].source
+            rows, read = read_after(self.decision, self.engine, self.facts, self.situation, relation, source)
+            self.reads.append(read)
+            self.progress(f"read all {read.rows_read} rows of {name}")
+            self._whole[name] = self.engine.keep(rows)
+        return self._whole[name]
+
+    def rows(self, name: str, columns: tuple[int, ...], keys: D) -> D:
+        """The rows after the update that have one of some keys in some columns; null is a value.
+
+        Raises:
+            TooManyKeysError: that would be more keys than are allowed.
+            SourceError: the source's own; SM402 a source in another state.
+        """
+        engine = self.engine
+        known = self._here.get((name, columns))
+        new = keys if known is None else engine.keep(engine.minus(keys, known[0]))
+        number = engine.count(new)
+        if number:
+            self.asked += number
+            if self.asked > self.most_keys:
+                raise TooManyKeysError(f"it takes more than {self.most_keys} keys of base rows")
+            found = self._read(name, columns, new)
+            asked = new if known is None else engine.keep(engine.union([known[0], new]))
+            held = found if known is None else engine.keep(engine.union([known[1], found]))
+            known = self._here[name, columns] = asked, held
+        if known is None:
+            return engine.empty(self.changed_like(name))
+        return engine.bags.matching(known[1], columns, keys)
+
+    def rows_before(self, name: str, columns: tuple[int, ...], keys: D) -> D:
+        """The same rows as they were before the update, which has to be effective."""
+        after = self.rows(name, columns, keys)
+        if name in self.situation.inserted:
+            after = self.engine.minus(after, self.facts.relations[Predicate(name, Version.INSERTED)])
+        if name not in self.situation.deleted:
+            return self.engine.keep(after)
+        gone = self.engine.bags.matching(
+            self.facts.relations[Predicate(name, Version.DELETED)], columns, keys
+        )
+        return self.engine.keep(self.engine.union([after, gone]))
+
+    def rows_of_either_state(self, name: str, columns: tuple[int, ...], keys: D) -> D:
+        """The same with the deleted rows that have such a key."""
+        after = self.rows(name, columns, keys)
+        if name not in self.situation.deleted:
+            return after
+        gone = self.engine.bags.matching(
+            self.facts.relations[Predicate(name, Version.DELETED)], columns, keys
+        )
+        return self.engine.keep(self.engine.union([after, gone]))
+
+    def changed_like(self, name: str) -> D:
+        """A relation with the columns of a base relation."""
+        relation = self.decision.catalog.relations[name]
+        return self.engine.load((), relation.columns, relation.types)
+
+    def changed(self, name: str) -> D:
+        """The rows of a relation that the update deletes or inserts."""
+        sides = ((Version.DELETED, self.situation.deleted), (Version.INSERTED, self.situation.inserted))
+        parts = [self.facts.relations[Predicate(name, version)] for version, names in sides if name in names]
+        return self.engine.union(parts)
+
+    def values(self, name: str, rows: D, columns: Sequence[int], to: Sequence[str], *, known: bool) -> D:
+        """The values that rows of a relation have in some columns; without null where they have to be `known`."""
+        relation = self.decision.catalog.relations[name]
+        row = row_atom(relation, Version.FOUND)
+        terms = tuple(row.terms[i] for i in columns)
+        goal = Predicate(name, Version.STEP)
+        tests = tuple(NullTest(term) for term in dict.fromkeys(terms)) if known else ()
+        return self._projected(Rule(Atom(goal, terms), (row, *tests)), row.predicate, rows, to)
+
+    def renamed(self, keys: D, order: Sequence[int], to: Sequence[str]) -> D:
+        """Keys with their columns in another order and under other names."""
+        terms = tuple(Variable(f"K{i}") for i in range(len(order)))
+        given, goal = Predicate("keys", Version.STEP), Predicate("asked", Version.STEP)
+        rule = Rule(Atom(goal, tuple(terms[i] for i in order)), (Atom(given, terms),))
+        return self._projected(rule, given, keys, to)
+
+    def _projected(self, rule: Rule, given: Predicate, rows: D, names: Sequence[str]) -> D:
+        facts = Facts({given: rows}, {}, frozenset({given}))
+        return self.engine.keep(
+            self.engine.evaluate(Program((rule,)), rule.head.predicate, facts, list(names))
+        )
+
+    def _read(self, name: str, columns: tuple[int, ...], keys: D) -> D:
+        relation, engine = self.decision.catalog.relations[name], self.engine
+        names = [relation.columns[i] for i in columns]
+        rows, read = self.readable[name].source.read(name, names, keys)
+        self.reads.append(read)
+        self.progress(f"read {read.rows_read} rows of {name} for {read.keys_asked} keys")
+        found = Predicate(name, Version.FOUND)
+        probe = Probe(name, columns, Program(), ())
+        held = self.facts.extended({found: engine.keep(rows), probe.keys: keys})
+        after = self._after(relation, columns, held, probe)
+        require_keys_not_moved(self.decision, engine, held.extended({found: after}), self.situation, probe)
+        return after
+
+    def _after(self, relation: BaseRelation, columns: tuple[int, ...], held: Facts[D], probe: Probe) -> D:
+        """The rows that were found, after the update."""
+        name, situation, engine = relation.name, self.situation, self.engine
+        if name not in situation.inserted | situation.deleted:
+            return held.relations[Predicate(name, Version.FOUND)]
+        row = row_atom(relation, Version.FOUND)
+        asked = Atom(probe.keys, tuple(row.terms[i] for i in columns))
+        signs = signs_of_state(engine, held, situation, relation, (asked,)) | self._signs.get(
+            name, frozenset()
+        )
+        self._signs[name] = signs
+        if not signs & BEFORE:
+            return held.relations[row.predicate]
+        require_before(relation, situation, signs)
+        goal = row_atom(relation, Version.AFTER)
+        gone = (Negation((row_atom(relation, Version.DELETED),)),) if name in situation.deleted else ()
+        rules = [Rule(goal, (asked, row, *gone))]
+        if name in situation.inserted:
+            rules.append(Rule(goal, (asked, row_atom(relation, Version.INSERTED))))
+        found = engine.evaluate(Program(tuple(rules)), goal.predicate, held, list(relation.columns))
+        return engine.keep(found)

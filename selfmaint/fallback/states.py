@@ -1,0 +1,87 @@
+"""Whether a source is right after the update, right before it, or in neither state, by the rows that it gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datalog.diagnostics import Diagnostic
+from datalog.model import Atom, Negation, Predicate, Program, Rule, Variable, Version
+from selfmaint.canonical import row_atom
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.errors import Code, SourceError
+from selfmaint.warehouse.catalog import BaseRelation
+from selfmaint.warehouse.situation import Situation
+
+BEFORE = frozenset({"new rows missing", "old rows there"})
+"""Signs of a source that is not in the state after the update."""
+
+
+def signs_of_state(
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    relation: BaseRelation,
+    asked: Sequence[Atom] = (),
+) -> frozenset[str]:
+    """What the rows that a source gave (`Version.FOUND`) say of its state, in words.
+
+    Args:
+        engine: where the data is.
+        facts: these rows, the update and what else is given.
+        situation: the kinds of facts.
+        relation: the base relation.
+        asked: the keys that were asked for, over the terms of the relation's rows; none if all rows were.
+    """
+    row = row_atom(relation, Version.FOUND)
+    rules: list[Rule] = []
+    words: dict[Predicate, str] = {}
+
+    def add(what: str, *body: Atom | Negation) -> None:
+        goal = Predicate(relation.name, Version.PROBLEM, (len(rules),))
+        words[goal] = what
+        rules.append(Rule(Atom(goal, ()), (*asked, *body)))
+
+    old: tuple[Negation, ...] = ()
+    if relation.name in situation.deleted:
+        gone = row_atom(relation, Version.DELETED)
+        add("old rows there", gone, row)
+        add("old rows missing", gone, Negation((row,)))
+        old = (Negation((gone,)),)
+    if relation.name in situation.inserted:
+        new = row_atom(relation, Version.INSERTED)
+        add("new rows missing", new, Negation((row,)))
+        add("new rows there", new, row)
+        for key in relation.keys:
+            terms = tuple(t if i in key else Variable(f"Other{i}") for i, t in enumerate(row.terms))
+            other = Atom(row.predicate, terms)
+            there = Atom(Predicate(relation.name, Version.DELETED), other.terms)
+            kept = (Negation((there,)),) if old else ()
+            add("a clash", new, Negation((row,)), other, *kept)
+    found = engine.nonempty(Program(tuple(rules)), list(words), facts)
+    return frozenset(words[goal] for goal in found)
+
+
+def require_before(relation: BaseRelation, situation: Situation, signs: frozenset[str]) -> None:
+    """Refuses a source that is not after the update, unless it is right before it.
+
+    Raises:
+        SourceError: SM402.
+    """
+    both = situation.effective and signs & {"new rows there", "old rows missing"}
+    if not both and "a clash" not in signs and relation.keys:
+        return
+    why = "some rows of the update are in it, and some are not"
+    if "a clash" in signs:
+        why = "it has other rows with the keys of inserted ones"
+    elif not both:
+        why = "the update is not in it, and without a key its rows may have twins"
+    raise SourceError(
+        [
+            Diagnostic(
+                code=Code.SOURCE_MOVED,
+                message=f"`{relation.name}` is not in the state after the update: {why}",
+                note="a view is recomputed from its sources in the state right after the update, or right before it",
+                hint="read from a snapshot at the update's position, or include the later changes in the update",
+            )
+        ]
+    )

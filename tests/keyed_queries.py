@@ -1,0 +1,158 @@
+"""Random queries of every shape over three small tables, random updates, and what following them by keys gives.
+
+Oracle: plain DuckDB, which runs the query's text over all rows before and after.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+import selfmaint
+from datalog.model import ColumnType, TypeName
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.duckdb import DuckEngine, Relation
+from selfmaint.sources.protocol import Read
+
+Rows = frozenset[tuple[Any, ...]]
+Database = Mapping[str, Rows]
+
+COLUMNS = {"r": ("a", "b", "c"), "s": ("f", "d", "e"), "t": ("x", "y")}
+KEYS = {"r": 1, "s": 1, "t": 2}
+TABLES = """
+create table r (a int not null primary key, b int, c int);
+create table s (f int not null primary key, d int, e int);
+create table t (x int not null, y int not null, primary key (x, y));
+"""
+
+
+@dataclass
+class Held:
+    """Tables that DuckDB's engine holds, as a source."""
+
+    engine: DuckEngine
+    tables: Mapping[str, Relation]
+    name: str = "held"
+
+    def row_count(self, relation: str) -> int:
+        return self.engine.count(self.tables[relation])
+
+    def read(self, relation: str, key_columns: Sequence[str], keys: Relation | None) -> tuple[Relation, Read]:
+        rows, asked = self.tables[relation], 0
+        if keys is not None:
+            assert keys.columns == tuple(key_columns)
+            places = [rows.columns.index(column) for column in key_columns]
+            rows, asked = self.engine.bags.matching(rows, places, keys), self.engine.count(keys)
+        return rows, Read(relation, tuple(key_columns), asked, self.engine.count(rows), 0, self.name)
+
+    def version(self) -> None:
+        return None
+
+
+def arrow(rows: Rows, names: Sequence[str]) -> pa.Table:
+    """Rows of small whole numbers."""
+    columns = [pa.array([row[i] for row in sorted(rows, key=str)], pa.int32()) for i in range(len(names))]
+    return pa.Table.from_arrays(columns, list(names))
+
+
+def truth(text: str, database: Database) -> pa.Table:
+    """What the query gives over a database; sums as whole numbers of 64 bits."""
+    with duckdb.connect() as plain:
+        for name, rows in database.items():
+            plain.register(name, arrow(rows, COLUMNS[name]))
+        found = plain.sql(text)
+        items = [
+            f'"{name}"::BIGINT AS "{name}"' if str(kind) in ("HUGEINT", "DECIMAL(38,0)") else f'"{name}"'
+            for name, kind in zip(found.columns, found.types, strict=True)
+        ]
+        return plain.sql(f"select {', '.join(items)} from ({text})").to_arrow_table()
+
+
+def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    """Rows with how often they stand."""
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a view was maintained: `keyed`, `added up`, `settled` or why not; its rows, and those that are right."""
+
+    how: str
+    found: Counter[tuple[Any, ...]]
+    right: Counter[tuple[Any, ...]]
+    reads: int = 0
+
+
+def maintained(text: str, before: Database, after: Database, *, source_is_after: bool = True) -> Outcome:
+    """Maintains the view of a query by what may be read."""
+    engine_views = {"v": truth(text, before)}
+    warehouse: Warehouse[Relation] = selfmaint.build(
+        f"{TABLES} create view v as {text};", engine_views, engine="duckdb", effective=True
+    )
+    engine = warehouse.engine
+    assert isinstance(engine, DuckEngine)
+    state = after if source_is_after else before
+    held = Held(engine, {n: _relation(engine, rows, n) for n, rows in state.items()})
+    warehouse.readable = {name: selfmaint.Readable(held) for name in state}
+    inserted = {n: arrow(after[n] - before[n], COLUMNS[n]) for n in before if after[n] - before[n]}
+    deleted = {n: arrow(before[n] - after[n], COLUMNS[n]) for n in before if before[n] - after[n]}
+    update = selfmaint.Update.from_frames(warehouse, inserted, deleted, effective=True)
+    right = bag(truth(text, after))
+    try:
+        found = warehouse.maintain(update)
+    except selfmaint.NotMaintainedError as error:
+        return Outcome("; ".join(str(d.note or d.message) for d in error.diagnostics), right, right)
+    change = found.deltas["v"]
+    old = bag(truth(text, before))
+    gained, lost = (bag(pa.table(rows)) for rows in (change.gained, change.lost))
+    if warehouse.catalog.view("v").is_counted:
+        gained, lost = (Counter({r[:-1]: r[-1] for r in some}) for some in (gained, lost))
+    how = "settled"
+    if "v" in found.keyed:
+        how = "keyed" if found.keyed["v"].of is None else "added up"
+    return Outcome(how, old + gained - lost, right, len(found.reads))
+
+
+def _relation(engine: DuckEngine, rows: Rows, name: str) -> Relation:
+    kind = ColumnType(TypeName.INT)
+    return engine.load(rows, COLUMNS[name], [kind] * len(COLUMNS[name]))
+
+
+def database(choice: random.Random) -> Database:
+    """A small database with nulls."""
+    found = {}
+    for name, columns in COLUMNS.items():
+        rows = {}
+        for _ in range(choice.randint(0, 6)):
+            row = _row(choice, name)
+            rows[row[: KEYS[name]]] = row
+        found[name] = frozenset(rows.values())
+        assert all(len(row) == len(columns) for row in rows.values())
+    return found
+
+
+def changed(choice: random.Random, database: Database) -> Database:
+    """A database after an update of some tables."""
+    found = {}
+    for name, rows in database.items():
+        kept = {row[: KEYS[name]]: row for row in rows if choice.random() < 0.8}
+        if choice.random() < 0.6:
+            kept = {row[: KEYS[name]]: row for row in rows}
+        for _ in range(choice.randint(0, 2)):
+            row = _row(choice, name)
+            kept[row[: KEYS[name]]] = row
+        found[name] = frozenset(kept.values())
+    return found
+
+
+def _row(choice: random.Random, name: str) -> tuple[int | None, ...]:
+    key = KEYS[name]
+    return tuple(
+        choice.randint(0, 4) if i < key or choice.random() < 0.8 else None for i in range(len(COLUMNS[name]))
+    )

@@ -1,0 +1,102 @@
+"""Views that are not decided, followed by keyed reads: what plain DuckDB gives for random queries, before and after.
+
+That the trials can fail is tried too: with rules of the analysis that are wrong they find something.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from datalog.sql.affected import inner
+from datalog.sql.affected.demands import Demands
+from datalog.sql.affected.plan import Join, Plan, Windows
+from selfmaint import SourceError
+from tests.keyed_queries import Outcome, changed, database, maintained
+from tests.random_queries import Maker
+
+TRIALS = 8
+"""Of each seed."""
+
+
+def trial(seed: str) -> tuple[str, Outcome | None]:
+    random = Random(seed)
+    maker = Maker(random)
+    text = (
+        maker.sums(random.choice([1, 2, 2, 3]))
+        if random.random() < 0.3
+        else maker.query(random.choice([1, 2, 3]))
+    )
+    before = database(random)
+    after = changed(random, before)
+    is_after = random.random() < 0.6
+    try:
+        return text, maintained(text, before, after, source_is_after=is_after)
+    except SourceError:
+        # What the decision itself reads has to be after the update.
+        assert not is_after
+        return text, None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_views_followed_by_keys_are_what_recomputing_gives(seed: int) -> None:
+    for number in range(TRIALS):
+        text, outcome = trial(f"{seed}.{number}")
+        if outcome is not None:
+            assert outcome.found == outcome.right, text
+
+
+def test_most_random_views_are_followed() -> None:
+    ways = Counter[str]()
+    for number in range(60):
+        _, outcome = trial(f"ways.{number}")
+        ways[outcome.how if outcome and outcome.how in ("keyed", "added up", "settled") else "other"] += 1
+    assert ways["keyed"] > len(ways) * 3
+    assert ways["added up"]
+    assert ways["other"] < sum(ways.values()) / 2
+
+
+def _of_any_window(self: Demands, plan: Plan, number: int, same: frozenset[int]) -> Any:
+    if isinstance(plan, Windows) and number in plan.input.columns:
+        return self.of(plan.input, number)
+    return _DIRECTLY(self, plan, number, same)
+
+
+def _of_either_side(self: Demands, plan: Plan, number: int, same: frozenset[int]) -> Any:
+    if isinstance(plan, Join) and plan.kind in ("left", "full") and number in plan.columns:
+        return self.of(plan.left if number in plan.left.columns else plan.right, number)
+    return _DIRECTLY(self, plan, number, same)
+
+
+_DIRECTLY = Demands._directly
+
+WRONG = {
+    "a window by anything": (
+        (Demands, "_directly", _of_any_window),
+        "select a, sum(c) over (partition by b) as n from r",
+    ),
+    "an outer join by its optional side": (
+        (Demands, "_directly", _of_either_side),
+        "select s.d, count(distinct r.a) as n from r left join s on r.b = s.f group by s.d",
+    ),
+    "NOT IN without its null": (
+        (inner, "never_null", lambda *_: True),
+        "select a, b from r where b not in (select d from s)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_rule_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    patch, text = WRONG[name]
+    monkeypatch.setattr(*patch)
+    for number in range(60):
+        random = Random(number)
+        before = database(random)
+        outcome = maintained(text, before, changed(random, before))
+        if outcome.found != outcome.right:
+            return
+    pytest.fail(f"nothing was found with {name}")
