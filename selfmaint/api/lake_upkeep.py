@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from selfmaint.api.default_engine import engines_for, first_that_can
 from selfmaint.api.engine_settings import EngineKind
-from selfmaint.api.lake import Filling, OpenLake, changing, fill_lake
+from selfmaint.api.lake import OpenLake, changing
+from selfmaint.api.lake_filling import Filling, fill_lake
 from selfmaint.api.open_sources import close_sources, readable
 from selfmaint.api.places import Location
 from selfmaint.api.platform import opened_engine, platform_of
