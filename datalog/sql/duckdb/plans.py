@@ -134,8 +134,8 @@ class _Making:
                     query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
                 return query
             case Distinct(input):
-                self._require_alike(input.columns)
                 made, alias = self._over(input, around)
+                self._require_alike(input.columns)
                 return self._columns(made, input.columns, alias).distinct(copy=False)
             case Combined():
                 return self._combined(plan, around)
