@@ -165,7 +165,7 @@ class _Work:
             return None
         joins = [self._join(group) for group in self.groups if len(group) > 1]
         made = [own for own in found if own is not None] + joins
-        if self.counts_copies and not all(own.relation.unique for own in made):
+        if self.counts_copies and not all(own.relation.keys for own in made):
             return None
         if not joins and all(own.relation.arity == relations[own.of[0]].arity for own in made):
             return None
