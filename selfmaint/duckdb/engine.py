@@ -165,7 +165,8 @@ class DuckEngine:
         """At most `limit` rows, the first ones, as plain Python values."""
         if data.stored.here is not None:
             return sorted(data.stored.here, key=_nulls_first)[:limit]
-        return rows_of(data.stored, sql.rows(data.stored.name, len(data.columns), limit=limit, ordered=True))
+        stored = self.programs.first_rows(data.stored, limit)
+        return rows_of(stored, sql.rows(stored.name, len(data.columns), limit=limit, ordered=True))
 
     def fetch(self, data: Relation, limit: int) -> Collection[Row] | None:
         """All rows, if there are at most `limit`; distinct."""

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 from datalog.analysis.dependency import evaluation_order
 from datalog.model import Atom, Predicate, Program, Row, Rule, Version
@@ -44,6 +45,9 @@ class Programs:
         self._held: OrderedDict[object, Extension] = OrderedDict()
         self._rows_held = 0
         self._matches: dict[object, bool] = {}
+        self._products: WeakKeyDictionary[Stored, tuple[Rule, Mapping[Predicate, Extension]]] = (
+            WeakKeyDictionary()
+        )
         self._plans: OrderedDict[object, Program] = OrderedDict()
         self.fetched = Fetched(self.made)
 
@@ -215,9 +219,25 @@ class Programs:
         names = [Predicate("part", Version.STEP, (i,)) for i, _ in enumerate(parts)]
         body = tuple(Atom(name, part.head.terms) for name, part in zip(names, parts, strict=True))
         given = dict(zip(names, found, strict=True))
-        made = self._written([replace(rule, body=body)], given)
+        whole = replace(rule, body=body)
+        made = self._written([whole], given)
         its = [one.stored for one in found]
-        return Extension(self._database.view(made.query(), made.types, its, Layout(rows)), made.not_null)
+        stored = self._database.view(made.query(), made.types, its, Layout(rows))
+        self._products[stored] = whole, given
+        return Extension(stored, made.not_null)
+
+    def first_rows(self, stored: Stored, limit: int) -> Stored:
+        """What has the same first rows: of a product, the product of the first rows of its parts."""
+        if stored not in self._products:
+            return stored
+        rule, given = self._products[stored]
+        first = {}
+        for predicate, one in given.items():
+            query = sql.rows(one.stored.name, len(one.stored.types), limit=limit, ordered=True)
+            table = self._database.table(query, one.stored.types, [one.stored.name])
+            first[predicate] = Extension(table, one.not_null)
+        made = self._written([rule], first)
+        return self._database.view(made.query(), made.types, [one.stored for one in first.values()])
 
     def _computed_here(
         self, rules: Sequence[Rule], read: Mapping[Predicate, Extension]

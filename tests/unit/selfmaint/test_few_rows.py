@@ -93,3 +93,20 @@ def test_a_join_of_many_rows_is_left_to_a_statement() -> None:
     made = engine.evaluate(parse_program("v(X, Y) :- r(X), s(Y)."), V, Facts({R: rows, S: rows}))
     assert made.stored.here is None
     assert engine.count(made) == 40_000
+
+
+def test_the_first_rows_of_a_product_are_found_in_its_parts() -> None:
+    engine = DuckEngine(most_few=0)
+    engine.programs.most_multiplied = 0
+    program = parse_program("p(B, X, A, Y) :- r(A, B), s(X, Y).")
+    facts = {
+        Predicate("r"): [(a, b) for a in range(30) for b in range(3)],
+        Predicate("s"): [(x, y) for x in range(3) for y in range(30)],
+    }
+    types = [ColumnType(TypeName.INT)] * 2
+    loaded = Facts({p: engine.load(rows, ["a", "b"], types) for p, rows in facts.items()})
+    found = engine.evaluate(program, Predicate("p"), loaded)
+    expected = sorted((b, x, a, y) for a, b in facts[Predicate("r")] for x, y in facts[Predicate("s")])
+    assert found.stored.rows is None, "it is a product"
+    assert engine.sample(found, 7) == expected[:7]
+    assert engine.count(found) == len(expected)
