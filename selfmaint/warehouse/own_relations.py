@@ -18,7 +18,8 @@ Conditions of soundness:
 4. The keys of the new relations are keys of the old ones, of a join those of that subgoal. Foreign keys are those that
    lead from what is kept to what is kept of another projection.
 5. Other views say what they said, and of the new relations what their bodies imply: wherever the old relations stand in
-   a body as they are defined to, the new one is added.
+   a body as they are defined to, joined by what is never null, the new one is added.
+6. What the view tests stays a column: comparisons, and that a column is not null, unless a join says so.
 """
 
 from __future__ import annotations
@@ -75,11 +76,12 @@ class OwnRelation:
         """Its row that rows of the base relations give."""
         return Atom(Predicate(self.relation.name), tuple(subgoals[i].terms[p] for i, p in self.kept))
 
-    def implied(self, body: Sequence[Atom]) -> Iterator[Atom]:
-        """Its rows that a body implies."""
+    def implied(self, body: Sequence[Atom], never_null: Collection[Term]) -> Iterator[Atom]:
+        """Its rows that a body implies, some of whose terms are never null: a join never matches null."""
         choices = [[atom for atom in body if atom.predicate.name == name] for name in self.of]
         for subgoals in islice(product(*choices), _MOST_MATCHES**2):
-            if all(len({subgoals[i].terms[p] for i, p in places}) == 1 for places in self.equal):
+            met = [{subgoals[i].terms[p] for i, p in places} for places in self.equal]
+            if all(len(its) == 1 and its.issubset(never_null) for its in met):
                 yield self.atom(subgoals)
 
 
@@ -123,7 +125,10 @@ def _used(view: GroupedView) -> frozenset[Term]:
     """The terms of a view's core that the view shows, computes with or tests."""
     block = view.grouped.block
     above = expression_variables([*block.outputs, *(block.groups or ()), *block.filters, *block.having])
-    tested = variables_of(view.core.comparisons)
+    times = Counter(term for atom in view.core.body for term in atom.terms)
+    # That a joined column is not null its join says, too.
+    guarded = (v for v in variables_of(view.core.guards) if times[v] == 1)
+    tested = [*variables_of(view.core.comparisons), *guarded]
     return frozenset([*(view.grouped.terms[v] for v in above), *tested])
 
 
@@ -308,10 +313,12 @@ def _with_implied(view: View, made: Iterable[OwnRelation]) -> View:
     """Another view, with what its body implies of the relations."""
     made = tuple(made)
 
-    def more(body: tuple[Atom, ...]) -> tuple[Atom, ...]:
-        return tuple(dict.fromkeys([*body, *(atom for own in made for atom in own.implied(body))]))
+    def extended(one: View) -> View:
+        never_null = one.not_null | one.certain
+        more = (atom for own in made for atom in own.implied(one.body, never_null))
+        return replace(one, body=tuple(dict.fromkeys([*one.body, *more])))
 
     if isinstance(view, GroupedView):
-        view = replace(view, core=replace(view.core, body=more(view.core.body)))
+        view = replace(view, core=extended(view.core))
     is_one_rule = view.limitation is None or view.limitation.kind is Outside.PROJECTION
-    return replace(view, body=more(view.body)) if is_one_rule and view.body else view
+    return extended(view) if is_one_rule and view.body else view

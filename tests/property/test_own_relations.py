@@ -50,6 +50,11 @@ CREATE TABLE r (k INT PRIMARY KEY, a INT NOT NULL REFERENCES s(h), b INT, c INT 
 """
 COLUMNS = {"t": ("m", "n"), "s": ("h", "d", "e", "f"), "r": ("k", "a", "b", "c")}
 JOINS = ("r", "r JOIN s ON r.a = s.h", "r JOIN s ON r.a = s.h JOIN t ON s.d = t.m", "s JOIN t ON s.d = t.m")
+JOINS += (
+    "r JOIN s ON r.b = s.e",
+    "s JOIN r ON r.a = s.h JOIN r AS o ON r.b = o.b",
+    "r JOIN r AS o ON r.b = o.b",
+)
 Tables = dict[str, dict[int, Row]]
 
 
