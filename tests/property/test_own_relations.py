@@ -159,3 +159,46 @@ def test_deltas_of_views_that_group_are_those_of_recomputing(seed: int) -> None:
 def test_their_own_relations_tell_of_many_views() -> None:
     answers = [verdicts(seed) for seed in range(100)]
     assert sum(own for _, own in answers) > 5
+
+
+NULLS = """
+CREATE TABLE s (h INT PRIMARY KEY, k INT NOT NULL);
+CREATE TABLE r (k INT PRIMARY KEY, a INT NOT NULL, b INT);
+CREATE VIEW w AS SELECT DISTINCT k, a FROM r;
+"""
+
+
+@pytest.mark.parametrize(
+    ("views", "stored", "update"),
+    [
+        (
+            "CREATE VIEW v AS SELECT DISTINCT s.h FROM s JOIN r ON s.k = r.k WHERE r.b IS NOT NULL;",
+            {"v": [], "w": [(1, 5)]},
+            {("s", Version.INSERTED): [(1, 1)]},
+        ),
+        (
+            "CREATE VIEW v AS SELECT s.h, COUNT(*) AS n FROM s JOIN r ON s.k = r.k WHERE r.b IS NOT NULL GROUP BY s.h;",
+            {"v": [], "w": [(1, 5)]},
+            {("s", Version.INSERTED): [(1, 1)]},
+        ),
+        (
+            "CREATE VIEW v AS SELECT DISTINCT a FROM r WHERE b IS NOT NULL;",
+            {"v": [(5,)], "w": [(1, 5), (2, 5)]},
+            {("r", Version.DELETED): [(1, 5, 7)]},
+        ),
+        (
+            "CREATE VIEW v AS SELECT DISTINCT s.h FROM s JOIN r ON s.k = r.k JOIN r AS o ON r.b = o.b;",
+            {"v": [], "w": [(1, 5)]},
+            {("s", Version.INSERTED): [(1, 1)]},
+        ),
+    ],
+)
+def test_what_may_be_null_is_not_taken_for_a_partner(
+    views: str, stored: dict[str, list[Row]], update: dict[tuple[str, Version], list[Row]]
+) -> None:
+    made = catalog_of(NULLS + views)
+    given_facts = {Predicate(name): frozenset(rows) for name, rows in stored.items()}
+    given_facts |= {Predicate(*key): frozenset(rows) for key, rows in update.items()}
+    situation = Situation.of(given_facts, effective=True)
+    found = check(Decision(made), LargeEngine(), Facts(given_facts), situation, made.views)
+    assert not isinstance(found["v"], SelfMaintainable)
