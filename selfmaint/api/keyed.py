@@ -134,7 +134,8 @@ def _by_key(warehouse: Warehouse[D], view: View, how: Keyed | NotKeyed) -> Keyed
     if warehouse.engine.name == "memory":  # its values tell their types
         return how
     stored = platform_of(warehouse.engine).types(warehouse.contents[view.name])
-    for position, kind in zip(how.key, _types(warehouse, how), strict=True):
+    kinds = _types(warehouse, how)
+    for position, kind in zip(how.key, kinds, strict=True) if kinds is not None else ():
         if not _same(stored[position], kind):
             column = warehouse.engine.columns(warehouse.contents[view.name])[position]
             return NotKeyed(f"its column `{column}` is stored as {stored[position]} and not as {kind}")
@@ -190,9 +191,11 @@ def _of_rules(warehouse: Warehouse[D], view: View) -> ViewDefinition:
     return ViewDefinition(view.name, view.columns, tuple(blocks), Semantics.SET)
 
 
-def _types(warehouse: Warehouse[D], how: Keyed) -> tuple[ColumnType, ...]:
-    """The types of the base columns that the key's values are of."""
-    root = next(step for step in how.steps if step.sources[0][0] is None)
+def _types(warehouse: Warehouse[D], how: Keyed) -> tuple[ColumnType, ...] | None:
+    """The types of the base columns that the key's values are of; None if no key is looked for."""
+    root = next((step for step in how.steps if step.sources[0][0] is None), None)
+    if root is None:  # nothing that the view reads changes
+        return None
     types = warehouse.catalog.relations[root.relation].types
     return tuple(types[column] for column in root.columns)
 

@@ -32,7 +32,7 @@ def transactions(shop: LoggedShop, writer: Writer, number: int) -> list[Views]:
 def test_whenever_it_is_killed_no_transaction_is_skipped_or_repeated(shop: LoggedShop, point: str) -> None:
     writer = Writer(shop, len(point))
     number = 0
-    for at in (1, 2, 3):
+    for at in (1, 2):
         states = transactions(shop, writer, 6)
         start = shop.stored()
         assert start == states[0]
@@ -43,13 +43,13 @@ def test_whenever_it_is_killed_no_transaction_is_skipped_or_repeated(shop: Logge
         assert shop.stored() == states[-1]
     writer.close()
     print(f"killed {number} times at `{point}`")
-    assert number >= 2
+    assert number >= 1
 
 
 def test_whenever_a_statement_of_it_is_killed_the_views_are_at_one_state(shop: LoggedShop) -> None:
     writer = Writer(shop, 3)
     number = 0
-    for at in range(20, 200, 40):
+    for at in (20, 80, 140):
         states = transactions(shop, writer, 4)
         number += killed(shop, "statement", at, "--once", "--transactions", "1") == -signal.SIGKILL
         assert shop.stored() in states

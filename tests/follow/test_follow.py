@@ -36,14 +36,14 @@ def test_the_views_follow_the_log(shop: LoggedShop) -> None:
     assert shop.steps()[0]["transactions"] == 0
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0])
 def test_each_state_of_the_lake_is_that_after_its_transaction_though_the_source_is_ahead(
     hard: LoggedShop, seed: int
 ) -> None:
     hard.made()
     writer = Writer(hard, seed)
     states = [hard.expected()]
-    for _ in range(25):
+    for _ in range(20):
         writer.transaction()
         state = hard.expected()
         states.append(state)
