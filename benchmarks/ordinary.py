@@ -1,0 +1,133 @@
+"""Ordinary views over TPC-H, ordinary updates: how many follow without a base row, and that their deltas are right.
+
+    python benchmarks/ordinary.py --work build/bench --scale 0.02
+
+The views (`ordinary.sql`) drop columns and keys, group, and join dimensions. For each update it prints which views are
+not decided from what the warehouse holds; each delta of a "yes" is held against recomputing in DuckDB.
+"""
+
+# ruff: noqa: S608 - the names in statements are those of this file
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "examples" / "tpch"), str(ROOT)]
+
+import data  # noqa: E402
+
+import selfmaint  # noqa: E402
+from selfmaint.decide.searched import determined_delta  # noqa: E402
+from selfmaint.decide.verdict import SelfMaintainable  # noqa: E402
+
+SQL = Path(__file__).with_name("ordinary.sql").read_text(encoding="utf-8")
+VIEWS = dict(re.findall(r"CREATE VIEW (\w+) AS\n(.*?);", SQL, re.DOTALL))
+ORDERS = "(SELECT o_orderkey FROM orders ORDER BY hash(o_orderkey) LIMIT 20)"
+CUSTOMERS = "(SELECT c_custkey FROM customer ORDER BY hash(c_custkey) LIMIT 5)"
+CHANGED = "SELECT * REPLACE ({} AS {}) FROM {} WHERE {}"
+
+UPDATES: dict[str, dict[str, str]] = {
+    "new orders with their lines": {
+        "orders+": f"SELECT * REPLACE (o_orderkey + 100000000 AS o_orderkey) FROM orders WHERE o_orderkey IN {ORDERS}",
+        "lineitem+": "SELECT * REPLACE (l_orderkey + 100000000 AS l_orderkey) FROM lineitem "
+        f"WHERE l_orderkey IN {ORDERS}",
+    },
+    "orders deleted with their lines": {
+        "orders-": f"FROM orders WHERE o_orderkey IN {ORDERS}",
+        "lineitem-": f"FROM lineitem WHERE l_orderkey IN {ORDERS}",
+    },
+    "one more line of an order": {
+        "lineitem+": "SELECT * REPLACE (77 AS l_linenumber) FROM lineitem "
+        f"WHERE l_linenumber = 1 AND l_orderkey IN {ORDERS}",
+    },
+    "another status of an order": {
+        "orders-": f"FROM orders WHERE o_orderkey IN {ORDERS} AND o_orderstatus <> 'F'",
+        "orders+": CHANGED.format(
+            "'F'", "o_orderstatus", "orders", f"o_orderkey IN {ORDERS} AND o_orderstatus <> 'F'"
+        ),
+    },
+    "another segment of a customer": {
+        "customer-": f"FROM customer WHERE c_custkey IN {CUSTOMERS}",
+        "customer+": CHANGED.format("'NEW'", "c_mktsegment", "customer", f"c_custkey IN {CUSTOMERS}"),
+    },
+    "another name of a customer": {
+        "customer-": f"FROM customer WHERE c_custkey IN {CUSTOMERS}",
+        "customer+": CHANGED.format("c_name || '!'", "c_name", "customer", f"c_custkey IN {CUSTOMERS}"),
+    },
+    "another brand of a part": {
+        "part-": "FROM part WHERE p_partkey < 4",
+        "part+": CHANGED.format("'Brand#0'", "p_brand", "part", "p_partkey < 4"),
+    },
+}
+"""By relation and side the rows, as queries over the base relations."""
+
+
+def main() -> int:
+    """Prints a line for each update; the exit status is 1 if a delta is wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--scale", type=float, required=True)
+    given = parser.parse_args()
+    base = given.work / f"ordinary{given.scale:g}"
+    if not base.exists():
+        data.generate(given.scale, base)
+    tables = {path.stem: path for path in sorted(base.glob("*.parquet"))}
+    connection = duckdb.connect()
+    for name, path in tables.items():
+        connection.sql(f"CREATE TABLE {name} AS FROM '{path}'")
+    held = {name: connection.sql(query).to_arrow_table() for name, query in VIEWS.items()}
+    print(f"{'update':34} {'yes':>3}  {'s':>5}  not decided")
+    wrong = sum(followed(connection, held, update, rows) for update, rows in UPDATES.items())
+    return 1 if wrong else 0
+
+
+def followed(
+    connection: duckdb.DuckDBPyConnection, held: dict[str, object], update: str, rows: dict[str, str]
+) -> int:
+    """Prints how one update is followed; how many deltas are wrong."""
+    sides = {name: connection.sql(query).to_arrow_table() for name, query in rows.items()}
+    given = [{n[:-1]: t for n, t in sides.items() if n[-1] == side} for side in "+-"]
+    with selfmaint.build(SQL, held, engine="duckdb", effective=True) as warehouse:
+        change = selfmaint.Update.from_frames(warehouse, *given, effective=True)
+        began = time.perf_counter()
+        verdicts = warehouse.check(change)
+        seconds = time.perf_counter() - began
+        facts, situation = warehouse.given(change)
+        known = warehouse.decision.knowledge(warehouse.engine, facts, situation)
+        yes = [v for v in verdicts.values() if isinstance(v, SelfMaintainable)]
+        deltas = {v.view: determined_delta(known, warehouse.catalog, v) for v in yes}
+        connection.sql("BEGIN")
+        for name, table in sides.items():
+            connection.register("changed", table)
+            inserting = f"INSERT INTO {name[:-1]} FROM changed"
+            keys = {"orders": "o_orderkey", "lineitem": "(l_orderkey, l_linenumber)", "customer": "c_custkey"}
+            key = keys.get(name[:-1], "p_partkey")
+            deleting = f"DELETE FROM {name[:-1]} WHERE {key} IN (SELECT {key} FROM changed)"
+            connection.sql(inserting if name.endswith("+") else deleting)
+        wrong = 0
+        for view, delta in deltas.items():
+            for name, one in (
+                ("old", held[view]),
+                ("lost", delta.lost.arrow()),
+                ("gained", delta.gained.arrow()),
+            ):
+                connection.register(name, one)
+            follow = "(FROM old EXCEPT ALL FROM lost) UNION ALL FROM gained"
+            both = (
+                f"(({VIEWS[view]}) EXCEPT ALL ({follow})) UNION ALL (({follow}) EXCEPT ALL ({VIEWS[view]}))"
+            )
+            wrong += connection.sql(f"SELECT count(*) > 0 FROM ({both})").fetchall()[0][0]
+        connection.sql("ROLLBACK")
+    left = ", ".join(name for name in VIEWS if name not in deltas)
+    print(f"{update:34} {len(yes):>3}  {seconds:>5.1f}  {left or '-'}{'  WRONG' * wrong}")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
