@@ -19,7 +19,7 @@ def independent_parts(rule: Rule) -> tuple[Rule, ...]:
     """The parts of a rule, each with a subgoal, and with those variables of the head that it binds; in body order.
 
     Args:
-        rule: a safe rule. What has no variable, or none that a subgoal binds, goes with the first part.
+        rule: a safe rule. What has no variable goes with the first part.
 
     Example:
         >>> from datalog.syntax import parse_rule, show
@@ -28,12 +28,11 @@ def independent_parts(rule: Rule) -> tuple[Rule, ...]:
         p(X) :- r(X), X < 3.
         p(Y) :- s(Y, Z), not t(Z).
     """
-    bound = variables_of(rule.atoms)
-    shared = [[v for v in variables_of([literal]) if v in bound] for literal in rule.body]
-    edges = [(its[0], other) for its in shared for other in its[1:]]
-    part_of = {v: i for i, its in enumerate(components(bound, edges)) for v in its}
+    every = [variables_of([literal]) for literal in rule.body]
+    edges = [(its[0], other) for its in every for other in its[1:]]
+    part_of = {v: i for i, its in enumerate(components(variables_of(rule.body), edges)) for v in its}
     found: dict[int, list[Literal]] = {}
-    for literal, its in zip(rule.body, shared, strict=True):
+    for literal, its in zip(rule.body, every, strict=True):
         found.setdefault(part_of[its[0]] if its else 0, []).append(literal)
     if len(found) == 1 or not all(any(isinstance(li, Atom) for li in body) for body in found.values()):
         return (rule,)

@@ -18,10 +18,11 @@ from datalog.syntax import parse_program
 from selfmaint.decide.counterexample import NotConfirmedError, counterexample
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
-from selfmaint.maintain import applied, delta
+from selfmaint.maintain import applied
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
 from tests.effort import effort
@@ -126,7 +127,7 @@ def judged(
             assert len(states) == 1, shown
             stages = decision.knowledge(engine, facts, situation)
             known = decision.catalog.view(view.name)
-            change = delta(stages, decision.catalog, known)
+            change = determined_delta(stages, decision.catalog, verdict)
             (state,) = states
             new = applied(engine, known, facts.relations[Predicate(view.name)], change)
             assert new == stored(Counter(dict(state)), is_counted=known.is_counted), shown
