@@ -277,7 +277,7 @@ class Database:
         try:
             return self._execute(statement, values).fetchall()
         except duckdb.Error as failure:
-            if any(file in str(failure) for file in self._files):
+            if any(file in str(failure).partition("\n")[0] for file in self._files):
                 with self._computing():
                     raise
             raise
@@ -325,7 +325,7 @@ class Database:
             yield
         except duckdb.Error as failure:
             line = _said(failure)
-            named = [file for file in self._files if file in str(failure)]
+            named = [file for file in self._files if file in str(failure).partition("\n")[0]]
             if isinstance(failure, _VALUES) and not named:
                 message = f"a value cannot be computed: {line}"
                 raise input_error(Code.COLUMNS_DIFFER, message) from failure
