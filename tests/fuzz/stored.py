@@ -95,7 +95,7 @@ def json_texts() -> list[str]:
     made = []
     for columns in RELATIONS.values():
         lines = []
-        for at in range(4):
+        for at in range(3):  # as many as there are keys
             row = {name: _TEXTS[kind][at % len(_TEXTS[kind])].lower() for name, kind in columns}
             lines.append(
                 "{"
