@@ -116,26 +116,29 @@ def using(
     def run(kind: EngineKind) -> T:
         is_started = kind is EngineKind.SPARK and not is_spark_active()
         progress("starting Spark and opening the views" if is_started else "opening the views")
-        alone = _without_frames() if kind is EngineKind.DUCKDB else nullcontext()
+        alone = _without_pandas() if kind is EngineKind.DUCKDB else nullcontext()
         with alone, open_warehouse(file, engine=kind) as warehouse:
             return use(warehouse, update_of(warehouse))
 
     return first_that_can(engines_for(file, arguments.engine), run)
 
 
-class _NoFrames:
-    """A finder of modules that has neither pandas nor NumPy."""
+class _NoPandas:
+    """A finder of modules that has no pandas."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         """Nothing, for the other finders to find."""
-        if name in {"pandas", "numpy"}:
+        if name == "pandas":
             raise ModuleNotFoundError(name)
 
 
 @contextmanager
-def _without_frames() -> Iterator[None]:
-    """Arrow and DuckDB import these to know their objects: a command gives them none, and that import takes long."""
-    finder = _NoFrames()
+def _without_pandas() -> Iterator[None]:
+    """Arrow and DuckDB import pandas to know its objects: a command gives them none, and that import takes long.
+
+    NumPy is left alone: Arrow that began without it ends the process when it comes later.
+    """
+    finder = _NoPandas()
     sys.meta_path.insert(0, finder)
     try:
         yield
