@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import assert_never
 
-from datalog.analysis.types import common_type, constant_type
+from datalog.analysis.types import as_decimal, common_type, constant_type
 from datalog.model import (
     ANY,
+    MAX_PRECISION,
     Aggregate,
     AggregateFunction,
     Arithmetic,
@@ -27,10 +28,7 @@ from datalog.model import (
     Variable,
 )
 
-_MOST_DIGITS = 38
 _LEAST_SCALE = 6
-_DIGITS = {TypeName.TINYINT: 3, TypeName.SMALLINT: 5, TypeName.INT: 10, TypeName.BIGINT: 20}
-_DOUBLES = (TypeName.FLOAT, TypeName.DOUBLE)
 _INT, _BIGINT, _DOUBLE = (ColumnType(name) for name in (TypeName.INT, TypeName.BIGINT, TypeName.DOUBLE))
 _STRING, _BOOLEAN = ColumnType(TypeName.STRING), ColumnType(TypeName.BOOLEAN)
 _OF_CALLS = {
@@ -83,21 +81,21 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
 
 def sum_type(operand: ColumnType | None) -> ColumnType:
     """The type of a sum of values of a type."""
-    if operand is None or operand.name in _DOUBLES:
+    if operand is None or operand.name.is_floating:
         return _DOUBLE
     if operand.name is TypeName.DECIMAL and not operand.is_open:
-        precision, scale = _sizes(operand)
-        return ColumnType(TypeName.DECIMAL, min(_MOST_DIGITS, precision + 10), scale)
-    return _BIGINT if operand.name in _DIGITS else ANY
+        precision, scale = as_decimal(operand)
+        return ColumnType(TypeName.DECIMAL, min(MAX_PRECISION, precision + 10), scale)
+    return _BIGINT if operand.name.is_integer else ANY
 
 
 def average_type(operand: ColumnType | None) -> ColumnType:
     """The type of an average of values of a type."""
-    if operand is None or operand.name in _DIGITS or operand.name in _DOUBLES:
+    if operand is None or operand.name.is_integer or operand.name.is_floating:
         return _DOUBLE
     if operand.name is not TypeName.DECIMAL or operand.is_open:
         return ANY
-    precision, scale = _sizes(operand)
+    precision, scale = as_decimal(operand)
     return _cut(precision + 4, scale + 4, exact_scale=True)
 
 
@@ -142,17 +140,17 @@ def _arithmetic(operator: str, left: ColumnType | None, right: ColumnType | None
         )
     if TypeName.ANY in (left.name, right.name):
         return ANY
-    if left.name in _DOUBLES or right.name in _DOUBLES:
+    if left.name.is_floating or right.name.is_floating:
         return _DOUBLE
     if "number" not in (left.family, right.family):
         return ANY
-    return _decimal(operator, _sizes(left), _sizes(right))
+    return _decimal(operator, as_decimal(left), as_decimal(right))
 
 
 def _is_whole(column_type: ColumnType) -> bool:
     """Whether it is a whole-number type, or that of a whole constant."""
     literal = column_type.name is TypeName.DECIMAL and column_type.scale is None
-    return (literal and column_type.precision is not None) or column_type.name in _DIGITS
+    return (literal and column_type.precision is not None) or column_type.name.is_integer
 
 
 def _decimal(operator: str, left: tuple[int, int], right: tuple[int, int]) -> ColumnType:
@@ -168,23 +166,17 @@ def _decimal(operator: str, left: tuple[int, int], right: tuple[int, int]) -> Co
 
 def _cut(precision: int, scale: int, *, exact_scale: bool = False) -> ColumnType:
     """A decimal type within 38 digits; digits behind the point go first, down to 6 of them."""
-    if precision <= _MOST_DIGITS or exact_scale:
-        return ColumnType(TypeName.DECIMAL, min(precision, _MOST_DIGITS), min(scale, _MOST_DIGITS))
-    kept = max(_MOST_DIGITS - (precision - scale), min(scale, _LEAST_SCALE))
-    return ColumnType(TypeName.DECIMAL, _MOST_DIGITS, kept)
-
-
-def _sizes(column_type: ColumnType) -> tuple[int, int]:
-    if column_type.name in _DIGITS:
-        return _DIGITS[column_type.name], 0
-    return (10 if column_type.precision is None else column_type.precision), column_type.scale or 0
+    if precision <= MAX_PRECISION or exact_scale:
+        return ColumnType(TypeName.DECIMAL, min(precision, MAX_PRECISION), min(scale, MAX_PRECISION))
+    kept = max(MAX_PRECISION - (precision - scale), min(scale, _LEAST_SCALE))
+    return ColumnType(TypeName.DECIMAL, MAX_PRECISION, kept)
 
 
 def _settled(column_type: ColumnType) -> ColumnType:
     """A decimal with the sizes that it has in Spark."""
     if column_type.name is not TypeName.DECIMAL:
         return column_type
-    return ColumnType(TypeName.DECIMAL, *_sizes(column_type))
+    return ColumnType(TypeName.DECIMAL, *as_decimal(column_type))
 
 
 def _common(types: Iterable[ColumnType | None]) -> ColumnType | None:

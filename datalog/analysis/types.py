@@ -22,11 +22,10 @@ from datalog.graphs import strong_components
 from datalog.model.literals import Atom, Comparison, Literal
 from datalog.model.predicates import Predicate
 from datalog.model.rules import Program, Rule
-from datalog.model.schema import ANY, ColumnType, TypeName
+from datalog.model.schema import ANY, MAX_PRECISION, ColumnType, TypeName
 from datalog.model.terms import Constant, Term, Value, Variable, WallClock
 
 TypesOfPredicates: TypeAlias = Mapping[Predicate, tuple[ColumnType, ...]]
-_MOST_DIGITS = 38
 _UNSIZED = ColumnType(TypeName.DECIMAL)
 _BOOLEAN = ColumnType(TypeName.BOOLEAN)
 _INT = ColumnType(TypeName.INT)
@@ -37,8 +36,9 @@ _DATE = ColumnType(TypeName.DATE)
 _TIMESTAMP = ColumnType(TypeName.TIMESTAMP)
 _TIMESTAMP_NTZ = ColumnType(TypeName.TIMESTAMP_NTZ)
 
-_WHOLE_DIGITS = {TypeName.TINYINT: 3, TypeName.SMALLINT: 5, TypeName.INT: 10, TypeName.BIGINT: 20}
-"""Whole-number types, narrow to wide, and the digits of a decimal that holds them (as Spark has them)."""
+_INTEGERS = tuple(name for name in TypeName if name.is_integer)
+"""From narrow to wide."""
+_LONG_AS_DECIMAL = (20, 0)
 
 
 def column_types(program: Program) -> TypesOfPredicates:
@@ -179,35 +179,33 @@ def common_type(left: ColumnType, right: ColumnType) -> ColumnType | None:
         return None
     if left.family != "number":
         return left
-    whole = [name for name in _WHOLE_DIGITS if name in (left.name, right.name)]
-    if left.name in _WHOLE_DIGITS and right.name in _WHOLE_DIGITS:
-        return ColumnType(whole[-1])
+    if left.name.is_integer and right.name.is_integer:
+        return max(left, right, key=lambda kind: _INTEGERS.index(kind.name))
     if TypeName.DECIMAL in (left.name, right.name) and _is_exact(left) and _is_exact(right):
         return _common_decimal(left, right)
     return _DOUBLE
 
 
 def _is_exact(column_type: ColumnType) -> bool:
-    return column_type.name is TypeName.DECIMAL or column_type.name in _WHOLE_DIGITS
+    return column_type.name is TypeName.DECIMAL or column_type.name.is_integer
 
 
 def _common_decimal(left: ColumnType, right: ColumnType) -> ColumnType:
     if _UNSIZED in (left, right):
         return _UNSIZED
-    left_whole, left_scale = _digits(left)
-    right_whole, right_scale = _digits(right)
-    whole, scale = max(left_whole, right_whole), max(left_scale, right_scale)
+    (p1, s1), (p2, s2) = as_decimal(left), as_decimal(right)
+    whole, scale = max(p1 - s1, p2 - s2), max(s1, s2)
     # Too many digits: the whole part is kept, as far as there is room.
-    precision = min(_MOST_DIGITS, whole + scale)
+    precision = min(MAX_PRECISION, whole + scale)
     return ColumnType(TypeName.DECIMAL, precision, max(0, min(scale, precision - whole)))
 
 
-def _digits(column_type: ColumnType) -> tuple[int, int]:
-    """The digits before and after the point."""
-    if column_type.precision is None:
-        return _WHOLE_DIGITS[column_type.name], 0
-    scale = column_type.scale or 0
-    return column_type.precision - scale, scale
+def as_decimal(column_type: ColumnType) -> tuple[int, int]:
+    """Precision and scale of the decimal that Spark takes an exact number for: of a bigint, 20 digits."""
+    if column_type.name is TypeName.BIGINT:
+        return _LONG_AS_DECIMAL
+    digits = column_type.name.digits
+    return column_type.decimal_size if digits is None else (digits, 0)
 
 
 def _whole_type(value: int) -> ColumnType:
@@ -215,7 +213,7 @@ def _whole_type(value: int) -> ColumnType:
         return _INT
     if -(2**63) <= value < 2**63:
         return _BIGINT
-    return ColumnType(TypeName.DECIMAL, _MOST_DIGITS, 0)
+    return ColumnType(TypeName.DECIMAL, MAX_PRECISION, 0)
 
 
 def _decimal_type(value: Decimal) -> ColumnType:
@@ -224,6 +222,6 @@ def _decimal_type(value: Decimal) -> ColumnType:
         return _DOUBLE
     scale = max(0, -exponent)
     precision = max(len(digits) + max(0, exponent), scale, 1)
-    if precision > _MOST_DIGITS:
-        return ColumnType(TypeName.DECIMAL, _MOST_DIGITS, min(scale, _MOST_DIGITS))
+    if precision > MAX_PRECISION:
+        return ColumnType(TypeName.DECIMAL, MAX_PRECISION, min(scale, MAX_PRECISION))
     return ColumnType(TypeName.DECIMAL, precision, scale)

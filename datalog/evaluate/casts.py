@@ -10,8 +10,6 @@ from datalog.model import ColumnType, TypeName, Value, WallClock
 
 _EXACT = Context(prec=200)
 """Python's own context keeps 28 digits."""
-_SPARK_DECIMAL = (10, 0)
-_WHOLE = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
 
 
 def cast_value(value: Value, to: ColumnType, scale: int | None = None) -> Value:
@@ -57,7 +55,9 @@ def _cast(value: Value, to: ColumnType, scale: int | None) -> Value:
             return _decimal(Decimal(_number(value)), to)
         case _:
             whole = int(Decimal(_number(value)).to_integral_value(ROUND_DOWN))
-            return _require(whole, -(2 ** (_WHOLE[to.name] - 1)) <= whole < 2 ** (_WHOLE[to.name] - 1))
+            assert to.name.bits is not None
+            half = 2 ** (to.name.bits - 1)
+            return _require(whole, -half <= whole < half)
 
 
 def _require(value: int, fits: bool) -> int:
@@ -79,7 +79,7 @@ def _number(value: Value) -> int | Decimal | float:
 
 
 def _decimal(value: Decimal, to: ColumnType) -> Decimal:
-    precision, scale = _SPARK_DECIMAL if to.precision is None else (to.precision, to.scale or 0)
+    precision, scale = to.decimal_size
     rounded = rounded_to(value, scale)
     if abs(rounded) >= Decimal(10) ** (precision - scale):
         raise ValueError

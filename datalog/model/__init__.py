@@ -29,7 +29,16 @@ from datalog.model.expressions import (
 from datalog.model.literals import MIRRORED, OPPOSITE, Atom, Comparison, Literal, Negation, NullTest, Operator
 from datalog.model.predicates import Predicate, Version
 from datalog.model.rules import Program, Rule
-from datalog.model.schema import ANY, Column, ColumnType, Declaration, ForeignKey, TypeName, Unmodelled
+from datalog.model.schema import (
+    ANY,
+    MAX_PRECISION,
+    Column,
+    ColumnType,
+    Declaration,
+    ForeignKey,
+    TypeName,
+    Unmodelled,
+)
 from datalog.model.spans import Span
 from datalog.model.substitution import (
     Substitution,
@@ -57,6 +66,7 @@ from datalog.model.views import (
 __all__ = [
     "ANY",
     "FUNCTIONS",
+    "MAX_PRECISION",
     "MIRRORED",
     "OPPOSITE",
     "Aggregate",

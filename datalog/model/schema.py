@@ -32,6 +32,37 @@ class TypeName(Enum):
     ANY = "any"
     """Not declared: every value of every family, and as many of them as needed."""
 
+    @property
+    def bits(self) -> int | None:
+        """How many bits an integer type has; None of the others."""
+        return _BITS.get(self)
+
+    @property
+    def digits(self) -> int | None:
+        """How many digits the numbers of an integer type have at most; None of the others."""
+        return _DIGITS.get(self)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether its values are the whole numbers of so many bits."""
+        return self in _BITS
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether its values are binary floating-point numbers: sums of them depend on the order."""
+        return self in (TypeName.FLOAT, TypeName.DOUBLE)
+
+    @property
+    def has_signed_zeros(self) -> bool:
+        """Whether equal values of it may be two: 0.0 and -0.0. Of what is not declared they may."""
+        return self.is_floating or self is TypeName.ANY
+
+
+_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
+_DIGITS = {name: len(str(2 ** (bits - 1))) for name, bits in _BITS.items()}
+MAX_PRECISION = 38
+"""The most digits that a decimal can have."""
+_DEFAULT_DECIMAL = (10, 0)
 
 _FAMILY = {
     TypeName.BOOLEAN: "boolean",
@@ -65,6 +96,11 @@ class ColumnType:
     def is_open(self) -> bool:
         """Whether it leaves the type of a stored column open: `any`, or a decimal without a size."""
         return self.name is TypeName.ANY or (self.name is TypeName.DECIMAL and self.precision is None)
+
+    @property
+    def decimal_size(self) -> tuple[int, int]:
+        """Precision and scale of a decimal; Spark's default where none is declared."""
+        return _DEFAULT_DECIMAL if self.precision is None else (self.precision, self.scale or 0)
 
     def accepts(self, value: Value) -> bool:
         """Whether a constant may stand in a column of this type."""

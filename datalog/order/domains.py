@@ -32,7 +32,6 @@ from datalog.order.points import Number, Point, least_float, precedes
 _UNIX_DAY = 719_163
 _UNIX_MICROSECOND = (_UNIX_DAY - 1) * 86_400_000_000
 """1970-01-01, from which engines count days in 32 bits and microseconds in 64."""
-_WHOLE_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
 Types: TypeAlias = Mapping[Variable, ColumnType]
 """The types of variables; one that is not mentioned is `any`."""
 
@@ -121,8 +120,8 @@ def domain_of(column_type: ColumnType, family: str) -> Domain:
 
 
 def _numbers(column_type: ColumnType) -> Domain:
-    if column_type.name in _WHOLE_BITS:
-        half = 1 << (_WHOLE_BITS[column_type.name] - 1)
+    if column_type.name.bits is not None:
+        half = 1 << (column_type.name.bits - 1)
         return Grid(-half, half - 1)
     if column_type.name is TypeName.DECIMAL and column_type.precision is not None:
         step = Fraction(1, 10 ** (column_type.scale or 0))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from itertools import product
 
+from datalog.analysis import determined
 from datalog.model import (
     AllOf,
     AnyOf,
@@ -103,7 +104,7 @@ def _twins(definition: ViewDefinition, known: Mapping[str, Declaration]) -> str 
     """How a row may stand twice, in the view or in what it reads; None if it cannot."""
     if definition.text is not None:
         for predicate in definition.reads:
-            if not _keys(predicate, known, None):
+            if not _keys(predicate, known):
                 return (
                     f"`{definition.name}` reads `{predicate}`, which has no key: a row of it may have a twin"
                 )
@@ -126,10 +127,10 @@ def _are_apart(definition: ViewDefinition) -> bool:
     return all(len(its) == 1 for its in rules) and len(plain) == len(rules) and are_apart(plain)
 
 
-def _keys(predicate: Predicate, known: Mapping[str, Declaration], arity: int | None) -> list[tuple[int, ...]]:
-    """The keys of a relation, as positions; all columns together are one if `arity` is given."""
+def _keys(predicate: Predicate, known: Mapping[str, Declaration]) -> list[tuple[int, ...]]:
+    """The keys of a relation, as positions."""
     declaration = known.get(predicate.name)
-    keys: list[tuple[int, ...]] = [] if arity is None else [tuple(range(arity))]
+    keys: list[tuple[int, ...]] = []
     if declaration is None:
         return keys
     names = declaration.column_names
@@ -143,27 +144,15 @@ def _keys(predicate: Predicate, known: Mapping[str, Declaration], arity: int | N
 
 def undetermined(block: Block, known: Mapping[str, Declaration]) -> Atom | None:
     """A subgoal whose row the outputs do not determine through keys without nulls; None if they determine all."""
-    determined: set[Term] = {output for output in block.outputs if isinstance(output, Variable)}
-    waiting = list(block.core.atoms)
-    while True:
-        before = len(waiting), len(determined)
-        for atom in list(waiting):
-            keys = _keys(atom.predicate, known, atom.arity)
-            if any(all(_is_fixed(atom.terms[p], determined) for p in key) for key in keys):
-                determined.update(atom.terms)
-                waiting.remove(atom)
-        for literal in block.core.body:
-            # Equal columns of two types may be equal to several values: those of one type are one variable.
-            if isinstance(literal, Comparison) and literal.operator == "=":
-                sides = (literal.left, literal.right)
-                if any(isinstance(side, Constant) and not isinstance(side.value, float) for side in sides):
-                    determined.update(sides)
-        if before == (len(waiting), len(determined)):
-            return waiting[0] if waiting else None
-
-
-def _is_fixed(term: Term, determined: set[Term]) -> bool:
-    return isinstance(term, Constant) or term in determined
+    given: set[Term] = {output for output in block.outputs if isinstance(output, Variable)}
+    for literal in block.core.body:
+        # Equal columns of two types may be equal to several values: those of one type are one variable.
+        if isinstance(literal, Comparison) and literal.operator == "=":
+            sides = (literal.left, literal.right)
+            if any(isinstance(side, Constant) and not isinstance(side.value, float) for side in sides):
+                given.update(sides)
+    found = determined(given, block.core.atoms, lambda atom: _keys(atom.predicate, known))
+    return next((atom for atom in block.core.atoms if not found.issuperset(atom.terms)), None)
 
 
 def _rules(definition: ViewDefinition, block: Block) -> Iterator[Rule | None]:

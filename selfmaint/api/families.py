@@ -19,6 +19,7 @@ from decimal import Decimal
 from datalog.diagnostics import Diagnostic
 from datalog.model import (
     ANY,
+    MAX_PRECISION,
     Aggregate,
     AggregateFunction,
     ColumnType,
@@ -29,7 +30,7 @@ from datalog.model import (
     Value,
     value_kind,
 )
-from selfmaint.engine.column_types import MAX_PRECISION, casts_exactly, number_kind
+from selfmaint.engine.column_types import casts_exactly, number_kind
 from selfmaint.errors import Code
 from selfmaint.maintain.exact_numbers import adds_up_undeclared
 from selfmaint.warehouse.base_relations import BaseRelation
@@ -37,7 +38,6 @@ from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.cores import output_types
 
 _OPEN = ("any", "null")
-_DOUBLES = (TypeName.FLOAT, TypeName.DOUBLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Families:
         self._see(relation, position, _Seen(found.family, None if is_declared else number_kind(found), where))
         if not is_declared and not found.is_open:
             known = self._types.setdefault((relation, position), found)
-            if found.name in _DOUBLES or casts_exactly(known, found):
+            if found.name.is_floating or casts_exactly(known, found):
                 self._types[relation, position] = found
 
     def _see(self, relation: str, position: int, seen: _Seen) -> None:
@@ -165,12 +165,12 @@ class Families:
             if not (_is_sum(view, i) and its is not None and its.is_open):
                 continue
             said = f"column `{column}` of `{view.name}` adds up"
-            if i not in view.grouped.inexact and any(one.name in _DOUBLES for one in known):
+            if i not in view.grouped.inexact and any(one.name.is_floating for one in known):
                 yield (
                     f"{said} doubles, whose sum depends on their order",
                     "declare a decimal type for what it adds up, and store that, or allow `inexact_sums`",
                 )
-            elif not all(one.name in _DOUBLES or adds_up_undeclared(one) for one in known):
+            elif not all(one.name.is_floating or adds_up_undeclared(one) for one in known):
                 yield f"{said} decimals that are not declared", "declare the type of what it adds up"
 
     def _observed(self) -> Mapping[str, BaseRelation]:

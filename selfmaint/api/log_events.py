@@ -34,7 +34,6 @@ from selfmaint.store.log_position import lsn_text
 
 _NO_ENCODINGS: Mapping[str, Encoding] = {}
 _REAL = 700
-_WHOLE_NUMBERS = {TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT}
 _IMPORT = "bring all views in anew, from the sources as they are now: `selfmaint import WAREHOUSE.toml`"
 
 
@@ -268,7 +267,7 @@ def _reading(declared: ColumnType, stored: int) -> Callable[[str], object]:
     match declared.name:
         case TypeName.BOOLEAN:
             return {"t": True, "f": False}.__getitem__
-        case name if name in _WHOLE_NUMBERS:
+        case name if name.is_integer:
             return int
         case TypeName.FLOAT | TypeName.DOUBLE:
             return _single if stored == _REAL else float

@@ -41,7 +41,6 @@ from datalog.model import (
     NullTest,
     Operator,
     Term,
-    TypeName,
     Value,
     Variable,
     apply_atom,
@@ -70,7 +69,6 @@ WIDE = 1_000
 ARRANGEMENT_LIMIT = 3_000
 """At most so many arrangements are made of one set of new facts."""
 
-_DENSE = frozenset({TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY})
 _ABOVE: frozenset[Operator] = frozenset({">", ">="})
 _BELOW: frozenset[Operator] = frozenset({"<", "<="})
 
@@ -380,7 +378,7 @@ class _Compared:
         """Whether a variable's type is a dense order without ends."""
         its = self.types.get(variable, ANY)
         texts = any(not is_number(c.value) for c in self.constants[variable])
-        return its.name in _DENSE and not (its == ANY and texts)
+        return its.name.has_signed_zeros and not (its == ANY and texts)
 
     def has_gaps(self, variable: Variable) -> bool:
         """Condition 4: whether there may be no value just above or below the data for a variable."""

@@ -25,6 +25,7 @@ from selfmaint.maintain import maintenance_program, roll_ups
 from selfmaint.possible.queries import queries
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
 from selfmaint.warehouse.finer import finer_views
+from selfmaint.warehouse.own_relations import OwnSchema, own_schema
 from selfmaint.warehouse.situation import Situation
 
 
@@ -46,6 +47,7 @@ class Decision:
     _support: dict[Situation, Support] = field(default_factory=dict)
     _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
     _spent: dict[str, float] = field(default_factory=dict)
+    _own: dict[tuple[str, frozenset[str]], tuple[OwnSchema, Decision] | None] = field(default_factory=dict)
     _kept: tuple[Facts[Any], dict[object, Any]] | None = None
 
     @cached_property
@@ -121,6 +123,19 @@ class Decision:
             self._rules[key] = rules
         return self._rules[key]
 
+    def over_own_relations(self, view: View, situation: Situation) -> tuple[OwnSchema, Decision] | None:
+        """A schema in which a view is over relations of its own, and the decision there.
+
+        Returns:
+            None if there is none that helps, or it would not be right.
+        """
+        changed = situation.inserted | situation.deleted
+        key = (view.name, changed)
+        if situation.effective and key not in self._own:
+            schema = own_schema(self.catalog, view, changed)
+            self._own[key] = None if schema is None else (schema, Decision(schema.catalog, self.budget_s))
+        return self._own[key] if situation.effective else None
+
     def has_rules(self, view: View, situation: Situation) -> bool:
         """Whether the rules of a view's test are found within the budget."""
         try:
@@ -162,6 +177,9 @@ class Decision:
     def forget(self) -> None:
         """Lets go of what was found with data."""
         self._knowledge = self._kept = None
+        for own in self._own.values():
+            if own is not None:
+                own[1].forget()
 
     def maintenance(self, view: View, situation: Situation) -> Program:
         """The maintenance queries of one view."""

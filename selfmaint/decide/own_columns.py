@@ -1,24 +1,17 @@
-"""Views that project, decided over relations of their own: see `selfmaint.warehouse.own_relations`. "Yes" counts."""
+"""Views that project, decided over relations of their own (see `warehouse.own_relations`): a "yes" carries over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from datalog.model import Atom, Negation, Predicate, Program, Rule, Variable, Version
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.warehouse.catalog import Catalog, View
-from selfmaint.warehouse.own_relations import OwnRelation, OwnSchema, own_schema
+from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.own_relations import OwnSchema
 from selfmaint.warehouse.situation import Situation
 
-_SIDES = (Version.DELETED, Version.INSERTED)
-
-
-def schema_of(catalog: Catalog, view: View, situation: Situation) -> OwnSchema | None:
-    """The schema over which a view is decided again; None if there is none that helps, or it would not be right."""
-    if not situation.effective:
-        return None
-    return own_schema(catalog, view, situation.inserted | situation.deleted)
+SIDES = (Version.DELETED, Version.INSERTED)
 
 
 def known_there(
@@ -35,13 +28,14 @@ def known_there(
     """
     rules, goals = list[Rule](), dict[Predicate, tuple[str, ...]]()
     for name, own in schema.changing.items():
-        for rule in _changes(own, catalog.relations[name].arity, situation):
-            rules.append(rule)
-            if rule.head.predicate.version in _SIDES:
-                goals[rule.head.predicate] = own.relation.columns
+        changed = {Version.DELETED: name in situation.deleted, Version.INSERTED: name in situation.inserted}
+        heads = {side: Predicate(own.relation.name, side) for side in SIDES if changed[side]}
+        places = [p for _, p in own.kept]
+        rules += projected_changes(name, catalog.relations[name].arity, places, heads, heads.__getitem__)
+        goals |= dict.fromkeys(heads.values(), own.relation.columns)
     program = Program(tuple(rules))
     found = engine.evaluate_all(program, goals, facts) if goals else {}
-    names = {side: frozenset(p.name for p in goals if p.version is side) for side in _SIDES}
+    names = {side: frozenset(p.name for p in goals if p.version is side) for side in SIDES}
     more = replace(
         situation,
         deleted=situation.deleted | names[Version.DELETED],
@@ -51,17 +45,28 @@ def known_there(
     return facts.extended({p: engine.keep(rows) for p, rows in found.items()}), more
 
 
-def _changes(own: OwnRelation, arity: int, situation: Situation) -> Iterator[Rule]:
-    """The projections of the deleted and of the inserted rows, and what of each the other does not have."""
-    (name,) = own.of
+def projected_changes(
+    name: str,
+    arity: int,
+    places: Sequence[int],
+    changed: Collection[Version],
+    head: Callable[[Version], Predicate],
+) -> Iterator[Rule]:
+    """How a projection of a relation changes: what deleted rows hold in some columns, and no inserted ones; and back.
+
+    Args:
+        name: the relation.
+        arity: the number of its columns.
+        places: the columns that are kept, a key among them.
+        changed: which of `SIDES` the update has.
+        head: what the rules for a side define.
+    """
     terms = tuple(Variable(f"X{i}") for i in range(arity))
-    held = tuple(terms[p] for _, p in own.kept)
-    changed = {Version.DELETED: name in situation.deleted, Version.INSERTED: name in situation.inserted}
-    sides = {v: Atom(Predicate(own.relation.name, Version.STEP, (i,)), held) for i, v in enumerate(_SIDES)}
-    for version in _SIDES:
-        if changed[version]:
-            yield Rule(sides[version], (Atom(Predicate(name, version), terms),))
-    for version, other in (_SIDES, _SIDES[::-1]):
-        if changed[version]:
-            kept = (Negation((sides[other],)),) if changed[other] else ()
-            yield Rule(Atom(Predicate(own.relation.name, version), held), (sides[version], *kept))
+    held = tuple(terms[i] for i in places)
+    sides = {v: Atom(Predicate(name, Version.STEP, (i, *places)), held) for i, v in enumerate(SIDES)}
+    for version in changed:
+        yield Rule(sides[version], (Atom(Predicate(name, version), terms),))
+    for version, other in (SIDES, SIDES[::-1]):
+        if version in changed:
+            kept = (Negation((sides[other],)),) if other in changed else ()
+            yield Rule(Atom(head(version), held), (sides[version], *kept))

@@ -22,7 +22,7 @@ from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.own_columns import known_there, schema_of
+from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.searched import searched
 from selfmaint.decide.selftest import DependsRules, compact_program
@@ -191,10 +191,10 @@ class _Asked(Generic[D]):
     def over_own_relations(self, view: View) -> SelfMaintainable | None:
         """That a view is self-maintainable, if it is over relations that have only what it uses."""
         with suppress(BudgetSpentError):
-            schema = schema_of(self.decision.catalog, view, self.situation)
-            if schema is None:
+            own = self.decision.over_own_relations(view, self.situation)
+            if own is None:
                 return None
-            there = Decision(schema.catalog, self.decision.budget_s)
+            schema, there = own
             known = known_there(schema, self.decision.catalog, self.engine, self.facts, self.situation)
             asked = _Asked(there, self.engine, *known)
             failing, spent = asked.tested([schema.view])[view.name]

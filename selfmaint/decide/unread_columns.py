@@ -28,20 +28,15 @@ from datalog.model import (
     Rule,
     Term,
     TextQuery,
-    TypeName,
     Variable,
     Version,
     ViewDefinition,
 )
+from selfmaint.decide.own_columns import SIDES, projected_changes
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 from selfmaint.warehouse.views import Outside
-
-_SIGNED = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
-"""Types of which equal values may be different ones: 0.0 and -0.0."""
-
 
 _MOVED = "moved"
 
@@ -67,9 +62,8 @@ def untouched(
     asked: dict[str, list[_Held]] = {}
     for view in views:
         its = {name: at for name, at in read_columns(catalog, view).items() if name in changed}
-        held = [
-            one for name, at in its.items() if (one := _with_key(catalog.relations[name], at)) is not None
-        ]
+        kept = {name: catalog.relations[name].with_key(at) for name, at in its.items()}
+        held = [(name, at) for name, at in kept.items() if at is not None]
         if held and len(held) == len(its) and both.issuperset(its):
             asked[view.name] = held
     tests = {
@@ -83,22 +77,8 @@ def untouched(
 
 def _rules(catalog: Catalog, number: int, name: str, places: tuple[int, ...]) -> Iterator[Rule]:
     """What deleted and inserted rows hold in some columns, and what of it the others do not."""
-    terms = tuple(Variable(f"X{i}") for i in range(catalog.relations[name].arity))
-    held = tuple(terms[i] for i in places)
-    versions = (Version.DELETED, Version.INSERTED)
-    sides = [Atom(Predicate(name, Version.STEP, (number, side)), held) for side, _ in enumerate(versions)]
-    for version, head in zip(versions, sides, strict=True):
-        yield Rule(head, (Atom(Predicate(name, version), terms),))
-    for side, (one, other) in enumerate((sides, sides[::-1])):
-        yield Rule(Atom(Predicate(_MOVED, Version.STEP, (number, side)), held), (one, Negation((other,))))
-
-
-def _with_key(relation: BaseRelation, places: frozenset[int]) -> _Held | None:
-    """Some columns of a relation, and a key; None if it has none, or equal values there may be different ones."""
-    if not relation.keys:
-        return None
-    every = tuple(sorted(places.union(relation.keys[0])))
-    return None if any(relation.types[i].name in _SIGNED for i in every) else (relation.name, every)
+    sides = {side: Predicate(_MOVED, Version.STEP, (number, i)) for i, side in enumerate(SIDES)}
+    return projected_changes(name, catalog.relations[name].arity, places, SIDES, sides.__getitem__)
 
 
 def read_columns(catalog: Catalog, view: View) -> dict[str, frozenset[int]]:

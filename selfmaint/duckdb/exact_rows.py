@@ -19,18 +19,13 @@ if TYPE_CHECKING:
 
 ZONE = "UTC"
 """The time zone on whose clock instants are shown."""
-_INEXACT = (TypeName.FLOAT, TypeName.DOUBLE)
 _TIMES = (ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ))
-_PLAIN = (
-    *(TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT),
-    *(TypeName.BOOLEAN, TypeName.STRING, TypeName.DECIMAL, TypeName.DATE),
-    *_INEXACT,
-)
+_PLAIN = frozenset(TypeName) - {TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ, TypeName.ANY}
 
 
 def are_exact(types: Sequence[SqlType]) -> bool:
     """Whether this process has the same values for some types, equal where DuckDB takes them for equal."""
-    return not any(isinstance(kind, str) or kind.name in _INEXACT for kind in types)
+    return not any(isinstance(kind, str) or kind.name.is_floating for kind in types)
 
 
 def are_plain(types: Sequence[SqlType]) -> bool:
@@ -47,7 +42,7 @@ def has_odd_value(rows: Sequence[Row], types: Sequence[SqlType]) -> bool:
     """Whether Python may not have a value: days outside of its years and infinite ones, which look like others; NaN."""
     kinds = [None if isinstance(kind, str) else kind.name for kind in types]
     days = [i for i, kind in enumerate(kinds) if kind is TypeName.DATE]
-    floats = [i for i, kind in enumerate(kinds) if kind in _INEXACT]
+    floats = [i for i, kind in enumerate(kinds) if kind is not None and kind.is_floating]
     return any(
         type(row[i]) is str or row[i] in (dt.date.min, dt.date.max) for row in rows for i in days
     ) or any(row[i] != row[i] for row in rows for i in floats)

@@ -19,11 +19,11 @@ from typing import Any
 import duckdb
 
 from selfmaint.duckdb.database import Database, Relation, escaped
+from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.store.lake_catalog import SNAPSHOT_COLUMN, LakeCatalog, TableFiles
 from selfmaint.store.lake_place import Commit, LakePlace
-from selfmaint.warehouse.row_key import NUMBERS
 
 _EXTENSIONS = {
     "ducklake": "duckdb_extension_ducklake",
@@ -202,7 +202,7 @@ class Lake:
 
         # What is lost was read from this very state. So if some columns find as many rows as are lost, it is these:
         # a key's, or else numbers, so that no text has to be read.
-        guess = key if 0 < len(key) < len(every) else [i for i in every if lost.types[i] in NUMBERS]
+        guess = key if 0 < len(key) < len(every) else [i for i in every if is_integer(lost.types[i])]
         if not guess or find(guess) != number:
             copy = f"row_number() OVER (PARTITION BY {', '.join(f'lost.c{i}' for i in every)})"
             find(every, f"QUALIFY {copy} <= lost.copies")

@@ -16,9 +16,8 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from datalog.model import ANY, ColumnType, Row, TypeName, Value, WallClock, value_kind
+from datalog.model import ANY, MAX_PRECISION, ColumnType, Row, TypeName, Value, WallClock, value_kind
 from selfmaint.engine.arrow_types import arrow_type
-from selfmaint.engine.column_types import MAX_PRECISION
 from selfmaint.errors import Code, InputError, input_error
 
 ArrowTable: TypeAlias = pa.Table

@@ -7,7 +7,6 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from datalog.model import ColumnType, TypeName
-from selfmaint.engine.column_types import decimal_size
 
 ArrowType: TypeAlias = pa.DataType
 
@@ -30,7 +29,7 @@ _ARROW: dict[TypeName, ArrowType] = {
 def arrow_type(declared: ColumnType) -> ArrowType:
     """Arrow's type for a declared one; `ANY` becomes the type of nulls."""
     if declared.name is TypeName.DECIMAL:
-        return pa.decimal128(*decimal_size(declared))
+        return pa.decimal128(*declared.decimal_size)
     return _ARROW[declared.name]
 
 

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from datalog.model import ANY, ColumnType, TypeName
 
-MAX_PRECISION = 38
-"""The most digits that a decimal can have."""
 
-_INTEGER_DIGITS = {TypeName.TINYINT: 3, TypeName.SMALLINT: 5, TypeName.INT: 10, TypeName.BIGINT: 19}
-_DEFAULT_DECIMAL = (10, 0)
-
-
-def decimal_size(declared: ColumnType) -> tuple[int, int]:
-    """Precision and scale; Spark's default where none is declared."""
-    if declared.precision is None:
-        return _DEFAULT_DECIMAL
-    return declared.precision, declared.scale or 0
+def is_integer(kind: ColumnType | str) -> bool:
+    """Whether a type is one of integers; one that only an engine knows, by name, is not."""
+    return isinstance(kind, ColumnType) and kind.name.is_integer
 
 
 def fits(stored: ColumnType, declared: ColumnType) -> bool:
@@ -35,23 +27,23 @@ def fits(stored: ColumnType, declared: ColumnType) -> bool:
             return stored.name in (TypeName.FLOAT, TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT)
         case TypeName.FLOAT:
             return stored.name in (TypeName.TINYINT, TypeName.SMALLINT)
-        case name if name in _INTEGER_DIGITS:
-            return stored.name in _INTEGER_DIGITS and _INTEGER_DIGITS[stored.name] <= _INTEGER_DIGITS[name]
+        case name if name.bits is not None:
+            return stored.name.bits is not None and stored.name.bits <= name.bits
         case _:
             return stored.name is declared.name
 
 
 def _fits_decimal(stored: ColumnType, declared: ColumnType) -> bool:
-    if stored.name in _INTEGER_DIGITS:
-        digits, scale = _INTEGER_DIGITS[stored.name], 0
+    if stored.name.digits is not None:
+        digits, scale = stored.name.digits, 0
     elif stored.name is TypeName.DECIMAL:
-        precision, scale = decimal_size(stored)
+        precision, scale = stored.decimal_size
         digits = precision - scale
     else:
         return False
     if declared.precision is None:
         return True
-    precision, wanted = decimal_size(declared)
+    precision, wanted = declared.decimal_size
     return scale <= wanted and digits <= precision - wanted
 
 
@@ -72,12 +64,12 @@ def number_kind(column_type: ColumnType) -> str | None:
     >>> number_kind(ColumnType(TypeName.DECIMAL, 9, 2)), number_kind(ColumnType(TypeName.DECIMAL, 9, 0))
     ('decimal with 2 digits behind the point', 'whole number')
     """
-    if column_type.name in _INTEGER_DIGITS:
+    if column_type.name.is_integer:
         return "whole number"
     if column_type.name is TypeName.DECIMAL and column_type.precision is not None:
         scale = column_type.scale or 0
         return f"decimal with {scale} digits behind the point" if scale else "whole number"
-    return column_type.name.value if column_type.name in (TypeName.FLOAT, TypeName.DOUBLE) else None
+    return column_type.name.value if column_type.name.is_floating else None
 
 
 def casts_exactly(column_type: ColumnType, to: ColumnType) -> bool:
@@ -89,9 +81,9 @@ def casts_exactly(column_type: ColumnType, to: ColumnType) -> bool:
     """
     if column_type.is_open or to.is_open or column_type == to:
         return True
-    if number_kind(column_type) is None or to.name in (TypeName.FLOAT, TypeName.DOUBLE):
+    if number_kind(column_type) is None or to.name.is_floating:
         return fits(column_type, to)
-    if column_type.name in (TypeName.FLOAT, TypeName.DOUBLE):
+    if column_type.name.is_floating:
         return False
     return number_kind(to) is not None and (column_type.scale or 0) <= (to.scale or 0)
 
@@ -103,6 +95,6 @@ def settled(stored: ColumnType, declared: ColumnType) -> ColumnType:
     if declared.name is TypeName.DECIMAL and declared.precision is None:
         if stored.name is TypeName.DECIMAL:
             return stored
-        if stored.name in _INTEGER_DIGITS:
-            return ColumnType(TypeName.DECIMAL, _INTEGER_DIGITS[stored.name], 0)
+        if stored.name.digits is not None:
+            return ColumnType(TypeName.DECIMAL, stored.name.digits, 0)
     return declared

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule, TypeName
+from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule
 from datalog.rewrite import demand, drop_unreachable, drop_unused_columns
 from datalog.rewrite.demand import Choice
+from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.guard import require_given
-
-_WHOLE = tuple(
-    ColumnType(name) for name in (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
-)
 
 
 def prepared(
@@ -39,7 +36,7 @@ def prepared(
     def by_keys(predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:
         """Columns that find few rows, if some are known to; else those of whole numbers: keys mostly are."""
         best = found_by(predicate, columns) if found_by is not None else ()
-        return best or tuple(c for c in columns if types[predicate][c] in _WHOLE) or columns
+        return best or tuple(c for c in columns if is_integer(types[predicate][c])) or columns
 
     return drop_unused_columns(demand(program, goals, small, kinds, by_keys), goals)
 

@@ -28,7 +28,6 @@ from decimal import Decimal
 from datalog.model import ColumnType, TypeName, Value, WallClock
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 
-_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp of the language carries no zone
 _MOST_SCALE = 1000
 """Of a decimal's digits behind the point; no type has more than 38."""
@@ -99,7 +98,7 @@ def decoded(value: object, declared: ColumnType, encoding: Encoding, settings: F
     match declared.name:
         case TypeName.BOOLEAN if isinstance(value, bool):
             return value
-        case name if name in _BITS:
+        case name if name.is_integer:
             return _integer(value, declared)
         case TypeName.FLOAT | TypeName.DOUBLE:
             return _double(value, declared)
@@ -135,7 +134,8 @@ def _check_encoding(encoding: Encoding, declared: ColumnType) -> None:
 
 
 def _integer(value: object, declared: ColumnType) -> int:
-    limit = 1 << (_BITS[declared.name] - 1)
+    assert declared.name.bits is not None
+    limit = 1 << (declared.name.bits - 1)
     if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
         raise _no(value, declared)
     return value

@@ -15,6 +15,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from datalog.model import (
+    MAX_PRECISION,
     AllOf,
     AnyOf,
     Arithmetic,
@@ -28,7 +29,6 @@ from datalog.model import (
     TypeName,
 )
 
-_MOST_DIGITS = 38
 _WHOLE = ColumnType(TypeName.DECIMAL, 20, 0)
 """Holds every bigint."""
 _ADDED = 36
@@ -36,19 +36,17 @@ _DIVIDED = 24
 _KEPT, _MORE = 6, 21
 """Digits behind the point that Spark never cuts off, and those that a product with a bigint has more."""
 _BITS_OF_DOUBLES = 53
-_BITS = {TypeName.TINYINT: 7, TypeName.SMALLINT: 15, TypeName.INT: 31}
-_DOUBLES = (TypeName.FLOAT, TypeName.DOUBLE)
 _TRUE: Condition = AllOf(())
 
 
 def summand(operand: Expression, kind: ColumnType | None) -> Expression:
     """What is added up for a sum of a type (condition 1)."""
-    return Cast(operand, _WHOLE) if _is_whole(kind) else operand
+    return Cast(operand, _WHOLE) if _is_bigint(kind) else operand
 
 
 def settled(total: Expression, kind: ColumnType | None) -> Expression:
     """A sum of summands, in the type of the sum."""
-    return Cast(total, kind) if kind is not None and _is_whole(kind) else total
+    return Cast(total, kind) if kind is not None and _is_bigint(kind) else total
 
 
 def or_zero(value: Expression, kind: ColumnType | None) -> Expression:
@@ -67,7 +65,7 @@ def changed(old: Expression, gained: Expression, lost: Expression, kind: ColumnT
         lost: the sum of the summands lost.
         kind: the type of the sum; None or `any` if it is not known.
     """
-    if _is_whole(kind):
+    if _is_bigint(kind):
         return settled(_sum(Cast(old, _WHOLE), gained, lost), kind)
     if kind is None or not _is_long(kind):
         return _sum(old, gained, lost)
@@ -99,31 +97,31 @@ def average(total: Expression, number: Expression, kind: ColumnType, result: Col
 def divides(total: Expression, number: Expression, kind: ColumnType) -> Condition:
     """Whether the average of decimals is exact (condition 3)."""
     precision, scale = _divided(kind)
-    digits = _MOST_DIGITS - 4 - precision
+    digits = MAX_PRECISION - 4 - precision
     few = Compared("<=", number, Constant(10**digits)) if digits >= 0 else AnyOf(())
     return AllOf((*_within(total, precision - scale), few))
 
 
 def counts_exactly(number: Expression, operand: ColumnType | None) -> Condition:
     """Whether the average of so many whole numbers is exact (condition 4)."""
-    if operand is None or operand.name not in _BITS:
+    if operand is None or operand.name.bits is None or _is_bigint(operand):
         return _TRUE
-    return Compared("<=", number, Constant(2 ** (_BITS_OF_DOUBLES - _BITS[operand.name])))
+    return Compared("<=", number, Constant(2 ** (_BITS_OF_DOUBLES - operand.name.bits + 1)))
 
 
 def adds_up_undeclared(kind: ColumnType) -> bool:
     """Whether sums of a type are added without loss where the type is not known: Spark cuts no digit off."""
-    return kind.family == "number" and kind.name not in _DOUBLES and (kind.scale or 0) <= _KEPT
+    return kind.family == "number" and not kind.name.is_floating and (kind.scale or 0) <= _KEPT
 
 
 def multiplies(operand: ColumnType | None) -> bool:
     """Whether a decimal times a number of copies keeps its digits behind the point."""
     if operand is None or operand.name is not TypeName.DECIMAL or operand.precision is None:
         return True
-    return (operand.scale or 0) <= _KEPT or operand.precision + _MORE <= _MOST_DIGITS
+    return (operand.scale or 0) <= _KEPT or operand.precision + _MORE <= MAX_PRECISION
 
 
-def _is_whole(kind: ColumnType | None) -> bool:
+def _is_bigint(kind: ColumnType | None) -> bool:
     return kind is not None and kind.name is TypeName.BIGINT
 
 
@@ -134,7 +132,7 @@ def _is_long(kind: ColumnType) -> bool:
 def _divided(kind: ColumnType) -> tuple[int, int]:
     """The size that a sum is cast to before it is divided."""
     scale = kind.scale or 0
-    return min(_MOST_DIGITS, max(_DIVIDED, scale + 2)), scale
+    return min(MAX_PRECISION, max(_DIVIDED, scale + 2)), scale
 
 
 def _within(value: Expression, digits: int) -> tuple[Condition, ...]:

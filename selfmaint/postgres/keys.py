@@ -16,17 +16,14 @@ from typing import Any, TypeAlias
 from psycopg import sql
 
 from datalog.model import ColumnType, Row, TypeName, Value
-from selfmaint.engine.column_types import decimal_size
 from selfmaint.postgres.types import PostgresColumn, PostgresTable, identifier
 from selfmaint.store.exchange import Rows
 
 KEYS_PER_STATEMENT = 20_000
 """How many keys go to the server at a time; bounds what this process holds."""
-_FLOATS = (TypeName.FLOAT, TypeName.DOUBLE)
 
 _Key: TypeAlias = tuple[object, ...]
 _WIDE = Context(prec=200)
-_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +41,14 @@ def compared(columns: Sequence[PostgresColumn], keys: Rows) -> list[PostgresColu
     """
     return [
         replace(column, stored=ColumnType(TypeName.DOUBLE), sql_type=sql.SQL("double precision"))
-        if column.stored.name in _FLOATS or (column.stored.family == "number" and _is_float(kind))
+        if column.stored.name.is_floating or (column.stored.family == "number" and _is_float(kind))
         else column
         for column, kind in zip(columns, keys.types, strict=True)
     ]
 
 
 def _is_float(kind: ColumnType | None) -> bool:
-    return kind is not None and kind.name in _FLOATS
+    return kind is not None and kind.name.is_floating
 
 
 def key_batches(keys: Rows, columns: Sequence[PostgresColumn]) -> Iterator[list[_Key]]:
@@ -167,7 +164,7 @@ def _are_of(column: Collection[Value], kind: ColumnType | None) -> bool:
 
 def _is_sized(kind: ColumnType) -> bool:
     """Whether a type holds exact numbers, and not all of them."""
-    return kind.name in _BITS or kind.name is TypeName.DECIMAL
+    return kind.name.is_integer or kind.name is TypeName.DECIMAL
 
 
 def _as(value: Value, kind: ColumnType | None) -> Value:
@@ -187,9 +184,9 @@ def _as(value: Value, kind: ColumnType | None) -> Value:
 
 def _holds(kind: ColumnType, value: Any) -> bool:
     """Whether a type of whole numbers, or of decimals, holds a number."""
-    if kind.name in _BITS:
-        bits = _BITS[kind.name]
-        return bool(value == int(value) and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1))
-    precision, scale = decimal_size(kind)
+    if kind.name.bits is not None:
+        half = 2 ** (kind.name.bits - 1)
+        return bool(value == int(value) and -half <= value < half)
+    precision, scale = kind.decimal_size
     scaled = Decimal(value).scaleb(scale, _WIDE)
     return scaled == scaled.to_integral_value() and abs(scaled) < 10**precision

@@ -9,9 +9,9 @@ import pyarrow as pa
 from psycopg import Connection, sql
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import ColumnType, TypeName
+from datalog.model import MAX_PRECISION, ColumnType, TypeName
 from selfmaint.engine.arrow_types import ArrowType, arrow_type
-from selfmaint.engine.column_types import MAX_PRECISION, fits, settled
+from selfmaint.engine.column_types import fits, settled
 from selfmaint.errors import Code, InputError, first_line
 from selfmaint.store.expected import Expected, require_names
 

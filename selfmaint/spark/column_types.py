@@ -8,7 +8,6 @@ from pyspark.sql import types as st
 from datalog.model import ANY, ColumnType, TypeName, Unmodelled
 from datalog.model.schema import BINARY_HINT, OTHER_HINT, PADDED_HINT
 from datalog.sql.duckdb import SqlType
-from selfmaint.engine.column_types import decimal_size
 
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
 """Under this name Spark notes that a string column is declared `char` or `varchar`."""
@@ -32,7 +31,7 @@ _SPARK: dict[TypeName, st.DataType] = {
 def spark_type(declared: ColumnType) -> st.DataType:
     """Spark's type for a declared one; `ANY` becomes `void`, the type of a column of nulls."""
     if declared.name is TypeName.DECIMAL:
-        return st.DecimalType(*decimal_size(declared))
+        return st.DecimalType(*declared.decimal_size)
     return _SPARK[declared.name]
 
 

@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from datalog.model import ANY, ColumnType, TypeName
-from selfmaint.engine.column_types import MAX_PRECISION, settled
+from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName
+from selfmaint.engine.column_types import settled
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.column_types import column_type, spark_type, stored_type
 from selfmaint.spark.failures import translated

@@ -24,7 +24,6 @@ from datalog.model import ColumnType, TypeName
 SCANNED_BYTES = 256 * 2**20
 """Larger files are not read again."""
 
-_BITS = {TypeName.TINYINT: 8, TypeName.SMALLINT: 16, TypeName.INT: 32, TypeName.BIGINT: 64}
 _LONG = 1000
 """Whole numbers of so many digits are no value of any type; Python does not read much longer ones."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -151,7 +150,7 @@ def _holds_json(declared: ColumnType, value: Any) -> bool:
         case int() | _Number():
             return declared.family == "number" and holds(declared, str(value))
         case _ if declared.family == "number" and declared.name is not TypeName.DECIMAL:
-            return value in _NOT_FINITE and declared.name in (TypeName.FLOAT, TypeName.DOUBLE)
+            return value in _NOT_FINITE and declared.name.is_floating
         case _:
             return declared.family != "boolean" and holds(declared, str(value))
 
@@ -166,8 +165,8 @@ def holds(declared: ColumnType, text: str) -> bool:
     (False, False)
     """
     match declared.name:
-        case TypeName.TINYINT | TypeName.SMALLINT | TypeName.INT | TypeName.BIGINT:
-            half = 2 ** (_BITS[declared.name] - 1)
+        case name if name.bits is not None:
+            half = 2 ** (name.bits - 1)
             is_whole = _INTEGER.fullmatch(text) is not None and len(text) < _LONG
             return is_whole and -half <= int(text) < half
         case TypeName.DECIMAL:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from datalog.model import ANY, Atom, ColumnType, Declaration, ForeignKey, Program, Rule, Variable, Version
+from datalog.analysis import determined
+from datalog.model import (
+    ANY,
+    Atom,
+    ColumnType,
+    Declaration,
+    ForeignKey,
+    Program,
+    Rule,
+    Term,
+    Variable,
+    Version,
+)
 from selfmaint.warehouse.constraints import Reference
 
 
@@ -39,6 +51,17 @@ class BaseRelation:
         """The sets of columns of `unique` that never hold null: rows that differ, differ there."""
         return tuple(columns for columns in self.unique if not self.nullable.intersection(columns))
 
+    def with_key(self, columns: Iterable[int]) -> tuple[int, ...] | None:
+        """Some columns and a key, of which a change of rows can be projected to them: an effective one stays effective.
+
+        Returns:
+            Positions in ascending order; None if there is no key, or equal values there may be different ones.
+        """
+        if not self.keys:
+            return None
+        found = tuple(sorted({*columns, *self.keys[0]}))
+        return None if any(self.types[i].name.has_signed_zeros for i in found) else found
+
     def can_differ(self, columns: Sequence[int]) -> bool:
         """Whether a row with given values in some columns can differ from all others in each key with more.
 
@@ -47,6 +70,18 @@ class BaseRelation:
         referencing = {i for reference in self.references for i in reference.columns}
         free = {i for i in range(self.arity) if i not in referencing and not self.types[i].is_finite}
         return all(set(columns) <= set(key) or free.difference(columns) & set(key) for key in self.unique)
+
+
+def determined_terms(
+    given: Iterable[Term], body: Iterable[Atom], relations: Mapping[str, BaseRelation]
+) -> set[Term]:
+    """The terms of a body over base relations, and others, that have one value where some have: see `determined`."""
+
+    def keys(atom: Atom) -> tuple[tuple[int, ...], ...]:
+        relation = relations.get(atom.predicate.name)
+        return () if relation is None else relation.keys
+
+    return determined(given, body, keys)
 
 
 def certain_variables(atoms: Iterable[Atom], relations: Mapping[str, BaseRelation]) -> frozenset[Variable]:

@@ -30,14 +30,12 @@ from datalog.model import (
     variables_of,
     walk,
 )
-from selfmaint.warehouse.base_relations import BaseRelation, variable_types
+from selfmaint.warehouse.base_relations import BaseRelation, determined_terms, variable_types
 from selfmaint.warehouse.definitions import without_references
 from selfmaint.warehouse.grouped import Grouped, Measure, core_rule, grouped
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 _ADDING = (AggregateFunction.SUM, AggregateFunction.AVG)
-_INEXACT = (TypeName.FLOAT, TypeName.DOUBLE)
-_WHOLE = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
 _DOES = {
     Outside.AGGREGATE: "groups",
     Outside.BAG: "removes duplicates",
@@ -102,7 +100,7 @@ def _unlike(
         else:
             kinds = _columns_of(term, core.body, relations)
             is_alike = len(kinds) <= 1 or (
-                len({*map(_written, kinds)}) == 1 and kinds[0].name not in _INEXACT
+                len({*map(_written, kinds)}) == 1 and not kinds[0].name.is_floating
             )
         if not is_alike:
             return (
@@ -141,12 +139,12 @@ def _is_written(constant: Constant, kind: ColumnType) -> bool:
     value = constant.value
     if isinstance(value, Decimal):
         return kind.name is TypeName.DECIMAL and kind.scale == -int(value.as_tuple().exponent)
-    return not isinstance(value, float) and kind.name not in (*_INEXACT, TypeName.DECIMAL)
+    return not isinstance(value, float) and not kind.name.is_floating and kind.name is not TypeName.DECIMAL
 
 
 def _written(kind: ColumnType) -> ColumnType:
     """A type of which equal values are written as those of another one."""
-    return ColumnType(TypeName.BIGINT) if kind.name in _WHOLE else kind
+    return ColumnType(TypeName.BIGINT) if kind.name.is_integer else kind
 
 
 def _needed(
@@ -219,7 +217,7 @@ def _adds_up(view: GroupedView, relations: Mapping[str, BaseRelation]) -> str:
     """What is inexact about a view's first inexact column, and what to do."""
     column = min(view.grouped.inexact)
     kind = _added_types(view.grouped, view.core, relations)[column].name
-    if kind in _INEXACT:
+    if kind.is_floating:
         return (
             "adds up doubles, whose sum depends on their order: use a decimal type, or allow `inexact_sums`"
         )
@@ -240,7 +238,7 @@ def _inexact(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) 
     return frozenset(
         c
         for c, its in _added_types(found, core, relations).items()
-        if its.name in _INEXACT or (c in averages and (its.name is TypeName.BIGINT or its.is_open))
+        if its.name.is_floating or (c in averages and (its.name is TypeName.BIGINT or its.is_open))
     )
 
 
@@ -316,23 +314,8 @@ def projected(view: View, relations: Mapping[str, BaseRelation]) -> View:
 
 
 def _is_single(core: View, terms: Iterable[Term], relations: Mapping[str, BaseRelation]) -> bool:
-    """Whether the values of some terms determine a row of the core, subgoal by subgoal through keys."""
-    known = set(terms)
-    waiting = list(core.body)
-    while waiting:
-        found = [
-            atom
-            for atom in waiting
-            if any(
-                all(isinstance(atom.terms[i], Constant) or atom.terms[i] in known for i in key)
-                for key in (*relations[atom.predicate.name].keys, range(atom.arity))
-            )
-        ]
-        if not found:
-            return False
-        known.update(t for atom in found for t in atom.terms)
-        waiting = [atom for atom in waiting if atom not in found]
-    return True
+    """Whether the values of some terms determine a row of the core."""
+    return determined_terms(terms, core.body, relations).issuperset(variables_of(core.body))
 
 
 def _obstacle(definition: ViewDefinition, core: View, relations: Mapping[str, BaseRelation]) -> str | None:

@@ -35,19 +35,15 @@ from datalog.model import (
     Constant,
     Predicate,
     Term,
-    TypeName,
     Variable,
     expression_variables,
     variables_of,
 )
-from selfmaint.warehouse.base_relations import BaseRelation, certain_variables
+from selfmaint.warehouse.base_relations import BaseRelation, certain_variables, determined_terms
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import projected
 from selfmaint.warehouse.views import GroupedView, Outside, View
-
-_SIGNED = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
-"""Types of which equal values may be different ones, 0.0 and -0.0: of these no change is taken for none."""
 
 _MOST_MATCHES = 8
 """So often a join is looked for in the body of a view."""
@@ -191,11 +187,11 @@ class _Work:
 
     def _projection(self, relation: BaseRelation, needed: Collection[int]) -> OwnRelation | None:
         """Some columns of a base relation, with a key; None if it changes and condition 1 does not hold."""
-        every = sorted({*needed, *(i for key in relation.keys[:1] for i in key)})
-        if relation.name in self.changed and (
-            not relation.keys or any(relation.types[i].name in _SIGNED for i in every)
-        ):
-            return None
+        every = relation.with_key(needed)
+        if every is None:
+            if relation.name in self.changed:
+                return None
+            every = tuple(sorted({*needed, *(i for key in relation.keys[:1] for i in key)}))
         places = tuple((0, i) for i in every)
         return self._relation(relation.name, (relation,), (), places, relation)
 
@@ -273,21 +269,19 @@ class _Work:
 
 def _root(atoms: Sequence[Atom], relations: Sequence[BaseRelation], internal: Collection[Term]) -> int | None:
     """The subgoal whose row determines those of the others, by the keys that a join equates with its columns."""
-    for root, relation in enumerate(relations):
-        if not relation.keys:
-            continue
-        found, before = {root}, 0
-        while len(found) > before:
-            before = len(found)
-            known = {term for i in found for term in atoms[i].terms if term in internal}
-            found |= {
-                i
-                for i, atom in enumerate(atoms)
-                if any(all(atom.terms[p] in known for p in key) for key in relations[i].keys)
-            }
-        if len(found) == len(atoms):
-            return root
-    return None
+    if not all(relation.keys for relation in relations):
+        return None
+    met = [
+        replace(
+            atom, terms=tuple(t if t in internal else Variable(f"{i}.{p}") for p, t in enumerate(atom.terms))
+        )
+        for i, atom in enumerate(atoms)
+    ]
+    by_name = {relation.name: relation for relation in relations}
+    every = variables_of(met)
+    return next(
+        (i for i, a in enumerate(met) if determined_terms(a.terms, met, by_name).issuperset(every)), None
+    )
 
 
 def _over(view: GroupedView, body: tuple[Atom, ...], relations: Mapping[str, BaseRelation]) -> View:

@@ -5,14 +5,11 @@ order_lines(O, L, D) :- lineitem(O, L), orders(O, D).       O, L: a key of linei
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from datalog.model import Atom, ColumnType, Constant, Term, TypeName, Variable
-from selfmaint.warehouse.base_relations import BaseRelation, variable_types
+from datalog.model import ANY, Variable
+from selfmaint.warehouse.base_relations import BaseRelation, determined_terms, variable_types
 from selfmaint.warehouse.views import GroupedView, Outside, View
-
-NUMBERS = {ColumnType(name) for name in (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)}
-"""What is compared fastest."""
 
 
 def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...]:
@@ -36,28 +33,9 @@ def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...
         return every
     types = variable_types(view.body, relations)
     kept = list(every)
-    numbers = [isinstance(term, Variable) and types.get(term) in NUMBERS for term in terms]
+    numbers = [isinstance(term, Variable) and types.get(term, ANY).name.is_integer for term in terms]
     for place in sorted(every, key=lambda i: (numbers[i], -i)):
         fewer = [terms[i] for i in kept if i != place]
-        if set(terms) <= _determined(fewer, view.body, relations):
+        if set(terms) <= determined_terms(fewer, view.body, relations):
             kept.remove(place)
     return tuple(kept) or every
-
-
-def _determined(
-    given: Iterable[Term], body: Iterable[Atom], relations: Mapping[str, BaseRelation]
-) -> set[Term]:
-    """The terms that have one value each where some have, by the keys: two matches agree on the row of such an atom."""
-    found, waiting = set(given), list(body)
-    found |= {term for atom in waiting for term in atom.terms if isinstance(term, Constant)}
-    while True:
-        its = [
-            atom
-            for atom in waiting
-            if atom.predicate.name in relations
-            and any(all(atom.terms[i] in found for i in key) for key in relations[atom.predicate.name].keys)
-        ]
-        if not its:
-            return found
-        found.update(term for atom in its for term in atom.terms)
-        waiting = [atom for atom in waiting if atom not in its]

@@ -36,8 +36,6 @@ from datalog.sql.conditions import OPERATORS
 from datalog.sql.duckdb.functions import Typed, called, computed, quotient
 from datalog.sql.duckdb.types import (
     DOUBLE,
-    FLOATS,
-    WHOLE,
     SqlType,
     UnlikeSparkError,
     as_type,
@@ -162,7 +160,7 @@ class Trees:
         if one.function is AggregateFunction.SUM:
             return total
         number = exp.Count(this=inner.copy())
-        if kind.name in WHOLE or kind.name in FLOATS:
+        if kind.name.is_integer or kind.name.is_floating:
             whole = exp.Sum(this=inner.copy())
             return exp.Div(this=cast(whole, DOUBLE), expression=number, typed=False, safe=True)
         return quotient((total, sum_type(kind)), (number, _BIGINT), average_type(kind), guarded=False)
@@ -199,7 +197,7 @@ class Trees:
         """Two expressions in the type in which Spark compares them."""
         (one, kind), (other, of) = self.typed(left), self.typed(right)
         known = [k for k in (kind, of) if not isinstance(k, str)]
-        if any(k.name in FLOATS for k in known) and all(k.family in ("number", "any") for k in known):
+        if any(k.name.is_floating for k in known) and all(k.family in ("number", "any") for k in known):
             wanted: SqlType = DOUBLE
         else:
             wanted = common([kind, of])

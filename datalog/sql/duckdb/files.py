@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from datalog.model import ANY, TypeName
-from datalog.sql.duckdb.types import FLOATS, SqlType
+from datalog.sql.duckdb.types import SqlType
 
 _SHOWN = "%Y-%m-%dT%H:%M:%S.%f"
 _FORMATS = {TypeName.TIMESTAMP: f"{_SHOWN}Z", TypeName.TIMESTAMP_NTZ: _SHOWN}
@@ -62,7 +62,7 @@ def _text(number: int, kind: SqlType) -> exp.Expr:
         return _cast(exp.Null(), "VARCHAR")
     if not isinstance(kind, str) and kind.name in _FORMATS:
         return exp.Anonymous(this="strftime", expressions=[column, exp.Literal.string(_FORMATS[kind.name])])
-    if not isinstance(kind, str) and kind.name in FLOATS:
+    if not isinstance(kind, str) and kind.name.is_floating:
         return _float_text(column)
     return _cast(column, "VARCHAR")
 

@@ -11,11 +11,9 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from datalog.model import ANY, ColumnType, TypeName
+from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName
 from datalog.sql.duckdb.types import (
-    MOST_DIGITS,
     TIMES,
-    WHOLE,
     SqlType,
     UnlikeSparkError,
     as_double,
@@ -48,7 +46,7 @@ def computed(
         return _exact(operator, left, right, found)
     if found.name is TypeName.DOUBLE:
         return _of_doubles(operator, left, right)
-    if found.name in WHOLE:
+    if found.name.is_integer:
         one, other = (_paren(tree if kind == found else cast(tree, found)) for tree, kind in (left, right))
         return _OPERATORS[operator](this=one, expression=other)
     raise UnlikeSparkError(f"arithmetic on `{left[1]}` and `{right[1]}`")
@@ -112,7 +110,7 @@ def quotient(
     )
     sign = exp.Mul(this=exp.Sign(this=above.copy()), expression=exp.Sign(this=below.copy()))
     more = exp.Case(ifs=[exp.If(this=rounds, true=sign)], default=exp.Literal.number(0))
-    total = cast(exp.Add(this=whole, expression=more), decimal(MOST_DIGITS, 0))
+    total = cast(exp.Add(this=whole, expression=more), decimal(MAX_PRECISION, 0))
     unit = cast(exp.Literal.string(f"{Decimal(1).scaleb(-scale):f}"), decimal(max(scale, 1), scale))
     made = cast(exp.Mul(this=total, expression=unit), found)
     return _unless_zero(left[0], right[0], made) if guarded else made
@@ -123,12 +121,12 @@ def _unscaled(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
     whole, scale = _digits(kind)
     if scale == 0:
         return _hugeint(tree)
-    if whole + 2 * scale <= MOST_DIGITS:
+    if whole + 2 * scale <= MAX_PRECISION:
         return _hugeint(_shifted(tree, kind))
     before = exp.Anonymous(this="trunc", expressions=[tree])
     behind = cast(
         exp.Sub(this=_paren(tree.copy()), expression=before.copy()),
-        decimal(min(scale + 1, MOST_DIGITS), scale),
+        decimal(min(scale + 1, MAX_PRECISION), scale),
     )
     return exp.Add(
         this=_times_ten(_hugeint(before), scale),
@@ -139,7 +137,7 @@ def _unscaled(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
 def _shifted(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
     """A decimal times ten to the power of its scale."""
     _, scale = _digits(kind)
-    wide = cast(tree, decimal(MOST_DIGITS - scale, scale) if 2 * scale <= MOST_DIGITS else kind)
+    wide = cast(tree, decimal(MAX_PRECISION - scale, scale) if 2 * scale <= MAX_PRECISION else kind)
     return exp.Mul(this=wide, expression=cast(exp.Literal.number(10**scale), decimal(scale + 1, 0)))
 
 

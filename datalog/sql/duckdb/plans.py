@@ -30,7 +30,7 @@ from datalog.sql.affected.plan import (
 )
 from datalog.sql.block import Frame
 from datalog.sql.duckdb.expressions import Trees
-from datalog.sql.duckdb.types import FLOATS, SqlType, UnlikeSparkError, as_type, cast, common
+from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, cast, common
 from datalog.sql.duckdb.windows import windowed
 from datalog.sql.views.conditions import condition
 from datalog.sql.views.expressions import Reader
@@ -206,7 +206,7 @@ class _Making:
         """
         for number in numbers:
             kind = self.kinds[number]
-            if isinstance(kind, str) or kind.name in FLOATS:
+            if isinstance(kind, str) or kind.name.is_floating:
                 raise UnlikeSparkError(f"DISTINCT or GROUP BY of a column of type `{kind}`")
 
     def _combined(self, plan: Combined, around: Mapping[int, str]) -> exp.Query:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, TypeName
-from datalog.sql.duckdb.types import WHOLE, SqlType, UnlikeSparkError, as_type, cast, common
+from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, cast, common
 from datalog.sql.unions import UNIT_COLUMN
 
 Query: TypeAlias = exp.Query
@@ -120,7 +120,7 @@ def matching(
     tests: list[exp.Expr] = []
     for place, column in enumerate(columns):
         mine, other = data[1][column], keys[1][place]
-        whole = all(isinstance(kind, ColumnType) and kind.name in WHOLE for kind in (mine, other))
+        whole = all(isinstance(kind, ColumnType) and kind.name.is_integer for kind in (mine, other))
         if mine != other and not whole and ANY not in (mine, other):
             raise UnlikeSparkError(f"a key of type `{other}` for a column of type `{mine}`")
         left, right = _column(column), _column(place)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from datalog.model import ColumnType, TypeName
-from datalog.sql.duckdb.types import WHOLE, cast, decimal_digits, type_name
+from datalog.sql.duckdb.types import cast, type_name
 
 CANNOT_HOLD = ", which cannot hold "
 """What stands before the refused text at the end of an error."""
@@ -86,7 +86,7 @@ def _looks_like(text: exp.Expr, kind: ColumnType) -> exp.Expr:
     pattern = _pattern(kind)
     assert pattern is not None
     matches = _matches(text, pattern)
-    if kind.name not in WHOLE:
+    if not kind.name.is_integer:
         return matches
     fits = exp.TryCast(this=text.copy(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))
     known = exp.Is(this=fits, expression=exp.Not(this=exp.Null()))
@@ -157,10 +157,10 @@ def _extracted(text: exp.Expr, pattern: str, group: int) -> exp.Expr:
 
 def _pattern(kind: ColumnType) -> str | None:
     """What texts of a type look like; None where any text is one."""
-    if kind.name in WHOLE:
+    if kind.name.is_integer:
         return r"[+-]?\d+"
     if kind.name is TypeName.DECIMAL:
-        _, scale = decimal_digits(kind)
+        _, scale = kind.decimal_size
         return rf"[+-]?(\d+(\.\d{{0,{scale}}}0*)?|\.\d{{1,{max(scale, 1)}}}0*)"
     return {
         TypeName.FLOAT: _FLOAT,

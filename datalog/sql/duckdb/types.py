@@ -14,13 +14,12 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from datalog.analysis.types import constant_type
-from datalog.model import ANY, ColumnType, TypeName, Value
+from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName, Value
 from datalog.sql.errors import EmissionError
 
 SqlType: TypeAlias = ColumnType | str
 """A type of the language, `any` of a column of nothing but nulls; or the name of one that the language lacks."""
 
-MOST_DIGITS = 38
 _EXACT_IN_DOUBLE = 15
 """A decimal of at most so many digits becomes the nearest double in DuckDB, as it does in Spark."""
 
@@ -37,15 +36,13 @@ _NAMES = {
     TypeName.TIMESTAMP: "TIMESTAMP WITH TIME ZONE",
     TypeName.TIMESTAMP_NTZ: "TIMESTAMP",
 }
-WHOLE = {TypeName.TINYINT: 3, TypeName.SMALLINT: 5, TypeName.INT: 10, TypeName.BIGINT: 19}
-"""Types of whole numbers, narrow to wide, and the digits of a decimal that holds them."""
+_INTEGERS = tuple(name for name in TypeName if name.is_integer)
 TIMES = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
 """The session's zone is UTC: there a clock shows an instant as it is counted."""
-FLOATS = (TypeName.FLOAT, TypeName.DOUBLE)
 DOUBLE = ColumnType(TypeName.DOUBLE)
-_TEXTS = (TypeName.BOOLEAN, TypeName.DECIMAL, TypeName.DATE, *TIMES, *WHOLE)
+_TEXTS = (TypeName.BOOLEAN, TypeName.DECIMAL, TypeName.DATE, *TIMES, *_INTEGERS)
 """Types whose values have one text."""
-_NUMBERS = (TypeName.DECIMAL, *WHOLE)
+_NUMBERS = (TypeName.DECIMAL, *_INTEGERS)
 _SHOWN = ColumnType(TypeName.TIMESTAMP_NTZ)
 
 
@@ -58,7 +55,7 @@ def type_name(kind: SqlType) -> str:
     if isinstance(kind, str):
         return kind
     if kind.name is TypeName.DECIMAL:
-        precision, scale = decimal_digits(kind)
+        precision, scale = kind.decimal_size
         return f"DECIMAL({precision}, {scale})"
     return _NAMES.get(kind.name, "INTEGER")
 
@@ -81,11 +78,6 @@ def cast(tree: exp.Expr, kind: SqlType) -> exp.Expr:
     return exp.Cast(this=tree, to=exp.DataType.build(type_name(kind), dialect="duckdb"))
 
 
-def decimal_digits(kind: ColumnType) -> tuple[int, int]:
-    """Precision and scale of a decimal; Spark's default where none is declared."""
-    return (10, 0) if kind.precision is None else (kind.precision, kind.scale or 0)
-
-
 def decimal(precision: int, scale: int) -> ColumnType:
     """A decimal type."""
     return ColumnType(TypeName.DECIMAL, precision, scale)
@@ -93,10 +85,10 @@ def decimal(precision: int, scale: int) -> ColumnType:
 
 def digits(kind: ColumnType) -> tuple[int, int] | None:
     """The digits before and behind the point of an exact number; None of anything else."""
-    if kind.name in WHOLE:
-        return WHOLE[kind.name], 0
+    if kind.name.digits is not None:
+        return kind.name.digits, 0
     if kind.name is TypeName.DECIMAL:
-        precision, scale = decimal_digits(kind)
+        precision, scale = kind.decimal_size
         return precision - scale, scale
     return None
 
@@ -123,21 +115,21 @@ def _common(left: SqlType, right: SqlType) -> SqlType:
         return right
     if isinstance(left, str) or isinstance(right, str) or left.family != right.family:
         raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
-    if left.name in FLOATS or right.name in FLOATS:
+    if left.name.is_floating or right.name.is_floating:
         return _common_float(left, right)
-    if left.name in WHOLE and right.name in WHOLE:
-        return max(left, right, key=lambda kind: WHOLE[kind.name])
+    if left.name.is_integer and right.name.is_integer:
+        return max(left, right, key=lambda kind: kind.name.bits or 0)
     one, other = digits(left), digits(right)
     if one is None or other is None:
         raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
     whole, scale = max(one[0], other[0]), max(one[1], other[1])
-    if whole + scale > MOST_DIGITS:
-        raise UnlikeSparkError(f"`{left}` and `{right}` together need more than {MOST_DIGITS} digits")
+    if whole + scale > MAX_PRECISION:
+        raise UnlikeSparkError(f"`{left}` and `{right}` together need more than {MAX_PRECISION} digits")
     return decimal(whole + scale, scale)
 
 
 def _common_float(left: ColumnType, right: ColumnType) -> ColumnType:
-    others = [kind for kind in (left, right) if kind.name not in FLOATS]
+    others = [kind for kind in (left, right) if not kind.name.is_floating]
     has_float = TypeName.FLOAT in (left.name, right.name)
     for other in others:
         sizes = digits(other)
@@ -163,8 +155,8 @@ def value_type(value: Value) -> SqlType:
     if isinstance(value, Decimal):
         sign_and_digits = value.as_tuple()
         exponent = sign_and_digits.exponent
-        if not isinstance(exponent, int) or _needed(len(sign_and_digits.digits), exponent) > MOST_DIGITS:
-            raise UnlikeSparkError(f"the number `{value}` has more than {MOST_DIGITS} digits")
+        if not isinstance(exponent, int) or _needed(len(sign_and_digits.digits), exponent) > MAX_PRECISION:
+            raise UnlikeSparkError(f"the number `{value}` has more than {MAX_PRECISION} digits")
     return found
 
 
@@ -202,7 +194,7 @@ def _as_type(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | Non
         return as_double(tree, kind)
     if to.name in _NUMBERS:
         return _as_exact_number(tree, kind, to)
-    if to.name is TypeName.BOOLEAN and kind.name in WHOLE:
+    if to.name is TypeName.BOOLEAN and kind.name.is_integer:
         return cast(tree, to)
     dates = (TypeName.DATE, *TIMES)
     return cast(tree, to) if to.name in dates and kind.name in dates else None
@@ -212,16 +204,16 @@ def as_double(tree: exp.Expr, kind: ColumnType) -> exp.Expr | None:
     """A number as the nearest double. DuckDB divides a decimal's digits, of which many are rounded twice."""
     if kind.name is TypeName.DOUBLE:
         return tree
-    if kind.name is TypeName.DECIMAL and decimal_digits(kind)[0] > _EXACT_IN_DOUBLE:
+    if kind.name is TypeName.DECIMAL and kind.decimal_size[0] > _EXACT_IN_DOUBLE:
         return cast(cast(tree, ColumnType(TypeName.STRING)), DOUBLE)
     return cast(tree, DOUBLE) if kind.name in (*_NUMBERS, TypeName.FLOAT, TypeName.BOOLEAN) else None
 
 
 def _as_exact_number(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | None:
-    if kind.name in WHOLE or (kind.name is TypeName.BOOLEAN and to.name in WHOLE):
+    if kind.name.is_integer or (kind.name is TypeName.BOOLEAN and to.name.is_integer):
         return cast(tree, to)
     if to.name is TypeName.DECIMAL:
         return cast(tree, to) if kind.name is TypeName.DECIMAL else None
-    if kind.name is TypeName.DECIMAL or kind.name in FLOATS:
+    if kind.name is TypeName.DECIMAL or kind.name.is_floating:
         return cast(exp.Anonymous(this="trunc", expressions=[tree]), to)  # a plain cast rounds
     return None

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-from datalog.model import ANY, Column, ColumnType, TypeName, Unmodelled
+from datalog.model import ANY, MAX_PRECISION, Column, ColumnType, TypeName, Unmodelled
 from datalog.model.schema import BINARY_HINT, OTHER_HINT, PADDED_HINT
-from datalog.sql.views.limits import MOST_DIGITS
 
 _NAMES: Mapping[exp.DType, TypeName] = {
     exp.DType.BOOLEAN: TypeName.BOOLEAN,
@@ -29,7 +28,6 @@ _NAMES: Mapping[exp.DType, TypeName] = {
     exp.DType.TIMESTAMPLTZ: TypeName.TIMESTAMP,
     exp.DType.TIMESTAMPNTZ: TypeName.TIMESTAMP_NTZ,
 }
-_SPARK_DECIMAL = (10, 0)
 _SIZE = re.compile(r"[0-9]{1,3}")
 _PADDED = (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR)
 _OTHERS = (
@@ -40,6 +38,10 @@ _OTHERS = (
 _WITHOUT_ZONE = re.compile(r"timestamp *(\(\d+\))? +without +time +zone", re.IGNORECASE)
 _COLLATE = re.compile(r"\bcollate\s+[`\"']?(\w+)", re.IGNORECASE)
 _BINARY_COLLATION = "utf8_binary"
+
+
+_MOST_SIZES = 2
+"""Precision and scale."""
 
 
 def column_type(tree: exp.DataType) -> ColumnType | None:
@@ -56,10 +58,12 @@ def column_type(tree: exp.DataType) -> ColumnType | None:
     if name is not TypeName.DECIMAL:
         return ColumnType(name)
     sizes = [str(size.name) for size in tree.expressions]
-    if not all(_SIZE.fullmatch(size) for size in sizes) or len(sizes) > len(_SPARK_DECIMAL):
+    if not all(_SIZE.fullmatch(size) for size in sizes) or len(sizes) > _MOST_SIZES:
         return None
-    precision, scale = (*map(int, sizes), 0)[:2] if sizes else _SPARK_DECIMAL
-    return ColumnType(name, precision, scale) if 0 < precision <= MOST_DIGITS and scale <= precision else None
+    precision, scale = ColumnType(name, *map(int, sizes)).decimal_size
+    return (
+        ColumnType(name, precision, scale) if 0 < precision <= MAX_PRECISION and scale <= precision else None
+    )
 
 
 def unmodelled(tree: exp.DataType, collation: str | None = None) -> Unmodelled | None:

@@ -50,7 +50,6 @@ _OPERATORS: Mapping[type[exp.Expr], Operator] = {
 
 
 _DOUBLE = ColumnType(TypeName.DOUBLE)
-_WHOLE = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
 _TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
 
 
@@ -190,7 +189,7 @@ def _of_one_type(reader: Reader, side: Expression, other: Expression) -> tuple[E
         return side, other
     value = as_held(other.value, kind)
     if value is None:
-        return (Cast(side, _DOUBLE) if kind.name in (TypeName.FLOAT, TypeName.DOUBLE) else side), other
+        return (Cast(side, _DOUBLE) if kind.name.is_floating else side), other
     return side, replace(other, value=value)
 
 
@@ -217,7 +216,7 @@ def as_held(number: Value, kind: ColumnType) -> Value:
         except InvalidOperation:
             return None
         return same if same == exact else None
-    return int(exact) if kind.name in _WHOLE and exact == exact.to_integral_value() else None
+    return int(exact) if kind.name.is_integer and exact == exact.to_integral_value() else None
 
 
 def _comparison_hint(one: Expression, other: Expression, families: list[str]) -> str | None:
