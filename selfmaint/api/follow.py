@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ def follow(
     stop: Event | None = None,
     engine: EngineKind | None = None,
     options: FollowOptions | None = None,
-) -> Iterator[Followed]:
+) -> Generator[Followed]:
     """Brings the views up to date with the log of their source, step by step, and says what each came to.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from psycopg import sql
 
@@ -156,7 +157,8 @@ def _table(
     row = connection.execute(_TABLE, [shown]).fetchone()
     assert row is not None
     oid, schema, name, kind, persistence, is_whole, has_children, file, raw = row
-    columns = [Column(str(n), int(t), int(m)) for n, t, m, _, _ in raw]  # type: ignore[attr-defined]
+    attributes = cast(list[tuple[Any, ...]], raw)
+    columns = [Column(str(n), int(t), int(m)) for n, t, m, _, _ in attributes]
     what = "is no table that is logged" if kind not in ("r", "p") or persistence != "p" else None
     if has_children or kind == "p":
         what = "has partitions, or others that inherit from it: these may come and go past the log"
@@ -169,7 +171,7 @@ def _table(
         hint=f"ALTER TABLE {shown} REPLICA IDENTITY FULL;",
         note="views lose what the old row gave them; changes from before that statement cannot be followed",
     )
-    known = {n: f"c{number}:{xmin}" for n, _, _, number, xmin in raw}  # type: ignore[attr-defined]
+    known = {n: f"c{number}:{xmin}" for n, _, _, number, xmin in attributes}
     shape = " ".join([str(file), *(known[n] for n in expected.columns)])
     sign = mark(int(str(oid)), columns, expected.columns)
     found = LoggedTable(relation, int(str(oid)), str(schema), str(name), sign, shape)

@@ -147,8 +147,9 @@ class LoggedShop:
 
     def confirmed(self) -> int:
         query = "select confirmed_flush_lsn - '0/0' from pg_replication_slots where slot_name = %s"
-        (found,) = self.connection.execute(query, [self.slot]).fetchone() or (None,)
-        return int(found)  # type: ignore[arg-type]
+        row = self.connection.execute(query, [self.slot]).fetchone()
+        assert row is not None
+        return int(row[0])
 
     def close(self) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:

@@ -18,7 +18,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -124,7 +124,7 @@ def drained(steps: Iterator[selfmaint.Followed], wanted: int) -> int:
             return number
 
 
-def soak(shop: LoggedShop, batches: int, seed: int, told: object = print) -> list[Figures]:
+def soak(shop: LoggedShop, batches: int, seed: int, told: Callable[[str], object] = print) -> list[Figures]:
     """Follows a moving source for some batches.
 
     Returns:
@@ -153,9 +153,9 @@ def soak(shop: LoggedShop, batches: int, seed: int, told: object = print) -> lis
                 run.transactions += drained(steps, 1 << 62)
                 assert shop.stored() == shop.expected(), f"after batch {number} the views are wrong"
                 found.append(run.figures(number, times[-LOOK_EVERY:]))
-                told(json.dumps(asdict(found[-1])))  # type: ignore[operator]
+                told(json.dumps(asdict(found[-1])))
                 quiet.clear()
-    steps.close()  # type: ignore[attr-defined]
+    steps.close()
     writer.close()
     return found
 

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.follow.shops import HARD, LoggedShop, Writer, logged_shop
+from tests.follow.shops import LoggedShop, Writer
 
 pytestmark = pytest.mark.usefixtures("postgres")
-
-
-@pytest.fixture
-def shop(tmp_path: Path, postgres: str) -> Iterator[LoggedShop]:
-    with logged_shop(tmp_path, postgres) as made:
-        yield made
-
-
-@pytest.fixture
-def hard(tmp_path: Path, postgres: str) -> Iterator[LoggedShop]:
-    with logged_shop(tmp_path, postgres, HARD) as made:
-        yield made
 
 
 def test_the_views_follow_the_log(shop: LoggedShop) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -19,21 +19,9 @@ import pytest
 from selfmaint.api import follower
 from selfmaint.api.lake_upkeep import lake_of
 from tests.command_line import run
-from tests.follow.shops import HARD, ROOT, LoggedShop, Writer, logged_shop
+from tests.follow.shops import ROOT, LoggedShop, Writer
 
 pytestmark = pytest.mark.usefixtures("postgres")
-
-
-@pytest.fixture
-def shop(tmp_path: Path, postgres: str) -> Iterator[LoggedShop]:
-    with logged_shop(tmp_path, postgres) as made:
-        yield made
-
-
-@pytest.fixture
-def hard(tmp_path: Path, postgres: str) -> Iterator[LoggedShop]:
-    with logged_shop(tmp_path, postgres, HARD) as made:
-        yield made
 
 
 @contextlib.contextmanager
@@ -81,9 +69,9 @@ def following(shop: LoggedShop, *arguments: str) -> Iterator[subprocess.Popen[st
             process.kill()
 
 
-def wait_until(condition: object, timeout_s: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < deadline, "it did not come"
         time.sleep(0.02)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,17 +15,11 @@ from selfmaint.errors import SourceError
 from selfmaint.postgres.pgoutput import message
 from selfmaint.store.log_position import LogPosition, Snapshot
 from tests.command_line import run
-from tests.follow.shops import LoggedShop, codes, logged_shop
+from tests.follow.shops import LoggedShop, codes
 
 pytestmark = pytest.mark.usefixtures("postgres")
 
 CHANGE = "update shop.sale set amount = 1 where id = 1"
-
-
-@pytest.fixture
-def shop(tmp_path: Path, postgres: str) -> Iterator[LoggedShop]:
-    with logged_shop(tmp_path, postgres) as made:
-        yield made
 
 
 def refused(shop: LoggedShop, code: str, *said: str) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from random import Random
 
-import duckdb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datalog.model import Predicate, Row, Version
+from datalog.model import Row
 from selfmaint.api.programs import catalog_of
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.situation import Situation
+from tests.oracle.sql_views import contents, some_condition, update_between
 
 TABLES = {"r": ("k", "a", "b", "c"), "s": ("h", "d", "e")}
 DECLARED = """
@@ -30,9 +29,7 @@ def view(random: Random, name: str) -> str:
     columns = [f"r.{c}" for c in TABLES["r"]]
     columns += ["s.h", "s.d", "s.e"] if " s " in join else ["o.k", "o.b", "o.c"] if join else []
     shown = random.sample(columns, random.randint(1, 3))
-    where = random.choice(
-        ["", "", f" WHERE {random.choice(columns)} = 1", f" WHERE {random.choice(columns)} < 2"]
-    )
+    where = some_condition(random, columns)
     listed = ", ".join(f"{c} AS c{i}" for i, c in enumerate(shown))
     match random.randrange(4):
         case 0:
@@ -63,18 +60,6 @@ def changed(random: Random, rows: dict[int, Row], width: int) -> dict[int, Row]:
     return after
 
 
-def contents(tables: dict[str, dict[int, Row]], views: str) -> dict[str, list[Row]]:
-    """What the views hold, as DuckDB says."""
-    with duckdb.connect() as connection:
-        for name, columns in TABLES.items():
-            connection.execute(f"CREATE TABLE {name} ({', '.join(f'{c} INT' for c in columns)})")
-            for row in tables[name].values():
-                connection.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
-        connection.execute(views)
-        names = re.findall(r"CREATE VIEW (\w+)", views)
-        return {n: sorted(connection.execute(f"FROM {n}").fetchall(), key=repr) for n in names}
-
-
 def found(seed: int) -> tuple[frozenset[str], frozenset[str]]:
     """The views that are said to stay as they are, and those that do."""
     random = Random(seed)
@@ -91,16 +76,11 @@ def found(seed: int) -> tuple[frozenset[str], frozenset[str]]:
     }
     moving = random.choice([["r"], ["s"], ["r", "s"]])
     after = {n: changed(random, rows, len(TABLES[n])) if n in moving else rows for n, rows in before.items()}
-    sides = {
-        Predicate(name, version): frozenset(one[name].values()) - frozenset(other[name].values())
-        for name in TABLES
-        for version, one, other in ((Version.DELETED, before, after), (Version.INSERTED, after, before))
-    }
-    facts = {p: rows for p, rows in sides.items() if rows}
+    facts = update_between(before, after)
     made = catalog_of(DECLARED + views)
     situation = Situation.of(facts, effective=True)
     said = untouched(made, MemoryEngine(), Facts(facts), situation, made.views)
-    old, new = contents(before, views), contents(after, views)
+    old, new = (contents(TABLES, tables, views) for tables in (before, after))
     return said, frozenset(name for name in old if old[name] == new[name])
 
 

@@ -123,7 +123,7 @@ def test_who_commits_in_between_is_not_overwritten(shop: Shop, monkeypatch: pyte
         type(lake_of(shop.toml).lake.place.catalog), "holding", lambda *_: contextlib.nullcontext()
     )
     first, second = ({"customer": {(n, "west")}} for n in (21, 22))
-    updates = [shop.update(f"u{i}", rows, {}) for i, rows in enumerate((first, second))]  # type: ignore[arg-type]
+    updates = [shop.update(f"u{i}", rows, {}) for i, rows in enumerate((first, second))]
     barrier, results = threading.Barrier(2), list[Any]()
 
     def maintained(update: Path) -> None:
