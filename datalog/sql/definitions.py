@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import chain
 from typing import assert_never
 
 from sqlglot import exp
@@ -37,6 +38,7 @@ from datalog.model import (
     ViewDefinition,
 )
 from datalog.rewrite.guards import guard_joins
+from datalog.rewrite.lookups import with_lookups
 from datalog.sql.block import Frame
 from datalog.sql.conditions import OPERATORS, Writer
 from datalog.sql.errors import EmissionError
@@ -194,11 +196,12 @@ def select(
     columns: Sequence[str] | None = None,
     hints: bool = False,
     distinct: bool = True,
+    is_small: Callable[[Predicate], bool] | None = None,
 ) -> exp.Query:
     """The query whose rows are a predicate's extension.
 
     Duplicates: whoever reads a common table expression tests existence or removes duplicates itself, so these are
-    UNION ALL without DISTINCT; only the goal's own query removes duplicates.
+    UNION ALL without DISTINCT; only the goal's own query removes duplicates, and one of rows that are looked up.
 
     Args:
         program: safe, non-recursive rules.
@@ -209,6 +212,7 @@ def select(
             the first rule takes them from.
         hints: whether to hint at broadcasts of the tables marked so.
         distinct: whether each row is to come once; else equal rows may come several times.
+        is_small: which predicates have few rows; of the others only what is needed is joined (see `with_lookups`).
 
     Returns:
         A query with one column for each term, in order.
@@ -220,10 +224,6 @@ def select(
         Sets: no row twice, whatever duplicates the tables hold. Null is a value (equal to itself) where a
         variable occurs in several atoms; a comparison is false on null.
 
-    Complexity:
-        Linear in the program's size after inlining, which replaces each atom of a predicate that one rule
-        defines by that rule's body.
-
     >>> from datalog.model import Atom, Negation
     >>> from datalog.sql.text import text
     >>> r, s, p = Predicate("r"), Predicate("s"), Predicate("p")
@@ -233,17 +233,32 @@ def select(
     >>> text(select(Program((rule,)), p, here), pretty=False)
     'SELECT DISTINCT `r`.`a` FROM `r` WHERE NOT EXISTS(SELECT 1 FROM `s` WHERE `s`.`b` = `r`.`a`)'
     """
-    definitions = inline(program, goal) if goal in program.heads else {goal: (_stored(goal, tables),)}
+    definitions = _defined(program, goal, tables, is_small)
     arity = (program.rules_for(goal) or definitions[goal])[0].head.arity
     if columns is not None and len(columns) != max(arity, 1):
         raise EmissionError(f"predicate `{goal}` has arity {arity}, not {len(columns)} columns")
-    rules = definitions.pop(goal) or (_nothing(goal, arity),)
+    rules = definitions.pop(goal, ()) or (_nothing(goal, arity),)
     known, expressions = _expressions(program, definitions, tables, hints=hints)
     names = columns or _declared(program, goal, arity)
     result = Union.of(rules, Writer(known, hints), names).query(distinct=distinct)
     for name, query in expressions.items():
         result = result.with_(exp.to_identifier(name, quoted=True), as_=query, copy=False)
     return result
+
+
+def _defined(
+    program: Program,
+    goal: Predicate,
+    tables: Mapping[Predicate, Table],
+    is_small: Callable[[Predicate], bool] | None,
+) -> dict[Predicate, tuple[Rule, ...]]:
+    """The rules of the goal and of what it is left to use."""
+    found: dict[Predicate, tuple[Rule, ...]]
+    found = inline(program, goal) if goal in program.heads else {goal: (_stored(goal, tables),)}
+    if is_small is None:
+        return found
+    made = with_lookups(Program(tuple(chain(*found.values()))), goal, is_small)
+    return {predicate: made.rules_for(predicate) for predicate in made.heads}
 
 
 def _expressions(
@@ -263,7 +278,7 @@ def _expressions(
         name = unique(identifier(str(predicate)), taken)
         taken.add(name.casefold())
         known[predicate] = union.table(name)
-        expressions[name] = union.query(distinct=False)
+        expressions[name] = union.query(distinct=predicate.version is Version.LOOKUP)
     return known, expressions
 
 

@@ -3,8 +3,8 @@
 Before: `d(Z) :- v2(Y, Z), not t(Z).   t(C) :- v1(A, B, C), not s(A).`
 After:  `d(Z) :- v2(Y, Z), not (v1(A', B', Z), not s(A')).`
 
-What several rules define, or one that cannot be put in place of its head anywhere, stays a predicate of its own; one
-without a satisfiable rule is empty.
+What several rules define, or one that cannot be put in place of its head anywhere, stays a predicate of its own, and so
+does what is looked up; one without a satisfiable rule is empty.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from datalog.model import (
     Rule,
     Term,
     Variable,
+    Version,
     apply_literal,
     apply_rule,
     variables_of,
@@ -59,7 +60,7 @@ def inline(program: Program, goal: Predicate) -> dict[Predicate, tuple[Rule, ...
         made = found[predicate] = tuple(dict.fromkeys(rule for rule in normal if rule is not None))
         if not made:
             empty.add(predicate)
-        elif len(made) == 1 and is_unfoldable(made[0]):
+        elif len(made) == 1 and is_unfoldable(made[0]) and predicate.version is not Version.LOOKUP:
             once[predicate] = made[0]
     needed = {goal}
     for predicate in reversed(order):

@@ -53,7 +53,12 @@ def _distribute(negation: Negation) -> Iterator[Negation]:
 
 def _is_choice(literal: Literal) -> bool:
     """A negation without atoms of its own around negations with atoms: a disjunction with a subquery."""
-    return isinstance(literal, Negation) and not has_atom(literal.body) and has_deep_atom(literal.body)
+    return (
+        isinstance(literal, Negation)
+        and len(literal.body) > 1  # of one alternative it is EXISTS
+        and not has_atom(literal.body)
+        and has_deep_atom(literal.body)
+    )
 
 
 def _localise(body: tuple[Literal, ...], numbers: Iterator[int]) -> tuple[Literal, ...]:

@@ -310,9 +310,13 @@ def _statement(
     names: tuple[str, ...],
 ) -> Statement:
     needed = drop_unreachable(program, [goal])
-    query = select(needed, goal, tables, columns=names or None)
+    query = select(needed, goal, tables, columns=names or None, is_small=_is_update)
     reads = tuple(sorted(dotted(name) for name in read_set(query)))
     return Statement(kind, str(goal), about, needed, text(query), reads)
+
+
+def _is_update(predicate: Predicate) -> bool:
+    return predicate.version in (Version.INSERTED, Version.DELETED)
 
 
 def _without_implied(tests: Sequence[DependsRules], exact: Sequence[bool]) -> tuple[DependsRules, ...]:

@@ -62,6 +62,7 @@ from datalog.rewrite import (
     simplify_comparisons,
     unfold,
     unfold_single_rules,
+    with_lookups,
     without_given,
 )
 from datalog.rewrite.reachable import predicates_of
@@ -133,6 +134,15 @@ def demand_some(program: Program, goal: Predicate, random: Random) -> Program:
     return drop_unused_columns(program, [goal]) if random.random() < 0.7 else program
 
 
+def look_up_some(program: Program, goal: Predicate, random: Random) -> Program:
+    """Some stored relations are small."""
+    stored = {p for rule in program.rules for p in predicates_of(rule.body)} - {*program.heads}
+    small = {p for p in sorted(stored, key=str) if random.random() < 0.4}
+    if random.random() < 0.5:
+        program = simplify(program, [goal])
+    return with_lookups(program, goal, small.__contains__)
+
+
 REWRITES: Mapping[str, Rewrite] = {
     "nothing": lambda program, _goal, _random: program,
     "drop_unreachable": lambda program, goal, _random: drop_unreachable(program, [goal]),
@@ -148,6 +158,7 @@ REWRITES: Mapping[str, Rewrite] = {
     "simplify": lambda program, goal, _random: simplify(program, [goal]),
     "drop_unused_columns": lambda program, goal, _random: drop_unused_columns(program, [goal]),
     "demand": demand_some,
+    "with_lookups": look_up_some,
 }
 
 
