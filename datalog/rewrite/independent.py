@@ -1,45 +1,75 @@
 """The independent parts of a body: what shares no variable is met in every combination, so each part is found alone.
 
-    p(X, Y) :- new(X), r(X), s(Y, Z), t(Z).
-    part 1: p(X) :- new(X), r(X).            part 2: p(Y) :- s(Y, Z), t(Z).
+    p(X, Y) :- new(X), r(X), s(Y, Z), t(Z), not (u(X), w(Y)).
+    part 1: p(X) :- new(X), r(X).            part 2: p(Y) :- s(Y, Z), t(Z).            link: not (u(X), w(Y))
 
-`p` has a row if and only if every part has one, and its rows are the product of theirs.
+Without links `p` has a row if and only if every part has one, and its rows are the product of theirs. A link is asked
+of each pair; where its own subgoals are independent, too, of each side: `not (not not u(X), not not w(Y))`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from datalog.graphs import components
-from datalog.model import Atom, Literal, Rule, Variable, variables_of
+from datalog.model import Atom, Literal, Negation, Rule, Variable, variables_of
 
 
-def independent_parts(rule: Rule) -> tuple[Rule, ...]:
-    """The parts of a rule, each with a subgoal, and with those variables of the head that it binds; in body order.
+def independent_parts(rule: Rule) -> tuple[tuple[Rule, ...], tuple[Negation, ...]]:
+    """The parts of a rule and the links between them.
 
     Args:
         rule: a safe rule. What has no variable goes with the first part.
 
+    Returns:
+        The parts, in body order, each with a subgoal and with those variables that it binds and that the head or a
+        link uses; one of them, the rule itself, if it does not fall apart. The negations that use variables of
+        several parts.
+
     Example:
         >>> from datalog.syntax import parse_rule, show
-        >>> for part in independent_parts(parse_rule("p(X, Y, 1) :- r(X), s(Y, Z), X < 3, not (t(Z))")):
+        >>> rule = parse_rule("p(X, Y, 1) :- r(X), s(Y, Z), X < 3, not (t(Z)), not (u(X, A), w(Z, B))")
+        >>> parts, links = independent_parts(rule)
+        >>> for part in parts:
         ...     print(show(part))
         p(X) :- r(X), X < 3.
-        p(Y) :- s(Y, Z), not t(Z).
+        p(Y, Z) :- s(Y, Z), not t(Z).
+        >>> [show(link) for link in links]
+        ['not (not (not u(X, A)), not (not w(Z, B)))']
     """
-    every = [variables_of([literal]) for literal in rule.body]
-    edges = [(its[0], other) for its in every for other in its[1:]]
-    part_of = {v: i for i, its in enumerate(components(variables_of(rule.body), edges)) for v in its}
+    positive = [literal for literal in rule.body if not isinstance(literal, Negation)]
+    bound = set(variables_of(positive))
+    every = [[v for v in variables_of([literal]) if v in bound] for literal in rule.body]
+    tied = (its for literal, its in zip(rule.body, every, strict=True) if not isinstance(literal, Negation))
+    edges = [(its[0], other) for its in tied for other in its[1:]]
+    order = variables_of(positive)
+    part_of = {v: i for i, its in enumerate(components(order, edges)) for v in its}
     found: dict[int, list[Literal]] = {}
+    links = list[Negation]()
     for literal, its in zip(rule.body, every, strict=True):
-        found.setdefault(part_of[its[0]] if its else 0, []).append(literal)
+        where = {part_of[v] for v in its}
+        if isinstance(literal, Negation) and len(where) > 1:
+            links.append(_split(literal, bound))
+        else:
+            found.setdefault(min(where, default=0), []).append(literal)
     if len(found) == 1 or not all(any(isinstance(li, Atom) for li in body) for body in found.values()):
-        return (rule,)
-    return tuple(_part(rule, body) for body in found.values())
+        return (rule,), ()
+    used = {*variables_of([rule.head]), *variables_of(links)}
+    return tuple(_part(rule, body, used) for body in found.values()), tuple(links)
 
 
-def _part(rule: Rule, body: Sequence[Literal]) -> Rule:
-    own = set(variables_of(body))
-    terms = dict.fromkeys(t for t in rule.head.terms if isinstance(t, Variable) and t in own)
+def _part(rule: Rule, body: Sequence[Literal], used: Collection[Variable]) -> Rule:
+    terms = (v for v in variables_of(body) if v in used)
     return replace(rule, head=Atom(rule.head.predicate, tuple(terms)), body=tuple(body))
+
+
+def _split(link: Negation, bound: Collection[Variable]) -> Negation:
+    """A link whose independent subgoals are asked for apart."""
+    own = [[v for v in variables_of([literal]) if v not in bound] for literal in link.body]
+    nodes: Iterable[int] = range(len(link.body))
+    edges = [(i, j) for i in nodes for j in range(i) if not set(own[i]).isdisjoint(own[j])]
+    groups = [[link.body[i] for i in group] for group in components(nodes, edges)]
+    if len(groups) == 1 or not all(any(isinstance(li, Atom) for li in group) for group in groups):
+        return link
+    return replace(link, body=tuple(Negation((Negation(tuple(group)),)) for group in groups))

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from datalog.model import OpaqueView
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.warehouse_file import SourceKind, WarehouseFile
 from selfmaint.errors import Code, InputError
@@ -42,7 +41,7 @@ def engines_for(file: WarehouseFile, asked: EngineKind | None = None) -> tuple[E
 
 
 def _of_spark(file: WarehouseFile) -> Iterable[bool]:
-    """What only Spark reads: tables of its catalog, other file systems, views of which the SQL alone is known."""
+    """What only Spark reads: tables of its catalog, other file systems."""
     entries = file.relations.values()
     places = [
         *file.views.values(),
@@ -51,7 +50,6 @@ def _of_spark(file: WarehouseFile) -> Iterable[bool]:
     places += [place for copy in file.copies.values() for place in (copy.present, copy.absent) if place]
     yield any(place.is_table or "://" in place.text for place in places)
     yield any(entry.source.kind is SourceKind.SPARK for entry in entries)
-    yield bool(entries) and any(isinstance(view.definition, OpaqueView) for view in file.catalog.views)
 
 
 def first_that_can(kinds: Iterable[EngineKind], use: Callable[[EngineKind], T]) -> T:

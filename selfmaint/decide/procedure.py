@@ -197,13 +197,24 @@ class _Asked(Generic[D]):
             schema, there = own
             known = known_there(schema, self.decision.catalog, self.engine, self.facts, self.situation)
             asked = _Asked(there, self.engine, *known)
-            failing, spent = asked.tested([schema.view])[view.name]
-            if failing or spent is not None:
+            if asked.is_failing(schema.view):
                 return None
             verdict = asked.of_test(schema.view, [], 0)
             if isinstance(verdict, SelfMaintainable):
                 return replace(verdict, delta=lambda: asked.delta(schema.view))
         return None
+
+    def is_failing(self, view: View) -> bool:
+        """Whether the test of a view has a row.
+
+        Raises:
+            BudgetSpentError: it takes longer than it may.
+        """
+        tests = tests_at_hand(self.decision, self.engine, self.facts, self.situation, view)
+        if tests.spent is not None:
+            raise tests.spent
+        with limit(self.decision.budget_s, f"evaluating the test of {view.shown}"):
+            return bool(self.nonempty(tests.rules)[1])
 
     def delta(self, view: View) -> Delta[D]:
         """The change of a view that is self-maintainable."""

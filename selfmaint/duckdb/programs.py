@@ -10,7 +10,7 @@ from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import Atom, Predicate, Program, Row, Rule, Version
+from datalog.model import Atom, Negation, Predicate, Program, Row, Rule, Version
 from datalog.rewrite.independent import independent_parts
 from datalog.rewrite.reachable import predicates_of
 from datalog.sql import duckdb as sql
@@ -113,7 +113,20 @@ class Programs:
     def _holds(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> bool:
         """Whether some rule has a row."""
         marks = (replace(rule, head=Atom(rule.head.predicate, ())) for rule in rules)
-        return any(all(self._has_match(part, known) for part in independent_parts(mark)) for mark in marks)
+        return any(self._falls_together(mark, known) for mark in marks)
+
+    def _falls_together(self, mark: Rule, known: Mapping[Predicate, Extension]) -> bool:
+        """Whether each independent part of a rule without columns has a row, and the links let some through."""
+        parts, links = independent_parts(mark)
+        if not links or all(map(_is_bare, parts)):
+            return all(self._has_match(part, known) for part in ((mark,) if links else parts))
+        found = [self.table([part], known) for part in parts]
+        return all(map(self._has_rows, found)) and self._has_match(
+            *_over_parts(mark, parts, links, found, known)
+        )
+
+    def _has_rows(self, extension: Extension) -> bool:
+        return self._has_row(extension.stored)
 
     def _has_match(self, mark: Rule, known: Mapping[Predicate, Extension]) -> bool:
         """Whether a rule without columns has a row; found once over the same tables."""
@@ -209,17 +222,17 @@ class Programs:
     def _product(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension | None:
         """The rows of a rule of independent parts, if those are many: put together when they are used."""
         (rule,) = rules
-        parts = independent_parts(rule)
-        if len(parts) == 1:
+        parts, links = independent_parts(rule)
+        if len(parts) == 1 or (links and all(map(_is_bare, parts))):
             return None
         found = [self.table([part], known) for part in parts]
         rows = math.prod(1 if one.stored.rows is None else one.stored.rows for one in found)
+        if links:
+            whole, given = _over_parts(rule, parts, links, found, known)
+            return self.made([whole], given)
         if rows <= self.most_multiplied:
             return None
-        names = [Predicate("part", Version.STEP, (i,)) for i, _ in enumerate(parts)]
-        body = tuple(Atom(name, part.head.terms) for name, part in zip(names, parts, strict=True))
-        given = dict(zip(names, found, strict=True))
-        whole = replace(rule, body=body)
+        whole, given = _over_parts(rule, parts, (), found, {})
         made = self._written([whole], given)
         its = [one.stored for one in found]
         stored = self._database.view(made.query(), made.types, its, Layout(rows))
@@ -253,6 +266,24 @@ class Programs:
         tables = {p: extension.table() for p, extension in read.items()}
         with writing_sql():
             return sql.derived(rules, tables, {p: one.stored.types for p, one in read.items()})
+
+
+def _is_bare(part: Rule) -> bool:
+    """Whether a part is the rows of one predicate, as they are."""
+    return len(part.body) == 1 and isinstance(part.body[0], Atom) and part.body[0].terms == part.head.terms
+
+
+def _over_parts(
+    rule: Rule,
+    parts: Sequence[Rule],
+    links: Sequence[Negation],
+    found: Sequence[Extension],
+    known: Mapping[Predicate, Extension],
+) -> tuple[Rule, dict[Predicate, Extension]]:
+    """A rule over the rows of its independent parts, and what it reads."""
+    names = [Predicate("part", Version.STEP, (i,)) for i, _ in enumerate(parts)]
+    atoms = (Atom(name, part.head.terms) for name, part in zip(names, parts, strict=True))
+    return replace(rule, body=(*atoms, *links)), {**known, **dict(zip(names, found, strict=True))}
 
 
 def _rows_here(extension: Extension) -> int:
