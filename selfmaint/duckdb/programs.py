@@ -10,9 +10,10 @@ from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import Atom, Negation, Predicate, Program, Row, Rule, Version
+from datalog.model import Atom, Constant, Negation, NullTest, Predicate, Program, Row, Rule, Version
 from datalog.rewrite.independent import independent_parts
 from datalog.rewrite.reachable import predicates_of
+from datalog.rewrite.unfold import is_unfoldable, unfold
 from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
@@ -194,6 +195,7 @@ class Programs:
 
     def made(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
         """The rows of one predicate, computed now."""
+        rules, known = self._over_factors(rules, known)
         read = self._read(rules, known)
         here = self._computed_here(rules, read)
         if here is not None:
@@ -209,6 +211,29 @@ class Programs:
         with self._in_order():
             stored = self._database.table(made.query(), made.types, names if made.queries else ())
         return Extension(stored, made.not_null)
+
+    def _over_factors(
+        self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]
+    ) -> tuple[Sequence[Rule], Mapping[Predicate, Extension]]:
+        """The rules without products: over what these are of, and without what only has to have a row."""
+        read = self._read(rules, known)
+        joined = {atom.predicate for rule in rules for atom in rule.atoms}
+        products = {p: self._products[read[p].stored] for p in joined if read[p].stored in self._products}
+        products = {p: (whole, given) for p, (whole, given) in products.items() if is_unfoldable(whole)}
+        if not products:
+            return rules, known
+        known = {**known, **{p: one for _, given in products.values() for p, one in given.items()}}
+        heads = {
+            p: replace(whole, head=replace(whole.head, predicate=p)) for p, (whole, _) in products.items()
+        }
+        found = []
+        for rule in unfold(Program(tuple(rules)), heads).rules:
+            parts, links = independent_parts(rule)
+            needed = [part for part in parts if links or part.head.terms]
+            if all(self._has_match(part, known) for part in parts if part not in needed):
+                body = tuple(literal for part in needed for literal in part.body)
+                found.append(replace(rule, body=(*body, *links)))
+        return found or [replace(rules[0], body=(*rules[0].body, NullTest(Constant(None))))], known
 
     @contextmanager
     def _in_order(self) -> Iterator[None]:
@@ -281,7 +306,7 @@ def _over_parts(
     known: Mapping[Predicate, Extension],
 ) -> tuple[Rule, dict[Predicate, Extension]]:
     """A rule over the rows of its independent parts, and what it reads."""
-    names = [Predicate("part", Version.STEP, (i,)) for i, _ in enumerate(parts)]
+    names = [Predicate("part", Version.STEP, (one.stored.number,)) for one in found]
     atoms = (Atom(name, part.head.terms) for name, part in zip(names, parts, strict=True))
     return replace(rule, body=(*atoms, *links)), {**known, **dict(zip(names, found, strict=True))}
 

@@ -14,6 +14,7 @@ from datalog.model import (
     Atom,
     Comparison,
     Constant,
+    IsNull,
     Literal,
     NullTest,
     OpaqueView,
@@ -25,6 +26,7 @@ from datalog.model import (
     Variable,
     ViewDefinition,
     apply_rule,
+    block,
     implied_groups,
     value_kind,
     variables_of,
@@ -43,8 +45,11 @@ def separated(program: Program, opaque: tuple[OpaqueView, ...]) -> tuple[Program
     """The program with the definitions that are just rules as rules, and the other views by name."""
     rules = list(program.rules)
     beyond: dict[str, View] = {}
-    for one in program.views:
-        found = plain_rules(one, program.declarations)
+    for written in program.views:
+        found = plain_rules(written, program.declarations)
+        one = with_null_filters(written)
+        if one is not written and isinstance(found, tuple) and len(found) == 1:
+            found = MoreThanRules(Beyond.COMPUTED, f"`{one.name}` has an `is null` condition")
         if isinstance(found, MoreThanRules):
             text = f"{found.text}: deciding that is not supported yet"
             limited = _limited(one, one.columns, Limitation(Outside(found.kind.value), text))
@@ -54,6 +59,38 @@ def separated(program: Program, opaque: tuple[OpaqueView, ...]) -> tuple[Program
     for view in opaque:
         beyond[view.name] = _limited(view, view.columns, Limitation(Outside.OPAQUE, "; ".join(view.reasons)))
     return replace(program, rules=tuple(rules), views=()), beyond
+
+
+def with_null_filters(definition: ViewDefinition) -> ViewDefinition:
+    """A view whose `is null` tests are filters: conditions on the core's rows, as the decision takes OR and LIKE.
+
+    Example:
+        >>> from datalog.model import Predicate, Variable, block
+        >>> x, y = Variable("X"), Variable("Y")
+        >>> core = block("v", 0, [Atom(Predicate("r"), (x, y)), NullTest(y, negated=False)], [x])
+        >>> found = with_null_filters(ViewDefinition("v", ("x",), (core,))).blocks[0]
+        >>> len(found.core.body), found.filters == (IsNull(y),)
+        (1, True)
+    """
+    tests = {
+        number: [li for li in its.core.body if isinstance(li, NullTest) and not li.negated]
+        for number, its in enumerate(definition.blocks)
+    }
+    if not any(tests.values()):
+        return definition
+    blocks = (
+        block(
+            definition.name,
+            number,
+            [literal for literal in its.core.body if literal not in tests[number]],
+            its.outputs,
+            filters=(*its.filters, *(IsNull(test.term, span=test.span) for test in tests[number])),
+            groups=its.groups,
+            having=its.having,
+        )
+        for number, its in enumerate(definition.blocks)
+    )
+    return replace(definition, blocks=tuple(blocks))
 
 
 def _grouping(definition: ViewDefinition, kind: Beyond) -> ViewDefinition | None:

@@ -17,9 +17,9 @@ Tables: TypeAlias = Mapping[str, Mapping[int, Row]]
 
 def some_condition(random: Random, columns: Sequence[str]) -> str:
     """A WHERE clause over one of some columns, or none."""
-    return random.choice(
-        ["", "", f" WHERE {random.choice(columns)} = 1", f" WHERE {random.choice(columns)} < 2"]
-    )
+    tests = ("{} = 1", "{} < 2", "{} IS NULL", "{} IS NOT NULL", "({} = 1 OR {} IS NULL)")
+    column = random.choice(columns)
+    return random.choice(["", "", *(f" WHERE {test.format(column, column)}" for test in tests)])
 
 
 def contents(columns: Mapping[str, Sequence[str]], tables: Tables, views: str) -> dict[str, list[Row]]:
