@@ -20,6 +20,7 @@ from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.delta import is_delta_table
 from selfmaint.store.expected import require_types
+from selfmaint.store.stored_tables import Rewritten
 from selfmaint.store.write import StagedWrites
 from selfmaint.warehouse.catalog import Catalog
 
@@ -29,16 +30,23 @@ _GAINED, _LOST = Version.GAINED, Version.LOST
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Something whose stored rows changed: a view, or `relation@present` or `relation@absent`."""
+    """Something whose stored rows changed.
+
+    Attributes:
+        name: a view, or `relation@present` or `relation@absent`.
+        path: where it is.
+        rewritten: what files that took, in a store that writes files anew to delete rows of them.
+    """
 
     name: str
     path: str
+    rewritten: Rewritten | None = None
 
 
 def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, ...]:
     """Writes what changes, all or nothing, and goes on with it; see `Warehouse.apply`."""
     _require_current(warehouse, maintained)
-    if warehouse.lake is not None:
+    if warehouse.store is not None:
         return _committed(warehouse, maintained)
     views = _views(warehouse, maintained)
     counted = {view.predicate for view in warehouse.catalog.views if view.is_counted}
@@ -61,10 +69,10 @@ def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, 
 
 
 def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, ...]:
-    """One transaction of the lake: what the views and partial copies gain and lose, and the update."""
-    from selfmaint.api.lake import commit_changes  # noqa: PLC0415 - only where there is one
+    """One transaction of the store: what the views and partial copies gain and lose, and the update."""
+    from selfmaint.api.store import commit_changes  # noqa: PLC0415 - only where there is one
 
-    assert warehouse.lake is not None
+    assert warehouse.store is not None
     engine, catalog = warehouse.engine, warehouse.catalog
     sides: dict[Predicate, D] = {}
     stored: dict[str, D] = {}
@@ -93,22 +101,22 @@ def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Writ
 
     changes = {name: (side(name, _GAINED), side(name, _LOST)) for name in stored}
     changes = {name: pair for name, pair in changes.items() if pair != (None, None)}
-    commit_changes(warehouse, changes, maintained.update)
+    done = commit_changes(warehouse, changes, maintained.update)
     _read_again(warehouse, changes)
-    place = str(warehouse.lake.lake.place.folder)
-    return tuple(Written(name, place) for name in changes)
+    where = warehouse.store.store.place.where
+    return tuple(Written(name, str(where(name)), done.rewritten.get(name)) for name in changes)
 
 
 def _read_again(warehouse: Warehouse[D], changed: Collection[str]) -> None:
     """Takes what was committed for the warehouse's contents."""
-    open_, platform = warehouse.lake, platform_of(warehouse.engine)
+    open_, platform = warehouse.store, platform_of(warehouse.engine)
     assert open_ is not None
     warehouse.close()
     columns = columns_of(warehouse.catalog)
 
     def stored(names: Iterable[str], suffix: str = "") -> dict[str, D]:
         return {
-            name: platform.read_lake(open_.lake, open_.table(name + suffix), columns[name])
+            name: platform.read_stored(open_.table(name + suffix), columns[name])
             for name in names
             if name + suffix in changed
         }

@@ -24,9 +24,9 @@ from selfmaint.store.write import Write
 
 if TYPE_CHECKING:
     from selfmaint.duckdb.exchange import DuckExchange
-    from selfmaint.duckdb.lake import Lake
+    from selfmaint.duckdb.store import Store
     from selfmaint.store.frames import ArrowStream
-    from selfmaint.store.lake_catalog import TableFiles
+    from selfmaint.store.stored_tables import TableFiles
 
 
 @dataclass(frozen=True)
@@ -46,20 +46,22 @@ class DuckPlatform:
         return read_contents(self.engine.database, location.text, expected, declared=columns.declared)
 
     @property
-    def lake_database(self) -> Database:
+    def store_database(self) -> Database:
         """See `Platform`."""
         return self.engine.database
 
-    def read_lake(self, lake: Lake, table: TableFiles, columns: Columns) -> Relation:
+    def read_stored(self, table: TableFiles, columns: Columns) -> Relation:
         """See `Platform`."""
-        found = lake.rows(table)
+        from selfmaint.duckdb.store import stored_rows  # noqa: PLC0415 - only where there is a store
+
+        found = stored_rows(self.engine.database, table)
         if columns.open:
             return found
         return conform(self.engine.database, found, expected_columns(columns), declared=True)
 
-    def in_lake(self, lake: Lake, rows: Relation, folder: Path) -> Relation:
+    def in_store(self, store: Store, rows: Relation, folder: Path) -> Relation:
         """See `Platform`."""
-        assert lake.database is rows.stored.database
+        assert store.database is rows.stored.database
         return self.engine.keep(rows)
 
     def fit_rows(self, rows: Relation | ArrowStream, columns: Columns) -> Relation:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfmaint
-from selfmaint.api.lake_upkeep import compact, init, lake_of, undo
+from selfmaint.api.store_upkeep import compact, init, store_of, undo
 from tests.command_line import run
 from tests.unit.selfmaint.test_lake import Row, Shop, a_change
 
@@ -67,14 +67,14 @@ def test_both_engines_give_the_same_tables(spark: SparkSession, tmp_path: Path) 
 def test_spark_reads_any_state_whatever_was_compacted(spark: SparkSession, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     init(shop.toml, spark)
-    states = {lake_of(shop.toml).version: shop.stored()}
+    states = {store_of(shop.toml).version: shop.stored()}
     for i in range(3):
         new = {"sale": {(100 + i, 1, i)}}
         gone = {"sale": {row for row in shop.base["sale"] if row[0] == i + 1}}
         update = shop.update(f"u{i}", new, gone)
         with selfmaint.load(shop.toml, spark) as warehouse:
             warehouse.apply(warehouse.maintain(selfmaint.Update.from_files(warehouse, update)))
-            states[lake_of(shop.toml).version] = shop.expected()
+            states[store_of(shop.toml).version] = shop.expected()
             assert of(warehouse) == shop.expected()
     assert {v: contents(spark, shop, v) for v in states} == states
     compact(shop.toml, keep_days=None)
@@ -139,8 +139,8 @@ def table(which: Any, first: int = 0) -> pa.Table:
 
 
 def stored(folder: Path, name: str) -> Counter[tuple[str, ...]]:
-    open_ = lake_of(folder / "w.toml")
-    return bits(open_.lake.rows(open_.table(name)).arrow())
+    open_ = store_of(folder / "w.toml")
+    return bits(open_.store.rows(open_.table(name)).arrow())
 
 
 def bits(rows: pa.Table) -> Counter[tuple[str, ...]]:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfmaint
-from selfmaint.api.lake_upkeep import lake_of
+from selfmaint.api.store_upkeep import store_of
 from selfmaint.duckdb import lake_upkeep
 from selfmaint.duckdb.lake import _extension
 from selfmaint.errors import Code, InputError
@@ -120,7 +120,7 @@ class Shop:
 
     def stored(self) -> dict[str, Counter[Row]]:
         """What a reader sees who has nothing but DuckDB."""
-        return read_lake(self.folder / "lake", self.expected())
+        return read_stored(self.folder / "lake", self.expected())
 
     def command(self, *arguments: object) -> Ran:
         name, *rest = map(str, arguments)
@@ -136,7 +136,7 @@ def reader(folder: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def read_lake(folder: Path, names: Iterable[str]) -> dict[str, Counter[Row]]:
+def read_stored(folder: Path, names: Iterable[str]) -> dict[str, Counter[Row]]:
     with reader(folder) as connection:
         connection.execute("BEGIN")
         return {name: Counter(connection.execute(f'FROM l."{name}"').fetchall()) for name in names}
@@ -226,8 +226,8 @@ def test_the_same_update_again_does_nothing_and_says_so(shop: Shop) -> None:
     assert "SM409" in checked.stderr
     with selfmaint.load(shop.toml) as warehouse:
         given = selfmaint.Update.from_files(warehouse, update)
-        assert warehouse.lake is not None
-        assert warehouse.lake.committed(given) is not None
+        assert warehouse.store is not None
+        assert warehouse.store.committed(given) is not None
 
 
 def test_an_id_is_remembered_behind_other_updates_and_files_are_not(shop: Shop) -> None:
@@ -253,7 +253,7 @@ def test_a_moved_lake_says_where_its_files_are(shop: Shop) -> None:
     (shop.folder / "lake").rename(shop.folder / "moved")
     shop.toml.write_text(WAREHOUSE.replace('path = "lake"', 'path = "moved"'), encoding="utf-8")
     assert shop.command("maintain", "--update", a_change(shop)).status == 0
-    assert read_lake(shop.folder / "moved", shop.expected()) == shop.expected()
+    assert read_stored(shop.folder / "moved", shop.expected()) == shop.expected()
 
 
 def test_undo_returns_to_any_state_and_forgets_the_update(shop: Shop) -> None:
@@ -335,7 +335,7 @@ def test_partial_copies_follow(tmp_path: Path) -> None:
     done = shop.command("init", *origins)
     assert done.status == 0, done
     assert shop.command("maintain", "--update", a_change(shop)).status == 0
-    copies = read_lake(tmp_path / "lake", ["sale@present", "sale@absent"])
+    copies = read_stored(tmp_path / "lake", ["sale@present", "sale@absent"])
     assert copies["sale@present"] == Counter([(2, 1, None), (5, 2, 7), (1, 1, 11)])
     assert copies["sale@absent"] == Counter([(8, 1, 1), (1, 1, 10), (4, 3, 10)])
 
@@ -660,8 +660,8 @@ def test_readers_see_all_views_old_or_all_new_while_others_write(shop: Shop) -> 
             seen.add(states.index(found))
 
     def shop_reader() -> dict[str, Counter[Row]]:
-        open_ = lake_of(shop.toml)
-        rows = {name: open_.lake.rows(open_.table(name)).arrow().to_pylist() for name in states[0]}
+        open_ = store_of(shop.toml)
+        rows = {name: open_.store.rows(open_.table(name)).arrow().to_pylist() for name in states[0]}
         return {name: Counter(tuple(row.values()) for row in found) for name, found in rows.items()}
 
     writers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
@@ -686,5 +686,5 @@ def test_readers_see_all_views_old_or_all_new_while_others_write(shop: Shop) -> 
     assert not problems, problems
     assert shop.stored() == states[-1]
     assert len(seen) > 1
-    commits = [said for _, said in lake_of(shop.toml).commits() if said.kind == "maintain"]
+    commits = [said for _, said in store_of(shop.toml).commits() if said.kind == "maintain"]
     assert [said.update for said in commits] == [str(i) for i in range(len(folders))]

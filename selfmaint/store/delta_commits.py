@@ -1,0 +1,187 @@
+"""Commits of Delta tables that belong together: what each says of it, and what is done about those that have not ended.
+
+A process that dies leaves tables that are ahead of the journal. Each commit says on which state it was made, and which
+tables are changed with it: if all of them are, only the row of the journal is missing, and it is written; if not, those
+that are ahead are restored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from selfmaint.errors import BusyError, Code, InputError, SelfmaintError, first_line, input_error
+from selfmaint.store.commit import Commit
+from selfmaint.store.delta import LogEntry, delta_table, log_entries
+from selfmaint.store.delta_journal import DeltaJournal, Entry
+from selfmaint.store.delta_place import DeltaPlace
+
+_MARK = "selfmaint"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a commit of a table says that it belongs to.
+
+    Attributes:
+        store: the id of the store.
+        after: the snapshot that it is made on.
+        snapshot: the number of the one that it makes.
+        tables: the tables that are changed with it.
+        said: what is committed.
+        is_undone: whether it puts back what was ahead.
+    """
+
+    store: str
+    after: int
+    snapshot: int
+    tables: tuple[str, ...]
+    said: str
+    is_undone: bool = False
+
+    def properties(self) -> Any:
+        """What Delta commits with it: at once or not at all, and known again by the store's id and the snapshot."""
+        import deltalake  # noqa: PLC0415 - only where there are Delta tables
+
+        said = {"store": self.store, "after": self.after, "snapshot": self.snapshot}
+        said |= {"tables": [*self.tables], "said": self.said, "is_undone": self.is_undone}
+        return deltalake.CommitProperties(
+            custom_metadata={_MARK: json.dumps(said)},
+            max_commit_retries=0,
+            app_transactions=[deltalake.Transaction(self.store, self.snapshot)],
+        )
+
+    @classmethod
+    def read(cls, marks: Mapping[str, Any], store: str) -> Mark | None:
+        """The mark of a commit; None if it has none of this store."""
+        try:
+            found = json.loads(marks[_MARK])
+            mark = cls(
+                found["store"],
+                int(found["after"]),
+                int(found["snapshot"]),
+                tuple(found["tables"]),
+                found["said"],
+                bool(found["is_undone"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+        return mark if mark.store == store else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """The versions of a table after the one that the journal has.
+
+    Attributes:
+        last: the last one.
+        version: the last one before others changed the table.
+        used: the highest snapshot that the table's log names.
+        mark: what its rows belong to then; None if they are those that the journal has.
+        is_foreign: whether others have changed it.
+    """
+
+    last: int
+    version: int
+    used: int
+    mark: Mark | None
+    is_foreign: bool
+
+
+def is_half_done(journal: DeltaJournal) -> bool:
+    """Whether a table is at another version than the journal has, by a commit that has not ended or by others."""
+    with failures(journal.place, "cannot be read"):
+        return any(
+            int(delta_table(journal.place.table(name)).version()) != version
+            for name, version in journal.last().versions.items()
+        )
+
+
+def settle(journal: DeltaJournal, before: Entry, *, finish: bool) -> None:
+    """Brings tables and journal together again; a table that others have changed stays for writers to refuse.
+
+    Raises:
+        InputError: SM405.
+    """
+    with failures(journal.place, "cannot be put right"):
+        ahead = {
+            name: found
+            for name, version in before.versions.items()
+            if (found := _ahead(journal.id, journal.place.table(name), version)).last != version
+        }
+        if not ahead:
+            return
+        versions = {**before.versions, **{name: one.version for name, one in ahead.items()}}
+        number = 1 + max(before.snapshot, *(one.used for one in ahead.values()))
+        ours = {name: one.mark for name, one in ahead.items() if one.mark is not None}
+        mark = next(iter(ours.values()), None)
+        said = None
+        if mark is not None and finish and mark.after == before.snapshot and {*mark.tables} <= ours.keys():
+            said = Commit.read(mark.said)
+        else:
+            back = Mark(journal.id, before.snapshot, number, tuple(ours), "", is_undone=True)
+            for name in ours:
+                versions[name] = before.versions[name]
+                if not ahead[name].is_foreign:
+                    table = delta_table(journal.place.table(name))
+                    table.restore(versions[name], commit_properties=back.properties())
+                    versions[name] = ahead[name].last + 1
+        if said is not None or versions != before.versions:
+            now = datetime.now(UTC)
+            entry = replace(before, snapshot=number, at=now, said=said, versions=versions, files=0, size=0)
+            journal.append(before, entry)
+
+
+def _ahead(store: str, path: Path, base: int) -> _Ahead:
+    """What a table's versions after one are."""
+    table = delta_table(path)
+    last, used = int(table.version()), table.transaction_version(store) or 0
+    mark, version = None, base
+    for one in log_entries(path, base, last):
+        found = Mark.read(one.marks, store)
+        if found is not None:
+            mark = None if found.is_undone else found
+        elif one.changes_data:
+            return _Ahead(last, version, used, mark, is_foreign=True)
+        version = one.version
+    return _Ahead(last, version, used, mark, is_foreign=False)
+
+
+@contextlib.contextmanager
+def failures(place: DeltaPlace, what: str) -> Iterator[None]:
+    """What Delta refuses, as an error of this package.
+
+    Raises:
+        BusyError: SM405 somebody else was faster.
+        InputError: SM405.
+    """
+    from deltalake.exceptions import CommitFailedError  # noqa: PLC0415 - only where there are Delta tables
+
+    try:
+        yield
+    except SelfmaintError:
+        raise
+    except CommitFailedError as failure:
+        message = f"somebody else writes to the Delta store `{place.folder}`: {first_line(failure)}"
+        raise BusyError(
+            input_error(Code.WRITE_FAILED, message, "run the command again").diagnostics
+        ) from failure
+    except Exception as failure:
+        message = f"the Delta store `{place.folder}` {what}: {first_line(failure)}"
+        raise input_error(Code.WRITE_FAILED, message) from failure
+
+
+def conflict(name: str, path: Path, entry: LogEntry) -> InputError:
+    """What to say of a table that somebody else has changed."""
+    return input_error(
+        Code.CONFLICT,
+        f"somebody else has changed the Delta table `{path}`: its version {entry.version} is a {entry.operation}",
+        f"`selfmaint import WAREHOUSE.toml --view {name}` computes the view anew; with `--from {name}={path}` it takes "
+        "what is there now",
+        "nothing was written",
+    )
