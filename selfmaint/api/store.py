@@ -48,7 +48,12 @@ class OpenStore:
         """
         from selfmaint.duckdb.store import opened  # noqa: PLC0415 - DuckDB only where there is a store
 
-        store = opened(platform.store_database, place)
+        return cls.over(opened(platform.store_database, place))
+
+    @classmethod
+    def over(cls, store: Store) -> OpenStore:
+        """A store at the snapshot that its place names, or the newest; what a process left that died is put right."""
+        place = store.place
         if place.version is None and store.is_half_done():
             # What is read is whole in any case: so nobody waits for who writes just now, or needs to write here.
             with contextlib.suppress(InputError), place.writing("recover"):

@@ -110,8 +110,7 @@ def store_of(path: str | Path) -> OpenStore:
     file = read_warehouse_file(path)
     _require_store(file)
     assert file.store is not None
-    store = opened(Database(file.engine.options), file.store)
-    return OpenStore(store, store.catalog.newest())
+    return OpenStore.over(opened(Database(file.engine.options), file.store))
 
 
 def _require_store(file: WarehouseFile) -> None:

@@ -199,7 +199,7 @@ def _print_rewritten(costs: Sequence[Rewritten]) -> None:
         print_text(f"files: {files:,} rewritten, {added:,} written with {size:,} bytes")
 
 
-def _rewritten_json(cost: Rewritten | None) -> Json:
+def _rewritten_json(cost: Rewritten | None) -> dict[str, Json]:
     if cost is None:
         return {}
     return {"files_rewritten": cost.files, "files_written": cost.added, "bytes_written": cost.size}

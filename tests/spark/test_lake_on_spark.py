@@ -14,6 +14,7 @@ import pytest
 
 import selfmaint
 from selfmaint.api.store_upkeep import compact, init, store_of, undo
+from selfmaint.duckdb.store import stored_rows
 from tests.command_line import run
 from tests.unit.selfmaint.test_lake import Row, Shop, a_change
 
@@ -97,8 +98,9 @@ def of(warehouse: selfmaint.Warehouse[DataFrame]) -> dict[str, Counter[Row]]:
     return found
 
 
+@pytest.mark.parametrize("kind", ["lake", "delta"])
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
-def test_every_type_comes_back_as_it_was(engine: Any, spark: SparkSession, tmp_path: Path) -> None:
+def test_every_type_comes_back_as_it_was(engine: Any, kind: str, spark: SparkSession, tmp_path: Path) -> None:
     del spark
     columns = ", ".join(f"{name} {kind}" for name, (kind, _, _) in VALUES.items())
     (tmp_path / "v.sql").write_text(
@@ -108,7 +110,7 @@ def test_every_type_comes_back_as_it_was(engine: Any, spark: SparkSession, tmp_p
         encoding="utf-8",
     )
     (tmp_path / "w.toml").write_text(
-        'program = "v.sql"\n[store]\nkind = "lake"\npath = "lake"\n[update]\neffective = true\n',
+        f'program = "v.sql"\n[store]\nkind = "{kind}"\npath = "lake"\n[update]\neffective = true\n',
         encoding="utf-8",
     )
     before = table(range(6))
@@ -140,7 +142,7 @@ def table(which: Any, first: int = 0) -> pa.Table:
 
 def stored(folder: Path, name: str) -> Counter[tuple[str, ...]]:
     open_ = store_of(folder / "w.toml")
-    return bits(open_.store.rows(open_.table(name)).arrow())
+    return bits(stored_rows(open_.store.database, open_.table(name)).arrow())
 
 
 def bits(rows: pa.Table) -> Counter[tuple[str, ...]]:

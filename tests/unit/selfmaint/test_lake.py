@@ -6,7 +6,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -24,9 +23,11 @@ import selfmaint
 from selfmaint.api.store_upkeep import store_of
 from selfmaint.duckdb import lake_upkeep
 from selfmaint.duckdb.lake import _extension
+from selfmaint.duckdb.store import stored_rows
 from selfmaint.errors import Code, InputError
 from selfmaint.store.lake_place import LakePlace
 from tests.command_line import Ran, run
+from tests.killing import killed, killings
 
 PROGRAM = """
 create table customer (id int not null primary key, region string not null);
@@ -69,17 +70,17 @@ def write(file: Path, relation: str, rows: Iterable[Row]) -> None:
 
 
 class Shop:
-    """A warehouse's folder, and its base relations."""
+    """A warehouse's folder, with a store of some kind, and its base relations."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, kind: str = "lake") -> None:
+        self.folder, self.kind = folder, kind
         self.toml = folder / "warehouse.toml"
         self.base: Base = {
             "customer": {(1, "north"), (2, "south"), (3, "north")},
             "sale": {(1, 1, 10), (2, 1, None), (3, 2, 5), (4, 3, 10)},
         }
         (folder / "views.sql").write_text(PROGRAM, encoding="utf-8")
-        self.toml.write_text(WAREHOUSE, encoding="utf-8")
+        self.toml.write_text(WAREHOUSE.replace('kind = "lake"', f'kind = "{kind}"'), encoding="utf-8")
         self.store_base()
 
     def store_base(self) -> None:
@@ -474,53 +475,6 @@ def test_a_lake_is_not_made_over_something(shop: Shop) -> None:
 
 # ------------------------------------------------------------------------------------- killed on the way
 
-KILLED = """
-import os, signal, sys, threading
-from selfmaint.cli.app import app
-from selfmaint.duckdb.database import Database
-from selfmaint.store import lake_place
-
-left = int(sys.argv[1])
-within_s = float(os.environ.get("WITHIN_S", "nan"))
-plain = Database.run
-
-def run(self, statement, values=()):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if statement.strip() == "COMMIT" and within_s >= 0:
-        threading.Timer(within_s, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
-    found = plain(self, statement, values)
-    if left == 1 and statement.strip() == "COMMIT":
-        left = 0
-        os.kill(os.getpid(), signal.SIGKILL)
-    return found
-
-Database.run = run
-sys.exit(app(sys.argv[2:]))
-"""
-
-
-def killed(at: int, *arguments: object, within_s: float | None = None) -> int:
-    """The exit status of a command that is killed before its `at`-th statement of the lake, or within the commit."""
-    command = [sys.executable, "-c", KILLED, str(at), *map(str, arguments)]
-    environment = os.environ if within_s is None else {**os.environ, "WITHIN_S": str(within_s)}
-    return subprocess.run(command, capture_output=True, check=False, timeout=120, env=environment).returncode
-
-
-def killings(make: Any, look: Any, *arguments: object, step: int = 1) -> int:
-    """Runs a command again and again, killed ever later, until it ends; how many times it was killed."""
-    at = 1
-    while True:
-        make()
-        status = killed(at, *arguments)
-        look(done=status == 0)
-        if status == 0:
-            return at - 1
-        assert status == -signal.SIGKILL, status
-        at += step
-
 
 def test_whenever_a_commit_is_killed_all_views_are_old_or_all_new(shop: Shop, tmp_path_factory: Any) -> None:
     old = shop.stored()
@@ -661,7 +615,10 @@ def test_readers_see_all_views_old_or_all_new_while_others_write(shop: Shop) -> 
 
     def shop_reader() -> dict[str, Counter[Row]]:
         open_ = store_of(shop.toml)
-        rows = {name: open_.store.rows(open_.table(name)).arrow().to_pylist() for name in states[0]}
+        rows = {
+            name: stored_rows(open_.store.database, open_.table(name)).arrow().to_pylist()
+            for name in states[0]
+        }
         return {name: Counter(tuple(row.values()) for row in found) for name, found in rows.items()}
 
     writers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
