@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
 from selfmaint.api.places import Location
-from selfmaint.api.platform import expected_columns, not_a_frame
+from selfmaint.api.platform import TableWrites, expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import RelationEntry, SourceEntry, SourceKind
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.database import Database, refused
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from selfmaint.duckdb.store import Store
     from selfmaint.store.frames import ArrowStream
     from selfmaint.store.stored_tables import TableFiles
+    from selfmaint.store.table_changes import TableChange
 
 
 @dataclass(frozen=True)
@@ -112,3 +114,7 @@ class DuckPlatform:
     def writing(self, rows: Relation) -> Write:
         """See `Platform`."""
         return writing(self.engine.database, rows)
+
+    def table_writes(self, changes: Sequence[TableChange[Relation]]) -> AbstractContextManager[TableWrites]:
+        """See `Platform`: there are no such tables here."""
+        raise refused(f"`{changes[0].view}` is in a table of Spark's catalog")

@@ -6,6 +6,7 @@ Contents and updates are checked in the same way, with the same errors, whatever
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -29,9 +30,22 @@ if TYPE_CHECKING:
     from selfmaint.store.exchange import Exchange
     from selfmaint.store.frames import ArrowStream
     from selfmaint.store.stored_tables import TableFiles
+    from selfmaint.store.table_changes import TableChange
     from selfmaint.store.write import Write
 
 D = TypeVar("D")
+
+
+class TableWrites(Protocol):
+    """Statements that are ready to run."""
+
+    def run(self) -> None:
+        """Changes one table after the other.
+
+        Raises:
+            SelfmaintError: SM405 one cannot be changed; which have changed is said.
+        """
+        ...
 
 
 class Platform(Protocol[D]):
@@ -110,6 +124,14 @@ class Platform(Protocol[D]):
 
     def writing(self, rows: D) -> Write:
         """What writes rows into files."""
+        ...
+
+    def table_writes(self, changes: Sequence[TableChange[D]]) -> AbstractContextManager[TableWrites]:
+        """What changes tables of the catalog when it is told to; nothing is written before.
+
+        Raises:
+            InputError: SM405 a table's format cannot do it.
+        """
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,11 +24,13 @@ from selfmaint.spark.formats import writing
 from selfmaint.spark.frames import from_arrow, positional
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.stored_tables import stored_rows
+from selfmaint.spark.table_changes import TableWrites, table_writes
 from selfmaint.spark.tables import conform, read_as_stored, read_contents
 from selfmaint.spark.undeclared import conform_undeclared, read_undeclared
 from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.frames import ArrowStream, arrow_frame
 from selfmaint.store.stored_tables import TableFiles
+from selfmaint.store.table_changes import TableChange
 from selfmaint.store.write import Write
 
 
@@ -110,3 +113,7 @@ class SparkPlatform:
     def writing(self, rows: DataFrame) -> Write:
         """See `Platform`."""
         return writing(rows)
+
+    def table_writes(self, changes: Sequence[TableChange[DataFrame]]) -> AbstractContextManager[TableWrites]:
+        """See `Platform`."""
+        return table_writes(self.engine.spark, changes)
