@@ -10,6 +10,7 @@ from __future__ import annotations
 
 # ruff: noqa: S608 - names are quoted
 import contextlib
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,8 +28,14 @@ from selfmaint.duckdb.store import (
 )
 from selfmaint.errors import BusyError, Code, InputError, SelfmaintError, input_error
 from selfmaint.store.commit import Commit
-from selfmaint.store.delta import delta_table, is_delta_table, log_entries, table_files
-from selfmaint.store.delta_commits import Mark, conflict, failures, is_half_done, settle
+from selfmaint.store.delta import (
+    delta_table,
+    is_delta_table,
+    require_package,
+    sync_version,
+    table_files,
+)
+from selfmaint.store.delta_commits import Mark, ahead, conflict, failures, is_half_done, put_back, recover
 from selfmaint.store.delta_journal import DeltaJournal, Entry
 from selfmaint.store.delta_place import DeltaPlace
 from selfmaint.store.stored_tables import Rewritten, TableFiles
@@ -58,6 +65,7 @@ class DeltaTables:
         Raises:
             InputError: SM408 there is none.
         """
+        require_package(place.folder)
         self.database, self.place = database, place
         self.catalog = DeltaJournal(place)
 
@@ -68,6 +76,7 @@ class DeltaTables:
         Raises:
             InputError: SM405 it cannot be made; SM607 `deltalake` is missing.
         """
+        require_package(place.folder)
         with failures(place, "cannot be made"):
             DeltaJournal.new(place)
         return cls(database, place)
@@ -109,12 +118,13 @@ class DeltaTables:
         versions = dict(before.versions) if before is not None else self._elsewhere()
         number = 1 if before is None else before.snapshot + 1
         after = number - 1
-        mark = Mark(self.catalog.id, after, number, tuple(sorted(steps)), said.text())
+        mark = Mark(self.catalog.id, after, number, tuple(sorted(steps)), said.text(), uuid.uuid4().hex)
         rewritten: dict[str, Rewritten] = {}
         try:
             with failures(self.place, "cannot be written to"):
                 for name, step in steps.items():
                     versions[name], rewritten[name] = step(mark, versions.get(name, -1))
+                    sync_version(self.place.table(name), versions[name])
             files = sum(one.added for one in rewritten.values())
             size = sum(one.size for one in rewritten.values())
             oldest = number if before is None else before.oldest
@@ -122,16 +132,16 @@ class DeltaTables:
             self.catalog.append(before, entry)
         except BaseException as failure:
             if before is not None:
-                self._put_back(before, failure)
+                self._put_back(before, mark.by, failure)
             raise
         with contextlib.suppress(SelfmaintError):  # what is committed is; the next one tries again
             self.catalog.compact()
         return Committed(number, rewritten)
 
-    def _put_back(self, before: Entry, failure: BaseException) -> None:
+    def _put_back(self, before: Entry, by: str, failure: BaseException) -> None:
         """Undoes what was done of a commit; where that fails too, the next command does it."""
         try:
-            settle(self.catalog, before, finish=False)
+            put_back(self.catalog, before, by)
         except SelfmaintError as second:
             failure.add_note(f"the tables are put right by the next command: {second}")
 
@@ -153,7 +163,7 @@ class DeltaTables:
 
         lost = self._prepare(name, table_files(name, self.place.table(name), base), change)
         for _ in range(_TRIES):
-            table = self._current(name, base, mark)
+            table = self._current(name, base)
             start = int(table.version())
             try:
                 found = self._merge(table, change, mark)
@@ -250,7 +260,7 @@ class DeltaTables:
 
     def _restore(self, name: str, version: int, mark: Mark, base: int) -> tuple[int, Rewritten]:
         """A table with the contents of an earlier version."""
-        table = self._current(name, base, mark)
+        table = self._current(name, base)
         start = int(table.version())
         table.restore(version, commit_properties=mark.properties())
         return start + 1, Rewritten(0, 0, 0)
@@ -264,22 +274,20 @@ class DeltaTables:
 
     # ------------------------------------------------------------------------- what others and the dead left
 
-    def _current(self, name: str, base: int, mark: Mark) -> Any:
+    def _current(self, name: str, base: int) -> Any:
         """The table at its last version, which has the rows of a version.
 
         Raises:
-            InputError: SM410 it has others, or the commit already.
+            BusyError: SM405 somebody else of this store is at it.
+            InputError: SM410 others have changed it.
         """
-        path = self.place.table(name)
-        table = delta_table(path)
-        for one in log_entries(path, base, int(table.version())):
-            if one.changes_data:
-                raise conflict(name, path, one)
-        if (table.transaction_version(mark.store) or 0) >= mark.snapshot:
-            message = f"the Delta table `{path}` has snapshot {mark.snapshot} of the store already"
-            hint = f"`selfmaint import WAREHOUSE.toml --view {name}` brings the view in anew"
-            raise input_error(Code.CONFLICT, message, hint, "nothing was written")
-        return table
+        found = ahead(self.catalog, name, base)
+        if found.foreign is not None:
+            raise conflict(name, self.place.table(name), found.foreign)
+        if found.mark is not None:
+            message = f"somebody else writes to the Delta store `{self.place.folder}` just now"
+            raise BusyError(input_error(Code.WRITE_FAILED, message, "run the command again").diagnostics)
+        return delta_table(self.place.table(name), found.last)
 
     def is_half_done(self) -> bool:
         """See `Store`."""
@@ -288,7 +296,7 @@ class DeltaTables:
     def recover(self) -> None:
         """See `Store`: what is whole but for the journal is finished, all else is put back."""
         if self.is_half_done():
-            settle(self.catalog, self.catalog.last(), finish=True)
+            recover(self.catalog)
 
     # ------------------------------------------------------------------------------------------- upkeep
 
@@ -316,7 +324,7 @@ class DeltaTables:
                     # Files of commits that died go, too; those of others on their way are younger than a day.
                     hours, is_old = int(keep_days * 24), keep_days >= 1
                     table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=is_old)
-            settle(self.catalog, before, finish=False)
+            recover(self.catalog)
             self.catalog.compact(always=True)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from selfmaint.errors import Code, SelfmaintError, first_line, input_error
+from selfmaint.store.journal import sync
 from selfmaint.store.stored_tables import DataFile, TableFiles
 
 _PLAIN = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
@@ -43,15 +44,26 @@ def delta_table(path: Path, version: int | None = None) -> Any:
     Raises:
         InputError: SM607 it is not installed.
     """
+    require_package(path)
+    from deltalake import DeltaTable  # noqa: PLC0415 - only who reads Delta tables needs it
+
+    return DeltaTable(str(path), version=version)
+
+
+def require_package(path: Path) -> None:
+    """Refuses a table where `deltalake` is not installed.
+
+    Raises:
+        InputError: SM607.
+    """
     try:
-        from deltalake import DeltaTable  # noqa: PLC0415 - only who reads Delta tables needs it
+        import deltalake  # noqa: F401, PLC0415 - see `delta_table`
     except ImportError:
         raise input_error(
             Code.FEED_PACKAGE,
             f"`{path}` is a Delta table, and the package `deltalake` is not installed",
             hint="`pip install selfmaint[delta]`, or let a Spark that has Delta's jars read it, and give the DataFrame",
         ) from None
-    return DeltaTable(str(path), version=version)
 
 
 def live_files(path: Path) -> list[Path]:
@@ -127,12 +139,14 @@ class LogEntry:
         operation: what was done, as the writer says.
         changes_data: whether rows may be others than before.
         marks: what its writer said besides.
+        restored: the version whose rows it brought back; None if it did something else.
     """
 
     version: int
     operation: str
     changes_data: bool
     marks: dict[str, Any]
+    restored: int | None = None
 
 
 def log_entries(path: Path, after: int, upto: int) -> Sequence[LogEntry]:
@@ -143,6 +157,20 @@ def log_entries(path: Path, after: int, upto: int) -> Sequence[LogEntry]:
     return [_log_entry(path, version) for version in range(after + 1, upto + 1)]
 
 
+def sync_version(path: Path, version: int) -> None:
+    """Has the operating system write what a commit added to the disk: `deltalake` leaves it in its memory.
+
+    Raises:
+        OSError: it cannot.
+    """
+    log = path / "_delta_log" / f"{version:020d}.json"
+    actions = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    added = [one[kind]["path"] for one in actions for kind in ("add", "cdc") if kind in one]
+    files = [file for file in (path / unquote(name) for name in added) if file.exists()]
+    for place in (*files, log, *{file.parent for file in files}, log.parent, path):
+        sync(place)
+
+
 def _log_entry(path: Path, version: int) -> LogEntry:
     try:
         text = (path / "_delta_log" / f"{version:020d}.json").read_text(encoding="utf-8")
@@ -150,7 +178,12 @@ def _log_entry(path: Path, version: int) -> LogEntry:
         said: dict[str, Any] = next((one["commitInfo"] for one in actions if "commitInfo" in one), {})
         files = [one.get("add") or one.get("remove") for one in actions if "add" in one or "remove" in one]
         changed = any(file.get("dataChange", True) for file in files)
-        return LogEntry(version, str(said.get("operation", "?")), changed, said)
+        operation, restored = (
+            str(said.get("operation", "?")),
+            said.get("operationParameters", {}).get("version"),
+        )
+        is_restored = operation == "RESTORE" and restored is not None
+        return LogEntry(version, operation, changed, said, int(restored) if is_restored else None)
     except (OSError, ValueError, TypeError, AttributeError):
         return LogEntry(version, "?", changes_data=True, marks={})
 

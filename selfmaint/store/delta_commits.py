@@ -34,6 +34,7 @@ class Mark:
         snapshot: the number of the one that it makes.
         tables: the tables that are changed with it.
         said: what is committed.
+        by: what tells the attempt at it from others.
         is_undone: whether it puts back what was ahead.
     """
 
@@ -42,6 +43,7 @@ class Mark:
     snapshot: int
     tables: tuple[str, ...]
     said: str
+    by: str
     is_undone: bool = False
 
     def properties(self) -> Any:
@@ -49,7 +51,7 @@ class Mark:
         import deltalake  # noqa: PLC0415 - only where there are Delta tables
 
         said = {"store": self.store, "after": self.after, "snapshot": self.snapshot}
-        said |= {"tables": [*self.tables], "said": self.said, "is_undone": self.is_undone}
+        said |= {"tables": [*self.tables], "said": self.said, "by": self.by, "is_undone": self.is_undone}
         return deltalake.CommitProperties(
             custom_metadata={_MARK: json.dumps(said)},
             max_commit_retries=0,
@@ -67,6 +69,7 @@ class Mark:
                 int(found["snapshot"]),
                 tuple(found["tables"]),
                 found["said"],
+                found["by"],
                 bool(found["is_undone"]),
             )
         except (KeyError, TypeError, ValueError):
@@ -75,22 +78,22 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ahead:
-    """The versions of a table after the one that the journal has.
+class Ahead:
+    """The versions of a table after the one that a state has.
 
     Attributes:
         last: the last one.
         version: the last one before others changed the table.
         used: the highest snapshot that the table's log names.
-        mark: what its rows belong to then; None if they are those that the journal has.
-        is_foreign: whether others have changed it.
+        mark: what its rows belong to then; None if they are those of the state.
+        foreign: the commit of others that changed it, if there is one.
     """
 
     last: int
     version: int
     used: int
     mark: Mark | None
-    is_foreign: bool
+    foreign: LogEntry | None
 
 
 def is_half_done(journal: DeltaJournal) -> bool:
@@ -102,54 +105,75 @@ def is_half_done(journal: DeltaJournal) -> bool:
         )
 
 
-def settle(journal: DeltaJournal, before: Entry, *, finish: bool) -> None:
+def recover(journal: DeltaJournal) -> None:
     """Brings tables and journal together again; a table that others have changed stays for writers to refuse.
 
     Raises:
         InputError: SM405.
     """
     with failures(journal.place, "cannot be put right"):
-        ahead = {
-            name: found
-            for name, version in before.versions.items()
-            if (found := _ahead(journal.id, journal.place.table(name), version)).last != version
-        }
-        if not ahead:
+        before = journal.last()
+        every = {name: ahead(journal, name, version) for name, version in before.versions.items()}
+        found = {name: one for name, one in every.items() if one.last != before.versions[name]}
+        if not found:
             return
-        versions = {**before.versions, **{name: one.version for name, one in ahead.items()}}
-        number = 1 + max(before.snapshot, *(one.used for one in ahead.values()))
-        ours = {name: one.mark for name, one in ahead.items() if one.mark is not None}
+        versions = {**before.versions, **{name: one.version for name, one in found.items()}}
+        number = 1 + max(before.snapshot, *(one.used for one in found.values()))
+        ours = {name: one.mark for name, one in found.items() if one.mark is not None}
         mark = next(iter(ours.values()), None)
         said = None
-        if mark is not None and finish and mark.after == before.snapshot and {*mark.tables} <= ours.keys():
+        if mark is not None and mark.after == before.snapshot and {*mark.tables} <= ours.keys():
             said = Commit.read(mark.said)
         else:
-            back = Mark(journal.id, before.snapshot, number, tuple(ours), "", is_undone=True)
-            for name in ours:
-                versions[name] = before.versions[name]
-                if not ahead[name].is_foreign:
-                    table = delta_table(journal.place.table(name))
-                    table.restore(versions[name], commit_properties=back.properties())
-                    versions[name] = ahead[name].last + 1
+            versions |= _restored(journal, before, {name: found[name] for name in ours})
         if said is not None or versions != before.versions:
             now = datetime.now(UTC)
             entry = replace(before, snapshot=number, at=now, said=said, versions=versions, files=0, size=0)
             journal.append(before, entry)
 
 
-def _ahead(store: str, path: Path, base: int) -> _Ahead:
+def put_back(journal: DeltaJournal, before: Entry, by: str) -> None:
+    """Restores what an attempt at a commit has changed, unless the journal has it.
+
+    Raises:
+        InputError: SM405.
+    """
+    with failures(journal.place, "cannot be put right"):
+        if journal.newest() == before.snapshot:
+            every = {name: ahead(journal, name, version) for name, version in before.versions.items()}
+            _restored(journal, before, {n: one for n, one in every.items() if one.mark and one.mark.by == by})
+
+
+def _restored(journal: DeltaJournal, before: Entry, found: Mapping[str, Ahead]) -> dict[str, int]:
+    """Restores tables to the versions of a state, but for those that others have changed; the versions for it."""
+    versions = {}
+    for name, one in found.items():
+        versions[name] = before.versions[name]
+        if one.foreign is None:
+            number = 1 + max(before.snapshot, one.used)
+            back = Mark(journal.id, before.snapshot, number, (name,), "", "", is_undone=True)
+            table = delta_table(journal.place.table(name))
+            table.restore(versions[name], commit_properties=back.properties())
+            versions[name] = one.last + 1
+    return versions
+
+
+def ahead(journal: DeltaJournal, name: str, base: int) -> Ahead:
     """What a table's versions after one are."""
+    path = journal.place.table(name)
     table = delta_table(path)
-    last, used = int(table.version()), table.transaction_version(store) or 0
+    last, used = int(table.version()), table.transaction_version(journal.id) or 0
     mark, version = None, base
     for one in log_entries(path, base, last):
-        found = Mark.read(one.marks, store)
+        found = Mark.read(one.marks, journal.id)
+        if found is not None and found.is_undone and one.restored != base:
+            found = None
         if found is not None:
             mark = None if found.is_undone else found
         elif one.changes_data:
-            return _Ahead(last, version, used, mark, is_foreign=True)
+            return Ahead(last, version, used, mark, one)
         version = one.version
-    return _Ahead(last, version, used, mark, is_foreign=False)
+    return Ahead(last, version, used, mark, None)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from typing import Any
 
 from selfmaint.errors import BusyError, Code, SelfmaintError, first_line, input_error
 from selfmaint.store.commit import Commit
-from selfmaint.store.delta import delta_table, is_delta_table, sizes, table_files
+from selfmaint.store.delta import delta_table, is_delta_table, sizes, sync_version, table_files
 from selfmaint.store.delta_place import DeltaPlace
 from selfmaint.store.stored_tables import Occupied, Snapshot, TableFiles
 
@@ -207,9 +207,10 @@ class DeltaJournal:
             once = deltalake.CommitProperties(
                 max_commit_retries=0, app_transactions=[deltalake.Transaction(self.id, entry.snapshot)]
             )
-            schema = pa.schema(table.schema().to_arrow())
+            schema, version = pa.schema(table.schema().to_arrow()), int(table.version()) + 1
             rows = pa.Table.from_pylist([row], schema=schema)
             deltalake.write_deltalake(table, rows, mode="append", commit_properties=once)
+            sync_version(self.place.journal, version)
         except CommitFailedError as failure:
             message = (
                 f"somebody else has written to the Delta store `{self.place.folder}`: {first_line(failure)}"

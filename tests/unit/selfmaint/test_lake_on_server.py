@@ -135,7 +135,7 @@ def test_who_commits_in_between_is_not_overwritten(shop: Shop, monkeypatch: pyte
             except selfmaint.SelfmaintError as error:
                 results.append(error.diagnostics[0].code.value)
 
-    monkeypatch.setattr("selfmaint.store.lake_place.fcntl.flock", lambda *_: None)
+    monkeypatch.setattr("selfmaint.store.place.fcntl.flock", lambda *_: None)
     threads = [threading.Thread(target=maintained, args=[update]) for update in updates]
     for thread in threads:
         thread.start()
