@@ -7,7 +7,7 @@
     [views.v1]                        # one for each view
     path = "views/v1"                 # Parquet, CSV or JSON lines; or table = "database.v1"; not with a store
     [store]                           # optional: where the views are kept that have no places of their own
-    kind = "lake"                     # a DuckLake: all views change in one transaction
+    kind = "lake"                     # a DuckLake: all views change in one transaction; or "delta", Delta tables
     path = "lake"                     # its folder, which `selfmaint init` makes
     [sources.ops]                     # where base relations live
     kind = "postgres"                 # or "files", or "spark" (tables of Spark's catalog)
