@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from selfmaint.sources.protocol import Source as Source
     from selfmaint.store.frames import ArrowStream as ArrowStream
     from selfmaint.store.stored_tables import Occupied as Occupied
+    from selfmaint.store.stored_tables import Rewritten as Rewritten
     from selfmaint.store.stored_tables import Snapshot as Snapshot
     from selfmaint.warehouse.catalog import Catalog as Catalog
     from selfmaint.warehouse.views import View as View
@@ -172,6 +173,7 @@ _FROM = {
     ),
     "selfmaint.store.stored_tables": (
         "Occupied",
+        "Rewritten",
         "Snapshot",
     ),
     "selfmaint.warehouse.catalog": ("Catalog",),

@@ -150,7 +150,8 @@ def undo(path: str | Path, to: int | None = None) -> tuple[Snapshot, int]:
     open_ = store_of(path)
     known = {one.version: one for one in _snapshots(open_)}
     done = [version for version, said in open_.commits() if said.kind == "maintain"]
-    wanted = to if to is not None else (done[-1] - 1 if done else -1)
+    before = max((version for version in known if done and version < done[-1]), default=-1)
+    wanted = before if to is None else to
     if wanted not in known:
         what = f"the store has no snapshot {wanted}" if wanted >= 0 else "no update is there to be undone"
         hint = "`selfmaint history` lists the snapshots"

@@ -157,7 +157,7 @@ def require_new(warehouse: Warehouse[Any], update: Update[Any]) -> None:
         raise input_error(
             Code.COMMITTED,
             f"this update was committed before, in snapshot {before}",
-            f"`--as-of {before - 1}` looks at the state before it",
+            "`--as-of` looks at the state before it: `selfmaint history` lists them",
         )
 
 

@@ -162,6 +162,7 @@ class DeltaTables:
         from deltalake.exceptions import CommitFailedError  # noqa: PLC0415 - see `Mark`
 
         lost = self._prepare(name, table_files(name, self.place.table(name), base), change)
+        mark = replace(mark, lost=lost)
         for _ in range(_TRIES):
             table = self._current(name, base)
             start = int(table.version())
@@ -181,21 +182,21 @@ class DeltaTables:
         Of rows that may stand several times all copies go, and what is left of them is added again.
         """
         run, columns = self.database.run, range(len(table.columns))
-        gaining, losing = change.gained, change.lost
+        gaining, losing = (one and self._fitted(one, table) for one in (change.gained, change.lost))
         typed = ", ".join(f"c{i} {kind}" for i, kind in enumerate(table.types))
         run(f"CREATE OR REPLACE TEMP TABLE {_SOURCE} ({_FLAG} BOOLEAN, {typed})")
         items = ", ".join(f"c{i}" for i in columns)
         insert = f"INSERT INTO {_SOURCE} SELECT {{}}, {items} FROM {{}}"
         if gaining is not None:
-            run(insert.format("false", gaining.stored.name))
+            run(insert.format("false", gaining))
         if losing is None:
             return 0
-        ((number,),) = run(f"SELECT count(*) FROM {losing.stored.name}")
+        ((number,),) = run(f"SELECT count(*) FROM {losing}")
         if not change.is_bag:
-            run(insert.format("true", losing.stored.name))
+            run(insert.format("true", losing))
             return int(number)
         # The stored rows that agree with a lost one, numbered.
-        lost = f"SELECT *, count(*) AS copies FROM {losing.stored.name} GROUP BY ALL"
+        lost = f"SELECT {items}, count(*) AS copies FROM {losing} GROUP BY ALL"
         tests = " AND ".join(
             f"old.{quoted(n)} IS NOT DISTINCT FROM lost.c{i}" for i, n in enumerate(table.columns)
         )
@@ -213,6 +214,26 @@ class DeltaTables:
         run(insert.format("false", f"(SELECT * FROM {_SOURCE}_old WHERE n > copies)"))
         run(f"DROP TABLE {_SOURCE}_old")
         return int(every)
+
+    def _fitted(self, rows: Relation, table: TableFiles) -> str:
+        """Rows with columns as a table has them, which was perhaps made by somebody else: in its order and types.
+
+        Raises:
+            InputError: SM104 a value that a column cannot hold.
+        """
+        places = list(range(len(table.columns)))
+        if {*rows.columns} == {*table.columns}:
+            places = [rows.columns.index(name) for name in table.columns]
+        cast = [f"TRY_CAST(c{place} AS {kind})" for place, kind in zip(places, table.types, strict=True)]
+        lost = " OR ".join(f"{made} IS DISTINCT FROM c{i}" for made, i in zip(cast, places, strict=True))
+        ((wrong,),) = self.database.run(f"SELECT count(*) FROM {rows.stored.name} WHERE {lost}")
+        if wrong:
+            message = f"{wrong} rows do not fit the columns of the Delta table of `{table.name}`"
+            hint = f"`selfmaint import WAREHOUSE.toml --view {table.name}` makes the table anew, in the view's types"
+            raise input_error(Code.COLUMNS_DIFFER, message, hint, "nothing was written")
+        return (
+            f"(SELECT {', '.join(f'{made} AS c{i}' for i, made in enumerate(cast))} FROM {rows.stored.name})"
+        )
 
     def _merge(self, table: Any, change: Change, mark: Mark) -> int:
         """One commit of what was put down; how many rows it deleted."""

@@ -35,6 +35,7 @@ class Mark:
         tables: the tables that are changed with it.
         said: what is committed.
         by: what tells the attempt at it from others.
+        lost: how many rows the commit is to delete; None if it does something else.
         is_undone: whether it puts back what was ahead.
     """
 
@@ -44,6 +45,7 @@ class Mark:
     tables: tuple[str, ...]
     said: str
     by: str
+    lost: int | None = None
     is_undone: bool = False
 
     def properties(self) -> Any:
@@ -51,7 +53,8 @@ class Mark:
         import deltalake  # noqa: PLC0415 - only where there are Delta tables
 
         said = {"store": self.store, "after": self.after, "snapshot": self.snapshot}
-        said |= {"tables": [*self.tables], "said": self.said, "by": self.by, "is_undone": self.is_undone}
+        said |= {"tables": [*self.tables], "said": self.said, "by": self.by}
+        said |= {"lost": self.lost, "is_undone": self.is_undone}
         return deltalake.CommitProperties(
             custom_metadata={_MARK: json.dumps(said)},
             max_commit_retries=0,
@@ -70,6 +73,7 @@ class Mark:
                 tuple(found["tables"]),
                 found["said"],
                 found["by"],
+                found["lost"],
                 bool(found["is_undone"]),
             )
         except (KeyError, TypeError, ValueError):
@@ -123,7 +127,7 @@ def recover(journal: DeltaJournal) -> None:
         mark = next(iter(ours.values()), None)
         said = None
         if mark is not None and mark.after == before.snapshot and {*mark.tables} <= ours.keys():
-            said = Commit.read(mark.said)
+            said, number = Commit.read(mark.said), mark.snapshot
         else:
             versions |= _restored(journal, before, {name: found[name] for name in ours})
         if said is not None or versions != before.versions:
@@ -169,11 +173,17 @@ def ahead(journal: DeltaJournal, name: str, base: int) -> Ahead:
         if found is not None and found.is_undone and one.restored != base:
             found = None
         if found is not None:
-            mark = None if found.is_undone else found
+            mark = None if found.is_undone else found if _is_right(one, found) else replace(found, after=-1)
         elif one.changes_data:
             return Ahead(last, version, used, mark, one)
         version = one.version
     return Ahead(last, version, used, mark, None)
+
+
+def _is_right(entry: LogEntry, mark: Mark) -> bool:
+    """Whether a commit deleted as many rows as it was to; else it is never finished, but put back."""
+    deleted = entry.marks.get("operationMetrics", {}).get("num_target_rows_deleted", 0)
+    return mark.lost in (None, int(deleted))
 
 
 @contextlib.contextmanager

@@ -196,19 +196,31 @@ def test_two_maintainers_without_a_lock_lose_nothing_and_repeat_nothing(
 
 
 def test_tables_elsewhere_are_taken_as_they_are(tmp_path: Path) -> None:
+    """Of columns in another order, and of a narrower type: what does not fit is refused, not cut off."""
     shop = Shop(tmp_path, "delta")
-    table = tmp_path / "other" / "regions"
+    table, names = tmp_path / "other" / "lines", ("id", "amount", "customer", "region")
     text = shop.toml.read_text(encoding="utf-8")
-    shop.toml.write_text(text + '[views.regions]\npath = "other/regions"\n', encoding="utf-8")
+    shop.toml.write_text(text + '[views.lines]\npath = "other/lines"\n', encoding="utf-8")
     refused = shop.command("init")
     assert "[SM103]" in refused.stderr
     assert not (tmp_path / "lake").exists()
-    expected = shop.expected()["regions"]
-    write_deltalake(str(table), pa.table({"region": [region for (region,) in expected.elements()]}))
+    there = pa.table(dict(zip(names, zip(*shop.expected()["lines"], strict=True), strict=True)))
+    there = there.set_column(1, "amount", there.column("amount").cast(pa.int16()))
+    there = there.set_column(0, "id", there.column("id").cast(pa.int32()))
+    there = there.set_column(2, "customer", there.column("customer").cast(pa.int32()))
+    write_deltalake(str(table), there.select([*reversed(names)]))
     assert shop.command("init").status == 0
     assert shop.command("maintain", "--update", a_change(shop)).status == 0
-    assert rows(DeltaTable(str(table))) == shop.expected()["regions"]
-    assert not (tmp_path / "lake" / "regions").exists()
+    found = DeltaTable(str(table)).to_pyarrow_table()
+    assert found.column_names == [*reversed(names)]
+    assert (
+        Counter(tuple(row[name] for name in names) for row in found.to_pylist()) == shop.expected()["lines"]
+    )
+    assert not (tmp_path / "lake" / "lines").exists()
+    large = shop.update("large", {"sale": {(77, 1, 40_000)}}, {})
+    done = shop.command("maintain", "--update", large)
+    assert "[SM104]" in done.stderr
+    assert DeltaTable(str(table)).to_pyarrow_table().equals(found)
 
 
 def test_partial_copies_and_feeds_are_in_the_same_commit(tmp_path: Path) -> None:
@@ -275,6 +287,8 @@ def test_whenever_a_commit_is_killed_the_next_command_finds_all_old_or_all_new(s
             assert again.status == 0, again
             assert ("committed before" in again.stdout) is (found == new)
             assert stored(shop) == last(shop) == new
+            assert shop.command("undo").status == 0
+            assert stored(shop) == last(shop) == old
 
     command = ("maintain", shop.toml, "--update", update, "--engine", "duckdb")
     number = killings(make, look, *command, steps="delta")
