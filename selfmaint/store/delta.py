@@ -66,14 +66,14 @@ def require_package(path: Path) -> None:
         ) from None
 
 
-def live_files(path: Path) -> list[Path]:
-    """The files of a table's last version.
+def live_files(path: Path, table: Any = None) -> list[Path]:
+    """The files of a table's last version, or of the one at which it was opened.
 
     Raises:
         InputError: SM104 a table that cannot be read; SM502 one whose rows are not those of its files alone; SM607
             `deltalake` is not installed.
     """
-    _, actions = _opened(path, None)
+    _, actions = _opened(path, None, table)
     return sorted(path / unquote(name) for name in actions.column("path").to_pylist())
 
 
@@ -188,15 +188,16 @@ def _log_entry(path: Path, version: int) -> LogEntry:
         return LogEntry(version, "?", changes_data=True, marks={})
 
 
-def _opened(path: Path, version: int | None) -> tuple[Any, Any]:
+def _opened(path: Path, version: int | None, table: Any = None) -> tuple[Any, Any]:
     """A table of which the files say all, and what its log says of each of them, as a table of Arrow."""
     import pyarrow as pa  # noqa: PLC0415 - not where nothing is a Delta table
 
     try:
-        table = delta_table(path, version)
+        table = delta_table(path, version) if table is None else table
         needed, partitions = table.protocol().reader_features or (), table.metadata().partition_columns
         mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
-        actions = pa.table(table.get_add_actions(flatten=True))
+        # `pa.table` would load pandas to ask whether it is a frame of it.
+        actions = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
     except SelfmaintError:
         raise
     except Exception as failure:

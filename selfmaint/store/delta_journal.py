@@ -14,14 +14,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from selfmaint.errors import BusyError, Code, SelfmaintError, first_line, input_error
 from selfmaint.store.commit import Commit
-from selfmaint.store.delta import delta_table, is_delta_table, sizes, sync_version, table_files
+from selfmaint.store.delta import delta_table, is_delta_table, live_files, sizes, sync_version, table_files
 from selfmaint.store.delta_place import DeltaPlace
 from selfmaint.store.stored_tables import Occupied, Snapshot, TableFiles
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_FILES = 50
 """Every row is a file at first; more are put together."""
 _KEPT_H = 24
@@ -234,13 +236,21 @@ class DeltaJournal:
                 table.vacuum(_KEPT_H, dry_run=False, enforce_retention_duration=False)
 
     def _read(self) -> tuple[Any, list[Entry]]:
+        """The journal's table, and the states, oldest first."""
+        import pyarrow as pa  # noqa: PLC0415 - see `new`
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
         with _reading(self.place):
             table = delta_table(self.place.journal)
-            rows = table.to_pyarrow_table().sort_by("snapshot").to_pylist()
+            # Neither as a dataset of Arrow's nor with instants, which load pandas: that takes longer than all else.
+            parts = [pq.ParquetFile(file).read() for file in live_files(self.place.journal, table)]
+            at = parts[0].schema.get_field_index("at") if parts else 0
+            parts = [part.set_column(at, "at", part.column(at).cast(pa.int64())) for part in parts]
+            rows = sorted((row for part in parts for row in part.to_pylist()), key=itemgetter("snapshot"))
             entries = [
                 Entry(
                     row["snapshot"],
-                    row["at"],
+                    _EPOCH + timedelta(microseconds=row["at"]),
                     None if row["said"] is None else Commit.read(row["said"]),
                     dict(json.loads(row["versions"])),
                     row["oldest"],
