@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.table import Table
 
 from selfmaint.api.engine_settings import EngineKind
-from selfmaint.api.store_upkeep import compact as compact_lake
+from selfmaint.api.store_upkeep import compact as compact_store
 from selfmaint.api.store_upkeep import history as states_of
 from selfmaint.api.store_upkeep import init as fill
 from selfmaint.api.store_upkeep import origins_in
@@ -188,7 +188,7 @@ def compact(given: Namespace) -> int:
     with reporting(given.format), progressing() as progress:
         progress("compacting")
         keep = None if given.keep_all else given.keep_days
-        before, after = compact_lake(given.warehouse, keep_days=keep, dry_run=given.dry_run)
+        before, after = compact_store(given.warehouse, keep_days=keep, dry_run=given.dry_run)
     if given.format is Format.JSON:
         print_json(
             {"before": _occupied_json(before), "after": _occupied_json(after), "dry_run": given.dry_run}
