@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from selfmaint.api.follow import follow as follow
     from selfmaint.api.follower import Followed as Followed
     from selfmaint.api.follower import FollowOptions as FollowOptions
-    from selfmaint.api.lake_upkeep import compact as compact
-    from selfmaint.api.lake_upkeep import history as history
-    from selfmaint.api.lake_upkeep import init as init
-    from selfmaint.api.lake_upkeep import undo as undo
     from selfmaint.api.load import load as load
     from selfmaint.api.maintain import Maintained as Maintained
     from selfmaint.api.not_maintained import NotMaintainedError as NotMaintainedError
     from selfmaint.api.printed import Statements as Statements
     from selfmaint.api.statements import Statement as Statement
     from selfmaint.api.statements import StatementKind as StatementKind
+    from selfmaint.api.store_upkeep import compact as compact
+    from selfmaint.api.store_upkeep import history as history
+    from selfmaint.api.store_upkeep import init as init
+    from selfmaint.api.store_upkeep import undo as undo
     from selfmaint.api.update import Update as Update
     from selfmaint.api.verify import Difference as Difference
     from selfmaint.api.warehouse import Warehouse as Warehouse
@@ -79,8 +79,9 @@ if TYPE_CHECKING:
     from selfmaint.sources.protocol import Read as Read
     from selfmaint.sources.protocol import Source as Source
     from selfmaint.store.frames import ArrowStream as ArrowStream
-    from selfmaint.store.lake_catalog import Occupied as Occupied
-    from selfmaint.store.lake_catalog import Snapshot as Snapshot
+    from selfmaint.store.stored_tables import Occupied as Occupied
+    from selfmaint.store.stored_tables import Rewritten as Rewritten
+    from selfmaint.store.stored_tables import Snapshot as Snapshot
     from selfmaint.warehouse.catalog import Catalog as Catalog
     from selfmaint.warehouse.views import View as View
 
@@ -112,7 +113,7 @@ _FROM = {
         "Followed",
     ),
     "selfmaint.store.frames": ("ArrowStream",),
-    "selfmaint.api.lake_upkeep": (
+    "selfmaint.api.store_upkeep": (
         "compact",
         "history",
         "init",
@@ -170,8 +171,9 @@ _FROM = {
         "Read",
         "Source",
     ),
-    "selfmaint.store.lake_catalog": (
+    "selfmaint.store.stored_tables": (
         "Occupied",
+        "Rewritten",
         "Snapshot",
     ),
     "selfmaint.warehouse.catalog": ("Catalog",),

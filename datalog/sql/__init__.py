@@ -2,7 +2,15 @@
 
 from datalog.sql.definitions import select, select_view
 from datalog.sql.errors import EmissionError
-from datalog.sql.merge import changes_table, counted_view, delete_changed, insert_copies, merge
+from datalog.sql.merge import (
+    changes_table,
+    counted_view,
+    delete_changed,
+    insert_copies,
+    insert_rows,
+    merge,
+    merge_rows,
+)
 from datalog.sql.steps import Steps, select_in_steps
 from datalog.sql.tables import Table, read_set
 from datalog.sql.text import bound_text, text
@@ -17,7 +25,9 @@ __all__ = [
     "counted_view",
     "delete_changed",
     "insert_copies",
+    "insert_rows",
     "merge",
+    "merge_rows",
     "read_set",
     "select",
     "select_in_steps",

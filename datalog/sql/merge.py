@@ -11,6 +11,7 @@ Groups with null are equal where a column may hold null; else they are compared 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -54,6 +55,47 @@ def merge(target: Table, keys: Sequence[int], measures: Sequence[int], changes: 
         on=_same(target, keys, "old", _CHANGES),
         whens=exp.Whens(expressions=whens),
     )
+
+
+def merge_rows(target: Table, rows: Table) -> exp.Merge:
+    """The statement that deletes rows of a table, every copy, and adds others, each as often as it stands.
+
+        MERGE INTO v AS old USING v_changes AS changes ON changes.is_lost AND old.a <=> changes.a AND ...
+        WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND NOT changes.is_lost THEN INSERT (...) VALUES (...)
+
+    Args:
+        target: the table.
+        rows: the rows, columns as the target has them, and last whether a row is lost; a lost one stands once.
+    """
+    *columns, flag = rows.columns
+    is_lost = _column(flag, _CHANGES)
+    same = _same(replace(target, columns=tuple(columns)), range(len(columns)), "old", _CHANGES)
+    insert = exp.Insert(
+        this=exp.Tuple(expressions=[exp.column(c, quoted=True) for c in columns]),
+        expression=exp.Tuple(expressions=[_column(c, _CHANGES) for c in columns]),
+    )
+    whens = [
+        exp.When(matched=True, then=exp.var("DELETE")),
+        exp.When(matched=False, condition=exp.Not(this=is_lost.copy()), then=insert),
+    ]
+    return exp.Merge(
+        this=target.tree("old"),
+        using=rows.tree(_CHANGES),
+        on=exp.and_(is_lost, same, copy=False),
+        whens=exp.Whens(expressions=whens),
+    )
+
+
+def insert_rows(target: Table, rows: Table) -> exp.Insert:
+    """The statement that adds rows to a table, which stand in columns as the target's; the last one is left out."""
+    *columns, _flag = rows.columns
+    query = exp.Select(expressions=[_column(name, _CHANGES) for name in columns])
+    query.set("from_", exp.From(this=rows.tree(_CHANGES)))
+    names = exp.Schema(
+        this=target.tree(target.name[-1]),
+        expressions=[exp.to_identifier(name, quoted=True) for name in columns],
+    )
+    return exp.Insert(this=names, expression=query)
 
 
 def _column(name: str, table: str) -> exp.Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.delta import is_delta_table
 from selfmaint.store.expected import require_types
+from selfmaint.store.stored_tables import Rewritten
+from selfmaint.store.table_changes import TableChange
 from selfmaint.store.write import StagedWrites
 from selfmaint.warehouse.catalog import Catalog
 
@@ -29,42 +32,91 @@ _GAINED, _LOST = Version.GAINED, Version.LOST
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Something whose stored rows changed: a view, or `relation@present` or `relation@absent`."""
+    """Something whose stored rows changed.
+
+    Attributes:
+        name: a view, or `relation@present` or `relation@absent`.
+        path: where it is.
+        rewritten: what files that took, in a store that writes files anew to delete rows of them.
+    """
 
     name: str
     path: str
+    rewritten: Rewritten | None = None
 
 
 def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, ...]:
     """Writes what changes, all or nothing, and goes on with it; see `Warehouse.apply`."""
     _require_current(warehouse, maintained)
-    if warehouse.lake is not None:
+    if warehouse.store is not None:
         return _committed(warehouse, maintained)
-    views = _views(warehouse, maintained)
+    filled = _filled(warehouse, maintained)
+    tables = _table_changes(warehouse, maintained, filled)
+    views = _views(warehouse, maintained, filled)
     counted = {view.predicate for view in warehouse.catalog.views if view.is_counted}
     bags = {p: warehouse.engine.bags.expanded(r) if p in counted else r for p, r in views.items()}
     changes = {**bags, **_copies(warehouse, maintained.update)}
-    _require_local(changes, _paths(warehouse))
     places = _paths(warehouse)
+    _require_local(changes, places)
     written = [Written(str(predicate), places[predicate]) for predicate in changes]
+    written += [Written(one.view, warehouse.tables[one.view]) for one in tables]
     if written:
         platform = platform_of(warehouse.engine)
         changes |= as_declared(warehouse.catalog, bags, platform)
-        known = [Path(path) for path in places.values()]
-        with StagedWrites([Path(entry.path) for entry in written], known) as writes:
+        files = [Path(places[predicate]) for predicate in changes]
+        with contextlib.ExitStack() as held:
+            statements = held.enter_context(platform.table_writes(tables)) if tables else None
+            writes = held.enter_context(StagedWrites(files, map(Path, places.values())))
             require_unchanged(warehouse.fingerprints)
             for predicate, rows in changes.items():
                 writes.add(Path(places[predicate]), platform.writing(rows))
+            if statements is not None:  # what may fail comes before what is undone by itself
+                statements.run()
             writes.switch()
-        _go_on(warehouse, [*changes], platform)
-    return tuple(written)
+        _go_on(warehouse, [*changes, *(warehouse.view(one.view).predicate for one in tables)], platform)
+    order = {view.name: place for place, view in enumerate(warehouse.catalog.views)}
+    return tuple(sorted(written, key=lambda one: order.get(one.name, len(order))))
+
+
+def _filled(warehouse: Warehouse[D], maintained: Maintained[D]) -> frozenset[Predicate]:
+    """The sides of the deltas that have rows."""
+    deltas = {
+        view.predicate.of(version): rows
+        for view in warehouse.catalog.views
+        for version, rows in (
+            (_GAINED, maintained.deltas[view.name].gained),
+            (_LOST, maintained.deltas[view.name].lost),
+        )
+    }
+    return warehouse.engine.nonempty(Program(), tuple(deltas), Facts(deltas))
+
+
+def _table_changes(
+    warehouse: Warehouse[D], maintained: Maintained[D], filled: frozenset[Predicate]
+) -> list[TableChange[D]]:
+    """What becomes of the views that are tables of a catalog."""
+    from selfmaint.api.statements import tables_of  # noqa: PLC0415 - only where there are such
+
+    found, engine = [], warehouse.engine
+    tables = tables_of(warehouse.catalog, warehouse.tables) if warehouse.tables else {}
+    for view in warehouse.catalog.views:
+        if view.name not in warehouse.tables or not {view.predicate.of(v) for v in (_GAINED, _LOST)} & filled:
+            continue
+        delta, stored = maintained.deltas[view.name], warehouse.contents[view.name]
+        gained, lost = (
+            engine.like(rows, stored) if view.predicate.of(version) in filled else None
+            for version, rows in ((_GAINED, delta.gained), (_LOST, delta.lost))
+        )
+        table = tables[view.predicate.of(Version.BAG) if view.is_counted else view.predicate]
+        found.append(TableChange(view.name, table, gained, lost, stored if view.is_counted else None))
+    return found
 
 
 def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, ...]:
-    """One transaction of the lake: what the views and partial copies gain and lose, and the update."""
-    from selfmaint.api.lake import commit_changes  # noqa: PLC0415 - only where there is one
+    """One transaction of the store: what the views and partial copies gain and lose, and the update."""
+    from selfmaint.api.store import commit_changes  # noqa: PLC0415 - only where there is one
 
-    assert warehouse.lake is not None
+    assert warehouse.store is not None
     engine, catalog = warehouse.engine, warehouse.catalog
     sides: dict[Predicate, D] = {}
     stored: dict[str, D] = {}
@@ -93,22 +145,22 @@ def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Writ
 
     changes = {name: (side(name, _GAINED), side(name, _LOST)) for name in stored}
     changes = {name: pair for name, pair in changes.items() if pair != (None, None)}
-    commit_changes(warehouse, changes, maintained.update)
+    done = commit_changes(warehouse, changes, maintained.update)
     _read_again(warehouse, changes)
-    place = str(warehouse.lake.lake.place.folder)
-    return tuple(Written(name, place) for name in changes)
+    where = warehouse.store.store.place.where
+    return tuple(Written(name, str(where(name)), done.rewritten.get(name)) for name in changes)
 
 
 def _read_again(warehouse: Warehouse[D], changed: Collection[str]) -> None:
     """Takes what was committed for the warehouse's contents."""
-    open_, platform = warehouse.lake, platform_of(warehouse.engine)
+    open_, platform = warehouse.store, platform_of(warehouse.engine)
     assert open_ is not None
     warehouse.close()
     columns = columns_of(warehouse.catalog)
 
     def stored(names: Iterable[str], suffix: str = "") -> dict[str, D]:
         return {
-            name: platform.read_lake(open_.lake, open_.table(name + suffix), columns[name])
+            name: platform.read_stored(open_.table(name + suffix), columns[name])
             for name in names
             if name + suffix in changed
         }
@@ -141,7 +193,9 @@ def _go_on(warehouse: Warehouse[D], written: Sequence[Predicate], platform: Plat
     columns, places = columns_of(warehouse.catalog), _paths(warehouse)
 
     def stored(predicate: Predicate) -> D:
-        return platform.read_rows(Location(places[predicate]), columns[predicate.name])
+        table = warehouse.tables.get(predicate.name) if predicate not in places else None
+        place = Location(places[predicate]) if table is None else Location(table, is_table=True)
+        return platform.read_rows(place, columns[predicate.name])
 
     new = {version: {p.name: stored(p) for p in written if p.version is version} for version in Version}
     warehouse.contents = {
@@ -158,23 +212,17 @@ def _paths(warehouse: Warehouse[D]) -> dict[Predicate, str]:
     return {**views, **warehouse.copy_locations}
 
 
-def _views(warehouse: Warehouse[D], maintained: Maintained[D]) -> dict[Predicate, D]:
-    """The new contents of the views with a delta that has rows."""
-    deltas = {
-        view.predicate.of(version): rows
-        for view in warehouse.catalog.views
-        for version, rows in (
-            (Version.GAINED, maintained.deltas[view.name].gained),
-            (Version.LOST, maintained.deltas[view.name].lost),
-        )
-    }
-    filled = warehouse.engine.nonempty(Program(), tuple(deltas), Facts(deltas))
+def _views(
+    warehouse: Warehouse[D], maintained: Maintained[D], filled: frozenset[Predicate]
+) -> dict[Predicate, D]:
+    """The new contents of the views in files with a delta that has rows."""
     return {
         view.predicate: maintained.recomputed[view.name]
         if view.name in maintained.recomputed
         else new_contents(warehouse, view, maintained.deltas[view.name])
         for view in warehouse.catalog.views
-        if {view.predicate.of(Version.GAINED), view.predicate.of(Version.LOST)} & filled
+        if view.name not in warehouse.tables
+        and {view.predicate.of(_GAINED), view.predicate.of(_LOST)} & filled
     }
 
 
@@ -240,7 +288,7 @@ def _require_local(changes: Mapping[Predicate, D], places: Mapping[Predicate, st
                     Code.WRITE_FAILED,
                     f"`{predicate}` changes, and is not stored in local files that can be replaced",
                     note="nothing was written",
-                    hint="apply its delta where it is kept (a table: by MERGE), or store it as plain local files",
+                    hint='store it as plain local files; Delta tables change in a `[store]` with `kind = "delta"`',
                 )
                 for predicate in refused
             ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
 from selfmaint.api.places import Location
-from selfmaint.api.platform import expected_columns, not_a_frame
+from selfmaint.api.platform import TableWrites, expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import RelationEntry, SourceEntry, SourceKind
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.database import Database, refused
@@ -24,9 +25,10 @@ from selfmaint.store.write import Write
 
 if TYPE_CHECKING:
     from selfmaint.duckdb.exchange import DuckExchange
-    from selfmaint.duckdb.lake import Lake
+    from selfmaint.duckdb.store import Store
     from selfmaint.store.frames import ArrowStream
-    from selfmaint.store.lake_catalog import TableFiles
+    from selfmaint.store.stored_tables import TableFiles
+    from selfmaint.store.table_changes import TableChange
 
 
 @dataclass(frozen=True)
@@ -46,20 +48,22 @@ class DuckPlatform:
         return read_contents(self.engine.database, location.text, expected, declared=columns.declared)
 
     @property
-    def lake_database(self) -> Database:
+    def store_database(self) -> Database:
         """See `Platform`."""
         return self.engine.database
 
-    def read_lake(self, lake: Lake, table: TableFiles, columns: Columns) -> Relation:
+    def read_stored(self, table: TableFiles, columns: Columns) -> Relation:
         """See `Platform`."""
-        found = lake.rows(table)
+        from selfmaint.duckdb.store import stored_rows  # noqa: PLC0415 - only where there is a store
+
+        found = stored_rows(self.engine.database, table)
         if columns.open:
             return found
         return conform(self.engine.database, found, expected_columns(columns), declared=True)
 
-    def in_lake(self, lake: Lake, rows: Relation, folder: Path) -> Relation:
+    def in_store(self, store: Store, rows: Relation, folder: Path) -> Relation:
         """See `Platform`."""
-        assert lake.database is rows.stored.database
+        assert store.database is rows.stored.database
         return self.engine.keep(rows)
 
     def fit_rows(self, rows: Relation | ArrowStream, columns: Columns) -> Relation:
@@ -110,3 +114,7 @@ class DuckPlatform:
     def writing(self, rows: Relation) -> Write:
         """See `Platform`."""
         return writing(self.engine.database, rows)
+
+    def table_writes(self, changes: Sequence[TableChange[Relation]]) -> AbstractContextManager[TableWrites]:
+        """See `Platform`: there are no such tables here."""
+        raise refused(f"`{changes[0].view}` is in a table of Spark's catalog")

@@ -86,10 +86,10 @@ def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
 
 
 def _continued(warehouse: Warehouse[D], feeds: Iterable[str | None], after: Ends) -> Ends:
-    """Where the feeds begin: as is said, else where the last update that the lake has ended."""
-    if warehouse.lake is None:
+    """Where the feeds begin: as is said, else where the last update that the store has ended."""
+    if warehouse.store is None:
         return after
-    known = warehouse.lake.positions()
+    known = warehouse.store.positions()
     said = by_relation(after)
     for name in feeds:
         if name not in said and None not in said and (name or "") in known:

@@ -14,9 +14,10 @@ from selfmaint.api.load import open_warehouse
 from selfmaint.api.log_source import log_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
+from selfmaint.duckdb.database import Database
+from selfmaint.duckdb.store import opened
 from selfmaint.errors import BusyError, InputError, PassingError, SourceError
 from selfmaint.postgres.log import ServerLog
-from selfmaint.store.lake_catalog import LakeCatalog
 
 if TYPE_CHECKING:
     from selfmaint.api.engine_settings import EngineKind
@@ -41,7 +42,7 @@ def follow(
     """Brings the views up to date with the log of their source, step by step, and says what each came to.
 
     Args:
-        path: the warehouse file, with `[follow]` and a lake.
+        path: the warehouse file, with `[follow]` and a store.
         spark: the session to use, which makes the engine Spark.
         once: end when all is taken that was there at the beginning.
         poll_s: how long to wait, in seconds, where nothing was there.
@@ -53,7 +54,7 @@ def follow(
         What a step came to, when it is durable; one without transactions where nothing was there.
 
     Raises:
-        InputError: SM101 the file names no log or no lake; SM104, SM602, SM605, SM606 a change that cannot be followed,
+        InputError: SM101 the file names no log or store; SM104, SM602, SM605, SM606 a change that cannot be followed,
             with its place in the log; SM608 the slot, the publication or a table is not what the views follow. What
             `maintain` and `apply` raise.
         SourceError: SM401 a server that does not answer, for longer than `PAUSES_S` in all.
@@ -80,22 +81,22 @@ def follow(
 
 
 def _opened(file: WarehouseFile, spark: SparkSession | None, engine: EngineKind | None) -> Warehouse[Any]:
-    """The warehouse; if it cannot be opened, and the lake was written to meanwhile, it may be opened anew.
+    """The warehouse; if it cannot be opened, and the store was written to meanwhile, it may be opened anew.
 
     Raises:
         BusyError: then.
     """
-    before = None if file.lake is None else LakeCatalog(file.lake).newest()
+    before = None if file.store is None else opened(Database(), file.store).catalog.newest()
     try:
         return open_warehouse(file, spark, engine)
     except InputError as error:  # files of the state that was read may be gone
-        if file.lake is not None and LakeCatalog(file.lake).newest() != before:
+        if file.store is not None and opened(Database(), file.store).catalog.newest() != before:
             raise BusyError(error.diagnostics) from error
         raise
 
 
 def _step(follower: Follower[Any]) -> Followed:
-    """A step; if it fails, and the lake was written to meanwhile, it may be made again.
+    """A step; if it fails, and the store was written to meanwhile, it may be made again.
 
     Raises:
         BusyError: then.

@@ -2,7 +2,7 @@
 
 What is promised rests on four things:
 
-1. A batch is whole transactions, the next ones in the order of their commits. Its end is stored in the lake's one
+1. A batch is whole transactions, the next ones in the order of their commits. Its end is stored in the store's one
    transaction that changes the views, and is where the next batch begins: a crash neither skips one nor repeats one.
 2. The slot is moved after that commit, never before: what the views do not have yet stays in the log.
 3. A base row that must be read is read in one snapshot. What that shows beyond the batch is undone, by transaction:
@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from datalog.sql import changes as sql
 from selfmaint.api.apply import Written
-from selfmaint.api.lake import commit_changes
-from selfmaint.api.lake_upkeep import compact_if_due
 from selfmaint.api.log_events import (
     OTHER_TABLE,
     OTHER_TYPES,
@@ -35,6 +33,8 @@ from selfmaint.api.log_events import (
 )
 from selfmaint.api.log_source import followed_tables
 from selfmaint.api.platform import platform_of
+from selfmaint.api.store import commit_changes
+from selfmaint.api.store_upkeep import compact_if_due
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import WarehouseFile
@@ -73,7 +73,7 @@ class Followed:
         changes: how many changed rows these have.
         lag_bytes: how much log there was behind the position when the step began and the batch was taken.
         is_drained: whether nothing was left that could be taken.
-        snapshot: the lake's snapshot.
+        snapshot: the store's snapshot.
         written: what changed.
         reads: every read of a base relation.
         lag_s: how many seconds after it committed, by the server's clock, the last transaction was in the views.
@@ -120,7 +120,7 @@ class Follower(Generic[D]):
         """Looks at where the views are, and at what the log says.
 
         Raises:
-            InputError: SM101 no lake; SM608 the views are at no place of a log, or of another.
+            InputError: SM101 no store; SM608 the views are at no place of a log, or of another.
             SourceError: what cannot be followed.
         """
         self._file, self._warehouse, self._log, self._options = file, warehouse, log, options
@@ -134,9 +134,9 @@ class Follower(Generic[D]):
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the lake has another state than the one that is open: another process has written to it."""
-        open_ = self._warehouse.lake
-        return open_ is not None and open_.lake.catalog.newest() != open_.version
+        """Whether the store has another state than the one that is open: another process has written to it."""
+        open_ = self._warehouse.store
+        return open_ is not None and open_.store.catalog.newest() != open_.version
 
     def step(self) -> Followed:
         """Takes the next transactions: all views follow them, then the slot does.
@@ -163,7 +163,7 @@ class Follower(Generic[D]):
         lag_s = None if tally.time_s is None else time() - tally.time_s
         self._log.advance(self.position.lsn)
         lag = max(0, state.end - self.position.lsn)
-        open_ = self._warehouse.lake
+        open_ = self._warehouse.store
         assert open_ is not None
         compact_if_due(open_, self._options.progress)
         return Followed(
@@ -181,9 +181,9 @@ class Follower(Generic[D]):
     # ------------------------------------------------------------------------------------- what is checked
 
     def _stored_position(self) -> LogPosition:
-        open_ = self._warehouse.lake
+        open_ = self._warehouse.store
         if open_ is None:
-            raise input_error(Code.WAREHOUSE_FILE, f"`{self._file.path}` keeps its views in no lake")
+            raise input_error(Code.WAREHOUSE_FILE, f"`{self._file.path}` keeps its views in no store")
         found = open_.log_position()
         if found is None:
             message = "nothing says at which place of the log the views are"
@@ -213,7 +213,7 @@ class Follower(Generic[D]):
         if state.confirmed > at:
             message = f"{slot} has let go of the log before {lsn_text(state.confirmed)}, and {shown}"
             note = (
-                "another reader has moved it, it was made anew, or the lake was put back to an earlier state"
+                "another reader has moved it, it was made anew, or the store was put back to an earlier state"
             )
             raise log_error(message, hint, note)
 
@@ -245,7 +245,7 @@ class Follower(Generic[D]):
         if end is not None and end - self.position.lsn >= IDLE_BYTES:
             self._commit_position(self.position.after(end, self.position.unseen))
             self._log.advance(end)
-        open_ = self._warehouse.lake
+        open_ = self._warehouse.store
         assert open_ is not None
         lag = max(0, state.end - self.position.lsn)
         return Followed(lsn_text(self.position.lsn), 0, 0, lag, True, open_.version)

@@ -13,10 +13,10 @@ from selfmaint.api.columns import Columns, columns_of
 from selfmaint.api.default_engine import engines_for, first_that_can
 from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.fingerprint import fingerprints
-from selfmaint.api.lake import OpenLake
 from selfmaint.api.open_sources import readable
 from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, known_families, opened_engine, platform_of, with_counts
+from selfmaint.api.store import OpenStore
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.engine.protocol import D
@@ -71,7 +71,7 @@ def load(
         spark: the session to use, which makes the engine Spark; by default the active one, else a new local one.
         engine: which engine to use; by default the one that the file names, else Spark where a session is active
             or DuckDB does not read what is there, else DuckDB.
-        as_of: the snapshot of the lake to read; by default the newest.
+        as_of: the snapshot of the store to read; by default the newest.
 
     Returns:
         The warehouse. Its views and partial copies are read when they are used; a source is connected to when
@@ -83,7 +83,7 @@ def load(
             that are not there, SM104 columns that do not fit, SM105 a program that defines no views; all of
             one kind at once. SM501 Spark or Java is missing; SM502 contents that the engine does not read.
         SelfmaintError: SM405 another process is writing the views just now, SM407 a journal beside them that
-            was not written for them. SM408 the lake is not there, or has no such snapshot.
+            was not written for them. SM408 the store is not there, or has no such snapshot.
     """
     file = at_snapshot(read_warehouse_file(path, spark), as_of)
     chosen = engine if spark is None else EngineKind.SPARK
@@ -91,17 +91,19 @@ def load(
 
 
 def at_snapshot(file: WarehouseFile, as_of: int | None) -> WarehouseFile:
-    """A warehouse file with its lake at a snapshot.
+    """A warehouse file with its store at a snapshot.
 
     Raises:
-        InputError: SM101 its views are not in a lake.
+        InputError: SM101 its views are not in a store.
     """
     if as_of is None:
         return file
-    if file.lake is None:
+    if file.store is None:
         message = f"`{file.path}` keeps its views in places of their own, which have no snapshots"
-        raise input_error(Code.WAREHOUSE_FILE, message, 'keep them in a lake: `[store]` with `kind = "lake"`')
-    return replace(file, lake=replace(file.lake, version=as_of))
+        raise input_error(
+            Code.WAREHOUSE_FILE, message, 'keep them in a store: `[store]` with `kind = "lake"`'
+        )
+    return replace(file, store=replace(file.store, version=as_of))
 
 
 def open_warehouse(
@@ -118,8 +120,8 @@ def _opened(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -
     platform = platform_of(opened_engine(kind, spark, file.engine.options))
     marks = fingerprints(local)
     columns = columns_of(file.catalog)
-    lake = None if file.lake is None else OpenLake.at(platform, file.lake)
-    contents, present, absent = _contents(platform, file, columns, lake)
+    store = None if file.store is None else OpenStore.at(platform, file.store)
+    contents, present, absent = _contents(platform, file, columns, store)
     return Warehouse(
         catalog=file.catalog,
         engine=platform.engine,
@@ -134,12 +136,12 @@ def _opened(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -
         fingerprints=marks,
         feeds=file.feeds,
         budget_s=file.budget_s,
-        lake=lake,
+        store=store,
     )
 
 
 def _contents(
-    platform: Platform[D], file: WarehouseFile, columns: Mapping[str, Columns], lake: OpenLake | None
+    platform: Platform[D], file: WarehouseFile, columns: Mapping[str, Columns], store: OpenStore | None
 ) -> tuple[dict[str, D], dict[str, D], dict[str, D]]:
     """The rows of the views and of both kinds of partial copies; what is wrong with any is raised at once."""
     problems: list[Diagnostic] = []
@@ -151,8 +153,8 @@ def _contents(
                 try:
                     found[name] = (
                         platform.read_rows(location, columns[name])
-                        if lake is None
-                        else platform.read_lake(lake.lake, lake.table(location.text), columns[name])
+                        if store is None
+                        else platform.read_stored(store.table(location.text), columns[name])
                     )
                 except InputError as error:
                     problems.extend(error.diagnostics)

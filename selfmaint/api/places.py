@@ -1,4 +1,4 @@
-"""Where views and partial copies are kept: places of their own, or the lake."""
+"""Where views and partial copies are kept: places of their own, or a store."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from functools import partial
 from selfmaint.api.secrets import has_password
 from selfmaint.api.toml_tables import TomlTable
 from selfmaint.errors import Code, input_error
+from selfmaint.store.delta_place import DeltaPlace
 from selfmaint.store.lake_place import LakePlace
 from selfmaint.store.lake_server import LakeServer
+from selfmaint.store.place import Place
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.near import near_miss
 
-_STORES = ("files", "lake")
+_STORES = ("files", "lake", "delta")
 """Where views may be kept."""
 _STORE_KEYS = ("kind", "path", "catalog_url", "catalog_url_env", "schema")
 _SCHEMA = "selfmaint_lake"
@@ -26,12 +28,12 @@ class Location:
 
     text: str
     is_table: bool = False
-    in_lake: bool = False
+    in_store: bool = False
 
     @property
     def is_local(self) -> bool:
         """Whether it is a file or folder on this machine."""
-        return not (self.is_table or self.in_lake or "://" in self.text)
+        return not (self.is_table or self.in_store or "://" in self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class CopyEntry:
     absent: Location | None = None
 
 
-def store(root: TomlTable) -> LakePlace | None:
-    """The lake, if there is one; plain files are the other store."""
+def store(root: TomlTable) -> Place | None:
+    """Where the store is, if there is one; plain files are none."""
     table = root.table("store", _STORE_KEYS)
     kind, path = table.text("kind"), table.text("path")
     if "store" not in root.data:
@@ -62,9 +64,18 @@ def store(root: TomlTable) -> LakePlace | None:
         return None
     if path is None:
         if "path" not in table.data:
-            root.file.report(("store",), "`[store]` has no `path`", hint="name the folder of the lake")
+            root.file.report(("store",), "`[store]` has no `path`", hint="name the folder of the store")
         return None
-    return LakePlace((root.file.path.parent / path).absolute(), server=_catalog_server(table))
+    folder = (root.file.path.parent / path).absolute()
+    if kind == "lake":
+        return LakePlace(folder, server=_catalog_server(table))
+    for key in ("catalog_url", "catalog_url_env", "schema"):
+        if key in table.data:
+            table.file.report((*table.path, key), f"`{key}` is of a lake, and this is a Delta store")
+    views = root.data.get("views")
+    entries = views.items() if isinstance(views, dict) else ()
+    paths = {n: e["path"] for n, e in entries if isinstance(e, dict) and isinstance(e.get("path"), str)}
+    return DeltaPlace(folder, given={n: (root.file.path.parent / p).absolute() for n, p in paths.items()})
 
 
 def _catalog_server(table: TomlTable) -> LakeServer | None:
@@ -100,27 +111,31 @@ def _url(variable: str) -> str:
     return found
 
 
-def views_of(root: TomlTable, schema: Catalog | None, *, in_lake: bool) -> dict[str, Location | None]:
+def views_of(root: TomlTable, schema: Catalog | None, place: Place | None) -> dict[str, Location | None]:
     """Where the views are."""
     given = root.tables("views", ("path", "table"))
-    if not in_lake:
+    if place is None:
         return {name: _location(table) for name, table in given.items()}
     for table in given.values():
         for key in table.data:
-            message = f"{table.shown} has a `{key}`, and the views are kept in the lake"
+            if key == "path" and isinstance(place, DeltaPlace):
+                if "://" in str(table.text(key)):
+                    table.file.report((*table.path, key), "a Delta store is of tables on this machine")
+                continue
+            message = f"{table.shown} has a `{key}`, and the views are kept in the {place.kind}"
             hint = "leave it out; `selfmaint init WAREHOUSE.toml --from VIEW=PATH` brings in what is there"
             table.file.report((*table.path, key), message, hint=hint)
-    return {v.name: Location(v.name, in_lake=True) for v in (schema.views if schema is not None else ())}
+    return {v.name: Location(v.name, in_store=True) for v in (schema.views if schema is not None else ())}
 
 
-def copy_of(name: str, table: TomlTable, *, in_lake: bool) -> CopyEntry:
+def copy_of(name: str, table: TomlTable, *, in_store: bool) -> CopyEntry:
     """Where the partial copy of a relation is."""
     if not table.data:
         message = f"{table.shown} has neither `present` nor `absent`"
         table.file.report(table.path, message, hint="say where the rows are that are known to be there")
-    if in_lake:
+    if in_store:
         present, absent = (
-            Location(f"{name}@{key}", in_lake=True) if table.flag(key) else None
+            Location(f"{name}@{key}", in_store=True) if table.flag(key) else None
             for key in ("present", "absent")
         )
         return CopyEntry(present, absent)

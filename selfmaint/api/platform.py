@@ -6,6 +6,7 @@ Contents and updates are checked in the same way, with the same errors, whatever
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -22,16 +23,29 @@ if TYPE_CHECKING:
     from selfmaint.api.warehouse_file import RelationEntry, SourceEntry
     from selfmaint.duckdb import Relation
     from selfmaint.duckdb.database import Database
-    from selfmaint.duckdb.lake import Lake
+    from selfmaint.duckdb.store import Store
     from selfmaint.engine.protocol import Engine
     from selfmaint.sources.protocol import Source
     from selfmaint.spark import SparkSession
     from selfmaint.store.exchange import Exchange
     from selfmaint.store.frames import ArrowStream
-    from selfmaint.store.lake_catalog import TableFiles
+    from selfmaint.store.stored_tables import TableFiles
+    from selfmaint.store.table_changes import TableChange
     from selfmaint.store.write import Write
 
 D = TypeVar("D")
+
+
+class TableWrites(Protocol):
+    """Statements that are ready to run."""
+
+    def run(self) -> None:
+        """Changes one table after the other.
+
+        Raises:
+            SelfmaintError: SM405 one cannot be changed; which have changed is said.
+        """
+        ...
 
 
 class Platform(Protocol[D]):
@@ -51,25 +65,25 @@ class Platform(Protocol[D]):
         ...
 
     @property
-    def lake_database(self) -> Database:
-        """What a lake is read and written with."""
+    def store_database(self) -> Database:
+        """What a store is read and written with."""
         ...
 
-    def read_lake(self, lake: Lake, table: TableFiles, columns: Columns) -> D:
-        """The rows of a table of a lake, columns matched by name.
+    def read_stored(self, table: TableFiles, columns: Columns) -> D:
+        """The rows of a table of a store, columns matched by name.
 
         Raises:
             InputError: SM104 other columns or types.
         """
         ...
 
-    def in_lake(self, lake: Lake, rows: D, folder: Path) -> Relation:
-        """Rows, held, as a relation of the lake's database.
+    def in_store(self, store: Store, rows: D, folder: Path) -> Relation:
+        """Rows, held, as a relation of the store's database.
 
         Args:
-            lake: the lake.
+            store: the store.
             rows: the rows.
-            folder: where files may lie until the lake has the rows; it is there.
+            folder: where files may lie until the store has the rows; it is there.
         """
         ...
 
@@ -110,6 +124,14 @@ class Platform(Protocol[D]):
 
     def writing(self, rows: D) -> Write:
         """What writes rows into files."""
+        ...
+
+    def table_writes(self, changes: Sequence[TableChange[D]]) -> AbstractContextManager[TableWrites]:
+        """What changes tables of the catalog when it is told to; nothing is written before.
+
+        Raises:
+            InputError: SM405 a table's format cannot do it.
+        """
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from selfmaint.api.places import Location
 from selfmaint.api.platform import expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import RelationEntry, SourceEntry
 from selfmaint.duckdb.database import Database, Relation
-from selfmaint.duckdb.lake import Lake
 from selfmaint.duckdb.parquet_files import parquet
+from selfmaint.duckdb.store import Store
 from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkEngine
 from selfmaint.spark.bags import counted
@@ -21,13 +22,15 @@ from selfmaint.spark.column_types import column_type, spark_type
 from selfmaint.spark.exchange import SparkExchange
 from selfmaint.spark.formats import writing
 from selfmaint.spark.frames import from_arrow, positional
-from selfmaint.spark.lake import lake_rows
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
+from selfmaint.spark.stored_tables import stored_rows
+from selfmaint.spark.table_changes import TableWrites, table_writes
 from selfmaint.spark.tables import conform, read_as_stored, read_contents
 from selfmaint.spark.undeclared import conform_undeclared, read_undeclared
 from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.frames import ArrowStream, arrow_frame
-from selfmaint.store.lake_catalog import TableFiles
+from selfmaint.store.stored_tables import TableFiles
+from selfmaint.store.table_changes import TableChange
 from selfmaint.store.write import Write
 
 
@@ -48,19 +51,19 @@ class SparkPlatform:
         return read(spark, location.text, expected, format_)
 
     @property
-    def lake_database(self) -> Database:
+    def store_database(self) -> Database:
         """See `Platform`."""
         return Database()
 
-    def read_lake(self, lake: Lake, table: TableFiles, columns: Columns) -> DataFrame:
+    def read_stored(self, table: TableFiles, columns: Columns) -> DataFrame:
         """See `Platform`."""
-        found = lake_rows(self.engine.spark, table)
+        found = stored_rows(self.engine.spark, table)
         return found if columns.open else conform(found, expected_columns(columns))
 
-    def in_lake(self, lake: Lake, rows: DataFrame, folder: Path) -> Relation:
+    def in_store(self, store: Store, rows: DataFrame, folder: Path) -> Relation:
         """See `Platform`."""
         writing(rows)(folder, Format.PARQUET, None)
-        return parquet(lake.database, data_files(folder), "the rows")
+        return parquet(store.database, data_files(folder), "the rows")
 
     def fit_rows(self, rows: DataFrame | ArrowStream, columns: Columns) -> DataFrame:
         """See `Platform`."""
@@ -110,3 +113,7 @@ class SparkPlatform:
     def writing(self, rows: DataFrame) -> Write:
         """See `Platform`."""
         return writing(rows)
+
+    def table_writes(self, changes: Sequence[TableChange[DataFrame]]) -> AbstractContextManager[TableWrites]:
+        """See `Platform`."""
+        return table_writes(self.engine.spark, changes)

@@ -33,8 +33,8 @@ class Update(Generic[D]):
             from a database guarantees.
         feed: where it comes from a change feed, how much was read, and up to which position.
         files: for each part that was read from files (a relation in the version `INSERTED` or `DELETED`), the path.
-        id: what tells it from other updates, for a lake to know it again, if it was given.
-        digest: that of its files, for a lake.
+        id: what tells it from other updates, for a store to know it again, if it was given.
+        digest: that of its files, for a store.
         positions: where the change feeds that it is from ended: by relation, under "" that of several relations.
         log: which transactions of a server's log the views have after it, if they follow one.
     """
@@ -110,7 +110,7 @@ class Update(Generic[D]):
             deleted: for each relation that loses rows, the rows.
             effective: whether inserted rows were absent before, deleted ones present; by default as the warehouse
                 says.
-            id: what tells it from other updates, so that a lake knows it again.
+            id: what tells it from other updates, so that a store knows it again.
 
         Returns:
             The update. Columns are matched by name to those that are declared; those of a relation that is not
@@ -149,13 +149,13 @@ class Update(Generic[D]):
             format: `debezium`, `delta`, `iceberg` or `plain`; by default told from the columns.
             after: the position or version where the batch before ended; what is there and before is left out. By
                 relation where feeds have positions of their own; that under None is for all others. By default, of
-                views in a lake, where the last update ended that the lake has.
+                views in a store, where the last update ended that the store has.
             upto: the position or version where this batch ends; likewise.
             initial_load: whether the relations were empty before: then snapshot reads (`r`) are insertions.
             effective: whether inserted rows were absent before and deleted ones present. By default yes if all
                 relations that change have declared keys: databases and tables log what really happened. Without a
                 key two rows may look the same; then as the warehouse says.
-            id: what tells it from other updates, so that a lake knows it again.
+            id: what tells it from other updates, so that a store knows it again.
 
         Returns:
             The update; its `feed` says how much was read, what it came to, and up to which position.

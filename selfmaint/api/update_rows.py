@@ -90,7 +90,7 @@ def update_from(
         warehouse.effective if effective is None else effective,
         files=files,
         id=id,
-        digest=_digest(files) if warehouse.lake is not None else None,
+        digest=_digest(files) if warehouse.store is not None else None,
     )
     if not problems:
         copies = (warehouse.present, warehouse.absent)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from selfmaint.api.apply import Written
     from selfmaint.api.audit import AuditReport
     from selfmaint.api.explain import Explanation
-    from selfmaint.api.lake import OpenLake
     from selfmaint.api.maintain import Maintained
     from selfmaint.api.printed import Statements
+    from selfmaint.api.store import OpenStore
     from selfmaint.decide.verdict import Verdicts
     from selfmaint.fallback.settle import Readable
 
@@ -70,7 +70,7 @@ class Warehouse(Generic[D]):
         fingerprints: what the stored files looked like when they were last read.
         feeds: how change feeds of the base relations are to be read.
         budget_s: how many seconds a search may take for one view, unless a call says otherwise.
-        lake: where the contents are kept, if in a lake, and which of its states they are.
+        store: where the contents are kept, if in a store, and which of its states they are.
     """
 
     catalog: Catalog
@@ -86,7 +86,7 @@ class Warehouse(Generic[D]):
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
-    lake: OpenLake | None = None
+    store: OpenStore | None = None
 
     def check(
         self,
@@ -170,7 +170,7 @@ class Warehouse(Generic[D]):
     def apply(self, maintained: Maintained[D]) -> tuple[Written, ...]:
         """Writes the new contents of the views that changed, and of the partial copies of the changed relations.
 
-        In a lake that is one transaction; files are written beside the old contents, and switched to only after all
+        In a store that is one transaction; files are written beside the old contents, and switched to only after all
         are. A partial copy follows the update too, else it would be out of date for the next one: what was deleted
         leaves `present` and joins `absent`, and what was inserted the other way round.
 
@@ -182,7 +182,7 @@ class Warehouse(Generic[D]):
 
         Raises:
             InputError: SM405 something that changes is no local file or directory, another process has written
-                since the warehouse was loaded, or what is given was computed from an earlier state; SM409 the lake
+                since the warehouse was loaded, or what is given was computed from an earlier state; SM409 the store
                 has the update already. Nothing was written.
             SelfmaintError: SM405 writing or switching failed; every old contents is in place.
 

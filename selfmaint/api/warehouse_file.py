@@ -5,9 +5,9 @@
                                       # or catalog = "database" (or a list of views) of Spark's catalog, with
                                       # tables = "tables.sql" for the keys of their tables
     [views.v1]                        # one for each view
-    path = "views/v1"                 # Parquet, CSV or JSON lines; or table = "database.v1"; not with a lake
+    path = "views/v1"                 # Parquet, CSV or JSON lines; or table = "database.v1"; not with a store
     [store]                           # optional: where the views are kept that have no places of their own
-    kind = "lake"                     # a DuckLake: all views change in one transaction
+    kind = "lake"                     # a DuckLake: all views change in one transaction; or "delta", Delta tables
     path = "lake"                     # its folder, which `selfmaint init` makes
     [sources.ops]                     # where base relations live
     kind = "postgres"                 # or "files", or "spark" (tables of Spark's catalog)
@@ -19,7 +19,7 @@
     cost = 4.0                        # of one looked-up key; by default estimated from the number of rows
     [copies.part]                     # optional: a partial copy
     present = "copies/part_present"   # rows known to be there
-    absent = "copies/part_absent"     # rows known not to be there; with a lake `true` instead of a path
+    absent = "copies/part_absent"     # rows known not to be there; with a store `true` instead of a path
     [update]
     effective = true                  # inserted rows were absent before, deleted ones present
     inexact_sums = true               # optional, at the top: maintain sums of doubles, exact but for their last digits
@@ -54,7 +54,7 @@ from selfmaint.api.toml_places import KeyPath
 from selfmaint.api.toml_tables import TomlFile, TomlTable, dotted
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import FeedSettings
-from selfmaint.store.lake_place import LakePlace
+from selfmaint.store.place import Place
 from selfmaint.warehouse.catalog import Catalog, with_inexact_sums
 from selfmaint.warehouse.near import near_miss
 from selfmaint.warehouse.situation import Situation
@@ -122,7 +122,7 @@ class WarehouseFile:
         feeds: how change feeds are to be read.
         budget_s: how many seconds a search may take for one view.
         engine: which engine it is opened with, unless a call says otherwise.
-        lake: where views and partial copies are kept, if in a lake.
+        store: where views and partial copies are kept, if in a store.
         follow: the log that the views follow, if they do.
     """
 
@@ -135,7 +135,7 @@ class WarehouseFile:
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
     engine: EngineSettings = field(default_factory=EngineSettings)
-    lake: LakePlace | None = None
+    store: Place | None = None
     follow: FollowSettings | None = None
 
     def known(self, effective: bool | None = None) -> Situation:
@@ -165,12 +165,12 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     if root.flag("inexact_sums") and schema is not None:
         schema = with_inexact_sums(schema)
     sources = _sources(root)
-    lake = store(root)
-    views = views_of(root, schema, in_lake=lake is not None)
+    place = store(root)
+    views = views_of(root, schema, place)
     tables = root.tables("relations", ("source", "table", "path", "cost"))
     relations = {n: _relation(t, sources) for n, t in tables.items()}
     copies = {
-        n: copy_of(n, t, in_lake=lake is not None)
+        n: copy_of(n, t, in_store=place is not None)
         for n, t in root.tables("copies", ("present", "absent")).items()
     }
     budget_s = root.seconds("budget_s")
@@ -180,10 +180,10 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     follow = follow_settings(root, {n: None if s is None else s.kind.value for n, s in sources.items()})
     if schema is not None:
         if follow is not None:
-            _check_followed(file, schema, relations, follow, in_lake=lake is not None)
-        _check_names(file, schema, in_lake=lake is not None)
+            _check_followed(file, schema, relations, follow, in_store=place is not None)
+        _check_names(file, schema, in_store=place is not None)
         _check_declared(file, schema, relations)
-    _check_overlaps(root, views, relations, copies, lake)
+    _check_overlaps(root, views, relations, copies, place)
     if file.all_problems:
         file.problems.extend(faults)
         raise InputError(file.all_problems)
@@ -198,7 +198,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
         effective=bool(effective),
         feeds=feeds,
         engine=engine,
-        lake=lake,
+        store=place,
         follow=follow,
         budget_s=DEFAULT_S if budget_s is None else budget_s,
     )
@@ -309,14 +309,14 @@ def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> Re
     return RelationEntry(source, resolved(table, *place), cost)
 
 
-def _check_names(file: TomlFile, schema: Catalog, *, in_lake: bool) -> None:
+def _check_names(file: TomlFile, schema: Catalog, *, in_store: bool) -> None:
     """Whether the file's views are the program's, and its relations and copies base relations."""
     views = [view.name for view in schema.views]
     given = file.data.get("views")
     is_misnamed = given is None and bool(
         file.unknown
     )  # of `[stor]` or `[veiws.v]` that is said, not what follows
-    for name in () if in_lake or is_misnamed else views:
+    for name in () if in_store or is_misnamed else views:
         if not isinstance(given, dict) or name not in given:
             message = f"the view `{name}` has no entry: its stored rows are needed"
             hint = f"add `[{dotted(('views', name))}]` with `path` or `table`"
@@ -337,14 +337,15 @@ def _check_overlaps(
     views: Mapping[str, Location | None],
     relations: Mapping[str, RelationEntry | None],
     copies: Mapping[str, CopyEntry],
-    lake: LakePlace | None,
+    store: Place | None,
 ) -> None:
     """Whether everything that is written has a path of its own, in which nothing else lies."""
     written: dict[KeyPath, Location | None] = {("views", n, "path"): place for n, place in views.items()}
     written |= {("copies", name, "present"): entry.present for name, entry in copies.items()}
     written |= {("copies", name, "absent"): entry.absent for name, entry in copies.items()}
-    if lake is not None:
-        written["store", "path"] = Location(str(lake.folder))
+    if store is not None:
+        written["store", "path"] = Location(str(store.folder))
+        written |= {("views", name, "path"): Location(str(path)) for name, path in store.elsewhere.items()}
     sources: dict[KeyPath, Location | None] = {
         ("relations", n, "path"): entry.location for n, entry in relations.items() if entry
     }
@@ -357,7 +358,7 @@ def _check_overlaps(
 
 
 def _local_paths(places: Mapping[KeyPath, Location | None]) -> dict[KeyPath, str]:
-    local = {key: place for key, place in places.items() if place and not (place.is_table or place.in_lake)}
+    local = {key: place for key, place in places.items() if place and not (place.is_table or place.in_store)}
     found = {key: local_path(place.text) for key, place in local.items()}
     return {key: path for key, path in found.items() if path is not None}
 
@@ -379,12 +380,12 @@ def _check_followed(
     relations: Mapping[str, RelationEntry | None],
     follow: FollowSettings,
     *,
-    in_lake: bool,
+    in_store: bool,
 ) -> None:
-    """Whether the views are in a lake, and every base relation is a table of the source whose log they follow."""
-    if not in_lake:
+    """Whether the views are in a store, and every base relation is a table of the source whose log they follow."""
+    if not in_store:
         hint = 'add `[store]` with `kind = "lake"`: it keeps the position in the log with the views'
-        file.report(("follow",), "`[follow]` is for views in a lake", hint=hint)
+        file.report(("follow",), "`[follow]` is for views in a store", hint=hint)
     for name in schema.relations:
         entry = relations.get(name)
         if name not in relations or (entry is not None and entry.source.name != follow.source):

@@ -23,21 +23,21 @@ COMMANDS = {
     "sql": "Prints a view's test, probe and maintenance statements as Spark SQL.",
     "audit": "Says for each view and kind of change whether it can always follow without a base relation, "
     "whatever the data.",
-    "init": "Makes the lake of a warehouse, with the contents of all views.",
-    "import": "Brings views into the lake anew.",
-    "history": "Lists the states of the lake: which update made each, and what changed.",
+    "init": "Makes the store of a warehouse, with the contents of all views.",
+    "import": "Brings views into the store anew.",
+    "history": "Lists the states of the store: which update made each, and what changed.",
     "undo": "Puts the contents of all views back to what they were before the last update.",
-    "compact": "Writes the lake's files anew where that saves reading, and lets go of old states.",
+    "compact": "Writes the store's files anew where that saves reading, and lets go of old states.",
     "conformance": "Decides recorded cases: one line for each disagreement with the record, and a summary for each "
     "file.",
     "demo": "Runs the example on TPC-H data, in a checkout. Arguments go to `examples/tpch/demo.py`.",
 }
 """Each command `NAME` is the function of that name in `selfmaint.cli.NAME`, with the first line of what it says.
 
-It takes what was read of the module's `OPTIONS`, and gives its exit status. Those of the lake are in one module.
+It takes what was read of the module's `OPTIONS`, and gives its exit status. Those of the store are in one module.
 """
 
-_OF_LAKE = ("init", "import", "history", "undo", "compact")
+_OF_STORE = ("init", "import", "history", "undo", "compact")
 
 BAD_USAGE = 2
 """The exit status of bad usage and bad input."""
@@ -67,9 +67,9 @@ class UsageError(Exception):
 
 def imported(name: str) -> tuple[Command, Sequence[Option]]:
     """A command, and what it takes."""
-    module = import_module(f"selfmaint.cli.{'lake' if name in _OF_LAKE else name}")
+    module = import_module(f"selfmaint.cli.{'store' if name in _OF_STORE else name}")
     function: Command = getattr(module, "import_" if name == "import" else name)
-    return function, module.OPTIONS[name] if name in _OF_LAKE else module.OPTIONS
+    return function, module.OPTIONS[name] if name in _OF_STORE else module.OPTIONS
 
 
 def command(name: str) -> tuple[Command, ArgumentParser]:

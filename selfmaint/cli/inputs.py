@@ -147,17 +147,17 @@ def _without_pandas() -> Iterator[None]:
 
 
 def require_new(warehouse: Warehouse[Any], update: Update[Any]) -> None:
-    """Refuses an update that the lake has already.
+    """Refuses an update that the store has already.
 
     Raises:
         InputError: SM409.
     """
-    before = None if warehouse.lake is None else warehouse.lake.committed(update)
+    before = None if warehouse.store is None else warehouse.store.committed(update)
     if before is not None:
         raise input_error(
             Code.COMMITTED,
             f"this update was committed before, in snapshot {before}",
-            f"`--as-of {before - 1}` looks at the state before it",
+            "`--as-of` looks at the state before it: `selfmaint history` lists them",
         )
 
 

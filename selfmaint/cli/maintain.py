@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,7 @@ from selfmaint.report.maintenance import (
 )
 from selfmaint.report.values import Json, cell
 from selfmaint.report.verdicts import ALL_YES, SOME_NO, status, verdicts_json, verdicts_table
+from selfmaint.store.stored_tables import Rewritten
 from selfmaint.warehouse.catalog import GroupedView
 
 _SOURCES_ARE_AFTER = (
@@ -56,7 +57,9 @@ OPTIONS = (
     *UPDATE,
     FULL,
     BUDGET,
-    option("--id", metavar="ID", help="What the lake knows the update by; by default a digest of its files."),
+    option(
+        "--id", metavar="ID", help="What the store knows the update by; by default a digest of its files."
+    ),
     switch("--dry-run", help="Compute everything, write nothing."),
     switch("--strict", help="Never read a base relation."),
     switch("--verify", help="Recompute every view from its sources, and compare before writing."),
@@ -94,7 +97,7 @@ def maintain(given: Namespace) -> int:
         require_not_strict(recompute=given.recompute, strict=given.strict)
 
     def maintained(opened: Warehouse[Any], change: Update[Any]) -> _Result | int:
-        before = None if opened.lake is None else opened.lake.committed(change)
+        before = None if opened.store is None else opened.store.committed(change)
         if before is not None:
             return before
         found = compute(
@@ -113,10 +116,10 @@ def maintain(given: Namespace) -> int:
         if not given.dry_run and not found.differences:
             progress("writing")
             written = apply(opened, found)
-            if opened.lake is not None:
-                from selfmaint.api.lake_upkeep import compact_if_due  # noqa: PLC0415 - only where there is one
+            if opened.store is not None:
+                from selfmaint.api.store_upkeep import compact_if_due  # noqa: PLC0415 - only where there is one
 
-                compact_if_due(opened.lake, progress)
+                compact_if_due(opened.store, progress)
         is_inexact = any(isinstance(v, GroupedView) and v.grouped.inexact for v in opened.catalog.views)
         return _Result(found, sizes, written, given.dry_run, is_inexact)
 
@@ -149,7 +152,7 @@ def _print_refusal(error: NotMaintainedError, format_: Format) -> None:
 
 
 def _print_committed(version: int, format_: Format) -> None:
-    """Says that the lake has the update already."""
+    """Says that the store has the update already."""
     if format_ is Format.JSON:
         print_json({"committed_before": version, "written": []})
     else:
@@ -183,8 +186,23 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text("dry run: nothing was written")
     elif result.written:
         print_text(cell("written: " + ", ".join(entry.name for entry in result.written)))
+        _print_rewritten([entry.rewritten for entry in result.written if entry.rewritten is not None])
     else:
         print_text("nothing changed, nothing was written")
+
+
+def _print_rewritten(costs: Sequence[Rewritten]) -> None:
+    """Says what copying on write took."""
+    if costs:
+        files, added = sum(one.files for one in costs), sum(one.added for one in costs)
+        size = sum(one.size for one in costs)
+        print_text(f"files: {files:,} rewritten, {added:,} written with {size:,} bytes")
+
+
+def _rewritten_json(cost: Rewritten | None) -> dict[str, Json]:
+    if cost is None:
+        return {}
+    return {"files_rewritten": cost.files, "files_written": cost.added, "bytes_written": cost.size}
 
 
 def _json(result: _Result) -> Json:
@@ -199,5 +217,8 @@ def _json(result: _Result) -> Json:
         "verified": None if differences is None else not differences,
         "differences": differences_json(differences or ()),
         "dry_run": result.dry_run,
-        "written": [{"name": entry.name, "path": entry.path} for entry in result.written],
+        "written": [
+            {"name": entry.name, "path": entry.path, **_rewritten_json(entry.rewritten)}
+            for entry in result.written
+        ],
     }

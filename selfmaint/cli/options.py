@@ -98,7 +98,7 @@ def at_least_one(text: str) -> int:
 
 
 AS_OF = option(
-    "--as-of", metavar="SNAPSHOT", type=int, help="The state of the lake to look at; by default the newest."
+    "--as-of", metavar="SNAPSHOT", type=int, help="The state of the store to look at; by default the newest."
 )
 WAREHOUSE = option("warehouse", metavar="WAREHOUSE.toml", type=Path, help="The warehouse file.")
 EFFECTIVE = yes_or_no(

@@ -282,6 +282,10 @@ class Database:
                     raise
             raise
 
+    def stream(self, statement: str) -> pa.RecordBatchReader:
+        """What a statement of a store gives, some rows at a time; no other may be run until it ends."""
+        return self._connection.sql(statement).to_arrow_reader()
+
     def stored(self, statement: str, files: Collection[str], layout: Layout) -> Stored:
         """The rows of a statement over a table of the lake, and of its files, read when they are used."""
         marks = {file: _mark(file) for file in files}
@@ -350,9 +354,8 @@ def _require_reads(query: Any, reads: Collection[str]) -> None:
 
 def refused(what: str) -> InputError:
     """The error for what only Spark does."""
-    return input_error(
-        Code.ENGINE_DIFFERS, what, 'use the Spark engine: `--engine spark`, or `engine="spark"`'
-    )
+    hint = 'use the Spark engine: `--engine spark`, or `engine="spark"`'
+    return input_error(Code.ENGINE_DIFFERS, what, hint)
 
 
 def _said(failure: duckdb.Error) -> str:
@@ -394,5 +397,4 @@ def writing_sql() -> Iterator[None]:
     try:
         yield
     except UnlikeSparkError as unlike:
-        message = f"DuckDB does not compute what Spark does here: {unlike}"
-        raise refused(message) from unlike
+        raise refused(f"DuckDB does not compute what Spark does here: {unlike}") from unlike

@@ -10,20 +10,19 @@ from __future__ import annotations
 # ruff: noqa: S608 - names are quoted, values are bound
 import contextlib
 import importlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from selfmaint.duckdb.database import Database, Relation, escaped
+from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.store import Change, Committed, files_query, literal, named, quoted, require_names
 from selfmaint.engine.column_types import is_integer
-from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, first_line, input_error
-from selfmaint.store.lake_catalog import SNAPSHOT_COLUMN, LakeCatalog, TableFiles
-from selfmaint.store.lake_place import Commit, LakePlace
+from selfmaint.store.commit import Commit
+from selfmaint.store.lake_catalog import LakeCatalog
+from selfmaint.store.lake_place import LakePlace
 
 _EXTENSIONS = {
     "ducklake": "duckdb_extension_ducklake",
@@ -32,28 +31,13 @@ _EXTENSIONS = {
 }
 """DuckDB's extensions and the packages that have them."""
 
-_RESERVED = re.compile(r"rowid|file_row_number|_ducklake_.*", re.IGNORECASE)
+_RESERVED = frozenset({"rowid", "file_row_number"})
 _LAKE = "lake"
 _PLACES = "selfmaint_places"
 _META = f"__ducklake_metadata_{_LAKE}"
 _COMMITS = f"{_LAKE}.selfmaint.commits"
 _INLINED_ROWS = 1_000
 """Commits are few rows each, and only added: so many wait in the catalog before they become a file."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """What becomes of a table.
-
-    Attributes:
-        gained: the rows that it gains, each as often as it does, in the order of its columns.
-        lost: the rows that it loses; exactly so many of each.
-        key: the columns that tell its rows apart, where they are known.
-    """
-
-    gained: Relation | None = None
-    lost: Relation | None = None
-    key: tuple[int, ...] = ()
 
 
 class Lake:
@@ -95,29 +79,12 @@ class Lake:
             database.run(f"DETACH {_LAKE}")
         return cls(database, place)
 
-    # ------------------------------------------------------------------------------------------- reading
-
-    def rows(self, table: TableFiles) -> Relation:
-        """The rows of a table, read when they are used.
-
-        Raises:
-            InputError: SM103 a file is gone; SM104 one cannot be read.
-        """
-        files = [path for file in table.files for path in (file.path, file.deleted) if path is not None]
-        layout = Layout(table.rows, table.spreads, table.never_null)
-        try:
-            return Relation(self.database.stored(_query(table), files, layout), table.columns)
-        except duckdb.Error as failure:
-            message = f"a file of `{table.name}` in the lake is not what was written: {first_line(failure)}"
-            hint = f"`selfmaint import WAREHOUSE.toml --view {table.name}` brings its rows in anew"
-            raise input_error(Code.COLUMNS_DIFFER, message, hint) from failure
-
     def commits(self) -> list[tuple[int, Commit]]:
         """What was committed, oldest first, with the snapshots."""
         found = self.catalog.inlined_commits()
         in_files = self.catalog.table("commits", self.catalog.newest(), "selfmaint")
         if in_files.files:
-            for version, said in self.database.run(_query(in_files)):
+            for version, said in self.database.run(files_query(in_files)):
                 found.append((int(version), Commit.read(said)))
         return sorted(found, key=lambda one: one[0])
 
@@ -139,33 +106,20 @@ class Lake:
 
     def commit(
         self, changes: Mapping[str, Change], said: Commit, *, new: Mapping[str, Relation] | None = None
-    ) -> int:
-        """Changes tables, makes others, and says so, in one transaction. Who calls it holds the place's lock.
-
-        Args:
-            changes: of tables that there are; their relations are in this lake's database, and held.
-            said: what is committed.
-            new: tables that are made, or made anew, with their rows; columns as these have them.
-
-        Returns:
-            The snapshot.
-
-        Raises:
-            InputError: SM104 a value that its column cannot hold; SM405 rows that a table is to lose are not in it.
-            SelfmaintError: SM405 what is to be written cannot be. Nothing has changed then.
-        """
-        _require_names(new or {})
+    ) -> Committed:
+        """See `Store`: one transaction of DuckLake."""
+        require_names(new or {}, self.place, _RESERVED, "_ducklake_")
         before = self.catalog.newest()
         with self.attached() as run:
             run("BEGIN")
             try:
                 for name, rows in (new or {}).items():
-                    run(f"CREATE OR REPLACE TABLE {_name(name)} AS {_named(rows)}")
+                    run(f"CREATE OR REPLACE TABLE {_name(name)} AS {named(rows)}")
                 for name, change in changes.items():
                     if change.lost is not None:
                         self._delete(name, change.lost, change.key)
                     if change.gained is not None:
-                        run(f"INSERT INTO {_name(name)} {_named(change.gained)}")
+                        run(f"INSERT INTO {_name(name)} {named(change.gained)}")
                 run(f"INSERT INTO {_COMMITS} VALUES (?, ?)", [before + 1, said.text()])
                 run(f"CALL {_LAKE}.set_commit_message('selfmaint', ?)", [said.kind])
                 run("COMMIT")
@@ -173,7 +127,32 @@ class Lake:
                 with contextlib.suppress(duckdb.Error):
                     run("ROLLBACK")
                 raise
-        return before + 1
+        return Committed(before + 1)
+
+    def is_half_done(self) -> bool:
+        """See `Store`: a transaction never is."""
+        return False
+
+    def recover(self) -> None:
+        """See `Store`."""
+
+    def undo(self, version: int, said: Commit) -> int:
+        """See `Store`."""
+        from selfmaint.duckdb.lake_upkeep import undone  # noqa: PLC0415 - which knows lakes
+
+        return undone(self, version, said)
+
+    def is_due(self) -> bool:
+        """See `Store`."""
+        from selfmaint.duckdb.lake_upkeep import needs_compaction  # noqa: PLC0415 - see `undo`
+
+        return needs_compaction(self)
+
+    def compact(self, keep_days: float | None) -> None:
+        """See `Store`."""
+        from selfmaint.duckdb.lake_upkeep import compacted  # noqa: PLC0415 - see `undo`
+
+        compacted(self, keep_days)
 
     def _delete(self, name: str, lost: Relation, key: tuple[int, ...]) -> None:
         """Deletes as many copies of each row as there are to be lost.
@@ -188,7 +167,7 @@ class Lake:
         columns = [row[0] for row in run(f"DESCRIBE {_name(name)}")]
         # Equality is what a hash join looks up; where no null is lost it says the same.
         tests = [
-            f"old.{_quoted(column)} {'IS NOT DISTINCT FROM' if nulls else '='} lost.c{i}"
+            f"old.{quoted(column)} {'IS NOT DISTINCT FROM' if nulls else '='} lost.c{i}"
             for i, column, nulls in zip(every, columns, with_null, strict=True)
         ]
 
@@ -230,22 +209,6 @@ class Lake:
             raise _failed(self.place, "cannot be written to", failure) from failure
 
 
-def _require_names(tables: Mapping[str, Relation]) -> None:
-    """Refuses columns that DuckLake, or its reading of files, would take for its own; and tables without any.
-
-    Raises:
-        InputError: SM408.
-    """
-    for name, rows in tables.items():
-        wrong = next((column for column in rows.columns if _RESERVED.fullmatch(column)), None)
-        if wrong is not None:
-            message = f"the column `{wrong}` of `{name}` has a name that a lake keeps for itself"
-            raise input_error(Code.LAKE, message, "name it otherwise in the view", "nothing was written")
-        if not rows.columns:
-            message = f"`{name}` has no columns, and a table of a lake has some"
-            raise input_error(Code.LAKE, message, "give the view a column", "nothing was written")
-
-
 def _failed(place: LakePlace, what: str, failure: Exception) -> InputError:
     message = f"the lake `{place.folder}` {what}: {place.catalog.shown(first_line(failure))}"
     return input_error(Code.WRITE_FAILED, message, note="nothing was written")
@@ -259,7 +222,7 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
     """
     catalog, own = place.catalog.attached_as
     options = {
-        "DATA_PATH": _text(f"{place.files}/"),
+        "DATA_PATH": literal(f"{place.files}/"),
         "OVERRIDE_DATA_PATH": "true",  # the folder may have been moved
         "CREATE_IF_NOT_EXISTS": str(is_new).lower(),
         **own,
@@ -268,14 +231,14 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
     scanner = "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"
     try:
         for extension in ("ducklake", scanner):
-            database.run(f"LOAD {_text(_extension(extension, _EXTENSIONS[extension]))}")
+            database.run(f"LOAD {literal(_extension(extension, _EXTENSIONS[extension]))}")
         if (
             place.catalog.is_shared
         ):  # who comes in between is refused: what is committed is of the state before
             database.run("SET ducklake_max_retry_count = 0")
         else:  # it reads a table in several transactions
             database.run("SET sqlite_disable_multithreaded_scans = true")
-        database.run(f"ATTACH {_text(catalog)} AS {_LAKE} ({said})")
+        database.run(f"ATTACH {literal(catalog)} AS {_LAKE} ({said})")
         if not is_new:  # who reads with DuckDB alone goes where the catalog says
             _say_where(database, place)
     except duckdb.Error as failure:
@@ -285,34 +248,9 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
 def _say_where(database: Database, place: LakePlace) -> None:
     """Has the catalog say where the files are, or will be."""
     path = f"{LakePlace(place.home or place.folder).files.resolve()}/"
-    meta = _META if place.catalog.schema is None else f"{_META}.{_quoted(place.catalog.schema)}"
+    meta = _META if place.catalog.schema is None else f"{_META}.{quoted(place.catalog.schema)}"
     tell = f"UPDATE {meta}.ducklake_metadata SET value = ? WHERE key = 'data_path' AND value <> ?"
     database.run(tell, [path, path])
-
-
-def _query(table: TableFiles) -> str:
-    """The rows of a table, from its files."""
-    names = ", ".join(_quoted(column) for column in table.columns)
-    plain = [file.path for file in table.files if file.deleted is None and not file.is_newer]
-    parts = []
-    if plain:
-        listed = ", ".join(_text(escaped(path)) for path in plain)
-        parts.append(f"SELECT {names} FROM read_parquet([{listed}], hive_partitioning = false)")
-    before = f"{SNAPSHOT_COLUMN} <= {table.version}"
-    for file in table.files:
-        tests = [f"file.{before}"] if file.is_newer else []
-        if file.deleted is not None:
-            upto = f" AND gone.{before}" if file.is_deleted_newer else ""
-            gone = f"read_parquet({_text(escaped(file.deleted))}) AS gone WHERE gone.pos = file.file_row_number{upto}"
-            tests.append(f"NOT EXISTS (SELECT 1 FROM {gone})")
-        if tests:
-            rows = f"read_parquet({_text(escaped(file.path))}, file_row_number = true, hive_partitioning = false)"
-            parts.append(f"SELECT {names} FROM {rows} AS file WHERE {' AND '.join(tests)}")
-    if parts:
-        return " UNION ALL ".join(parts)
-    typed = zip(table.types, table.columns, strict=True)
-    items = ", ".join(f"CAST(NULL AS {kind}) AS {_quoted(column)}" for kind, column in typed)
-    return f"SELECT {items} WHERE false"
 
 
 def _extension(name: str, package: str) -> str:
@@ -331,19 +269,5 @@ def _extension(name: str, package: str) -> str:
         raise input_error(Code.LAKE, message, hint) from None
 
 
-def _named(rows: Relation) -> str:
-    """The query of some rows, with their columns' names."""
-    items = ", ".join(f"c{i} AS {_quoted(name)}" for i, name in enumerate(rows.columns))
-    return f"SELECT {items} FROM {rows.stored.name}"
-
-
 def _name(table: str) -> str:
-    return f"{_LAKE}.main.{_quoted(table)}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return f"{_LAKE}.main.{quoted(table)}"

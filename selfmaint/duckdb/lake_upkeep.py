@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datalog.sql import duckdb as sql
 from selfmaint.duckdb.database import Relation
-from selfmaint.duckdb.lake import Change, Lake
+from selfmaint.duckdb.lake import Lake
+from selfmaint.duckdb.store import Change, stored_rows
 from selfmaint.errors import Code, input_error
-from selfmaint.store.lake_place import Commit
+from selfmaint.store.commit import Commit
 
 REWRITE_SHARE = 0.1
 """A file of which a larger share of the rows is deleted is written anew."""
@@ -30,13 +31,13 @@ def undone(lake: Lake, version: int, said: Commit) -> int:
         raise input_error(Code.LAKE, message, "`selfmaint import` brings views in")
     changes, sizes = {}, {}
     for name in sorted(catalog.tables(now)):
-        old, new = (lake.rows(catalog.table(name, v)) for v in (version, now))
+        old, new = (stored_rows(lake.database, catalog.table(name, v)) for v in (version, now))
         gained, lost = _beyond(lake, old, new), _beyond(lake, new, old)
         if gained.stored.rows or lost.stored.rows:
             sizes[name] = (lost.stored.rows or 0, gained.stored.rows or 0)
             gaining, losing = (one if one.stored.rows else None for one in (gained, lost))
             changes[name] = Change(gaining, losing)
-    return lake.commit(changes, Commit(said.kind, said.update, said.positions, sizes))
+    return lake.commit(changes, Commit(said.kind, said.update, said.positions, sizes)).version
 
 
 def _beyond(lake: Lake, one: Relation, other: Relation) -> Relation:

@@ -9,17 +9,15 @@ from __future__ import annotations
 # ruff: noqa: S608 - names are this module's own, values are bound
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from selfmaint.errors import Code, input_error
-from selfmaint.store.lake_place import Commit, LakePlace
+from selfmaint.store.commit import Commit
+from selfmaint.store.lake_place import LakePlace
 from selfmaint.store.lake_server import Run
-
-SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
-"""In files of rows of several snapshots, the one in which a row was added, or deleted."""
+from selfmaint.store.stored_tables import DataFile, Occupied, Snapshot, TableFiles
 
 _TYPES = {
     "boolean": "BOOLEAN",
@@ -37,93 +35,6 @@ _TYPES = {
 }
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _NOW = "begin_snapshot <= :at AND (end_snapshot IS NULL OR end_snapshot > :at)"
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """A Parquet file of a table's rows.
-
-    Attributes:
-        path: the file.
-        rows: how many rows of it belong to the table.
-        is_newer: whether some of its rows were added after the snapshot.
-        deleted: the Parquet file with the numbers (`pos`) of its deleted rows, if there is one.
-        is_deleted_newer: whether some of these were deleted after the snapshot.
-    """
-
-    path: str
-    rows: int
-    is_newer: bool = False
-    deleted: str | None = None
-    is_deleted_newer: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TableFiles:
-    """What makes up a table at a snapshot.
-
-    Attributes:
-        name: the table.
-        version: the snapshot.
-        columns: the names of its columns.
-        types: their types, as DuckDB names them.
-        files: its files.
-        spreads: for columns of whole numbers, how many there are from the smallest to the largest ever stored.
-        never_null: columns in which no null was ever stored.
-    """
-
-    name: str
-    version: int
-    columns: tuple[str, ...]
-    types: tuple[str, ...]
-    files: tuple[DataFile, ...]
-    spreads: dict[int, int]
-    never_null: frozenset[int]
-
-    @property
-    def rows(self) -> int | None:
-        """How many rows it has; None where files hold others besides."""
-        if any(file.is_newer or file.is_deleted_newer for file in self.files):
-            return None
-        return sum(file.rows for file in self.files)
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A state of the lake.
-
-    Attributes:
-        version: its number.
-        at: when it was committed.
-        said: what was committed; None for the lake's own upkeep.
-        files: how many files it added that are still there.
-        size: how many bytes these have.
-    """
-
-    version: int
-    at: datetime
-    said: Commit | None
-    files: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Occupied:
-    """What the files of a lake take up.
-
-    Attributes:
-        files: how many belong to the newest snapshot.
-        size: how many bytes these have.
-        deleted: how many of their rows are deleted.
-        all_files: how many there are for any snapshot.
-        all_size: how many bytes these have.
-    """
-
-    files: int
-    size: int
-    deleted: int
-    all_files: int
-    all_size: int
 
 
 class LakeCatalog:

@@ -47,7 +47,7 @@ HARD = {
 WAREHOUSE = """
 program = "views.sql"
 [store]
-kind = "lake"
+kind = "{kind}"
 path = "lake"
 [sources.shop]
 kind = "postgres"
@@ -87,7 +87,7 @@ Views = dict[str, Rows]
 class LoggedShop:
     """A shop in a database of its own, and a warehouse that follows it."""
 
-    def __init__(self, folder: Path, url: str, views: dict[str, str]) -> None:
+    def __init__(self, folder: Path, url: str, views: dict[str, str], kind: str = "lake") -> None:
         self.folder, self.url, self.views = folder, url, views
         self.toml = folder / "warehouse.toml"
         self.slot = f"shop_{uuid.uuid4().hex[:12]}"
@@ -96,7 +96,7 @@ class LoggedShop:
         self.connection.execute(SCHEMA)
         text = TABLES + "".join(f"create view {name} as {query};\n" for name, query in views.items())
         (folder / "views.sql").write_text(text, encoding="utf-8")
-        self.toml.write_text(WAREHOUSE.format(slot=self.slot), encoding="utf-8")
+        self.toml.write_text(WAREHOUSE.format(slot=self.slot, kind=kind), encoding="utf-8")
 
     def made(self) -> LoggedShop:
         """With its slot and its lake."""
@@ -170,7 +170,9 @@ def plain(row: Any) -> tuple[Any, ...]:
 
 
 @contextmanager
-def logged_shop(folder: Path, server: str, views: dict[str, str] | None = None) -> Iterator[LoggedShop]:
+def logged_shop(
+    folder: Path, server: str, views: dict[str, str] | None = None, kind: str = "lake"
+) -> Iterator[LoggedShop]:
     """A shop in a new database of a server."""
     name = f"shop_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as connection:
@@ -178,7 +180,7 @@ def logged_shop(folder: Path, server: str, views: dict[str, str] | None = None) 
     url = make_conninfo(server, dbname=name)
     before = os.environ.get("SELFMAINT_TEST_SHOP")
     os.environ["SELFMAINT_TEST_SHOP"] = url
-    shop = LoggedShop(folder, url, views or VIEWS)
+    shop = LoggedShop(folder, url, views or VIEWS, kind)
     try:
         yield shop
     finally:
@@ -267,8 +269,7 @@ POINTS = ("reading", "read", "commit", "committed", "advance", "advanced", "comp
 KILLER = """
 import os, signal, sys
 from selfmaint.api import follower
-from selfmaint.api import lake_upkeep as upkeep
-from selfmaint.duckdb import lake, lake_upkeep
+from selfmaint.duckdb import delta, lake, lake_upkeep
 from selfmaint.postgres import log
 
 point, at = sys.argv[1], int(sys.argv[2])
@@ -295,7 +296,9 @@ POINTS = {
     "committed": (lake.Lake, "commit", False),
     "advance": (log.ServerLog, "advance", True),
     "advanced": (log.ServerLog, "advance", False),
-    "compact": (upkeep, "compacted", True),
+    "compact": (lake.Lake, "compact", True),
+    "merged": (delta.DeltaTables, "_merge", False),
+    "journal": (delta.DeltaJournal, "append", True),
 }
 if point == "compact":
     lake_upkeep.MOST_FILES = 2

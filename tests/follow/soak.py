@@ -25,7 +25,7 @@ from pathlib import Path
 import psycopg
 
 import selfmaint
-from selfmaint.api.lake_upkeep import lake_of
+from selfmaint.api.store_upkeep import store_of
 from selfmaint.errors import BusyError
 from tests.follow.shops import HARD, POINTS, LoggedShop, Writer, killed, logged_shop
 
@@ -61,7 +61,7 @@ class Soak:
 
     def figures(self, batches: int, steps: list[float]) -> Figures:
         """What is taken up now."""
-        catalog = lake_of(self.shop.toml).lake.catalog
+        catalog = store_of(self.shop.toml).store.catalog
         occupied = catalog.occupied()
         status = Path("/proc/self/status").read_text(encoding="utf-8")
         memory = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))

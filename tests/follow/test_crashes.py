@@ -70,3 +70,17 @@ def test_the_slot_stays_until_the_views_have_what_it_keeps(shop: LoggedShop) -> 
     assert shop.stored() == shop.expected()
     assert [step["transactions"] for step in shop.steps()] == [0]
     assert shop.confirmed() > before
+
+
+def test_a_delta_store_that_follows_is_found_whole(tmp_path: Path, postgres: str) -> None:
+    """Killed after the second of its tables, and before the row of its journal, which the next command writes."""
+    with logged_shop(tmp_path, postgres, kind="delta") as made:
+        shop = made.made()
+        writer = Writer(shop, 5)
+        for point, at in (("merged", 2), ("journal", 1)):
+            states = transactions(shop, writer, 3)
+            assert killed(shop, point, at, "--once") == -signal.SIGKILL
+            assert shop.stored() in states
+            assert shop.follow("--once").status == 0
+            assert shop.stored() == states[-1]
+        writer.close()

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from selfmaint.api import follower
-from selfmaint.api.lake_upkeep import lake_of
+from selfmaint.api.store_upkeep import store_of
 from tests.command_line import run
 from tests.follow.shops import ROOT, LoggedShop, Writer
 
@@ -170,7 +170,7 @@ def test_what_readers_see_late_is_remembered_with_the_position(shop: LoggedShop)
         query = "select 1 from pg_stat_activity where wait_event = 'SyncRep' and datname = current_database()"
         wait_until(lambda: shop.connection.execute(query).fetchone())
         assert shop.follow("--once").status == 0
-        position = lake_of(shop.toml).log_position()
+        position = store_of(shop.toml).log_position()
         assert position is not None
         assert position.unseen == (xid + 1,)
         assert (50, "north") in shop.stored()["customers"]
@@ -181,7 +181,7 @@ def test_what_readers_see_late_is_remembered_with_the_position(shop: LoggedShop)
     finally:
         server_setting(shop, "reset synchronous_standby_names")
     assert shop.follow("--once", "--verify").status == 0
-    position = lake_of(shop.toml).log_position()
+    position = store_of(shop.toml).log_position()
     assert position is not None
     assert position.unseen == ()
     assert shop.stored() == shop.expected()

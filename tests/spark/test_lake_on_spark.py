@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfmaint
-from selfmaint.api.lake_upkeep import compact, init, lake_of, undo
+from selfmaint.api.store_upkeep import compact, init, store_of, undo
+from selfmaint.duckdb.store import stored_rows
 from tests.command_line import run
 from tests.unit.selfmaint.test_lake import Row, Shop, a_change
 
@@ -67,14 +68,14 @@ def test_both_engines_give_the_same_tables(spark: SparkSession, tmp_path: Path) 
 def test_spark_reads_any_state_whatever_was_compacted(spark: SparkSession, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     init(shop.toml, spark)
-    states = {lake_of(shop.toml).version: shop.stored()}
+    states = {store_of(shop.toml).version: shop.stored()}
     for i in range(3):
         new = {"sale": {(100 + i, 1, i)}}
         gone = {"sale": {row for row in shop.base["sale"] if row[0] == i + 1}}
         update = shop.update(f"u{i}", new, gone)
         with selfmaint.load(shop.toml, spark) as warehouse:
             warehouse.apply(warehouse.maintain(selfmaint.Update.from_files(warehouse, update)))
-            states[lake_of(shop.toml).version] = shop.expected()
+            states[store_of(shop.toml).version] = shop.expected()
             assert of(warehouse) == shop.expected()
     assert {v: contents(spark, shop, v) for v in states} == states
     compact(shop.toml, keep_days=None)
@@ -97,8 +98,9 @@ def of(warehouse: selfmaint.Warehouse[DataFrame]) -> dict[str, Counter[Row]]:
     return found
 
 
+@pytest.mark.parametrize("kind", ["lake", "delta"])
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
-def test_every_type_comes_back_as_it_was(engine: Any, spark: SparkSession, tmp_path: Path) -> None:
+def test_every_type_comes_back_as_it_was(engine: Any, kind: str, spark: SparkSession, tmp_path: Path) -> None:
     del spark
     columns = ", ".join(f"{name} {kind}" for name, (kind, _, _) in VALUES.items())
     (tmp_path / "v.sql").write_text(
@@ -108,7 +110,7 @@ def test_every_type_comes_back_as_it_was(engine: Any, spark: SparkSession, tmp_p
         encoding="utf-8",
     )
     (tmp_path / "w.toml").write_text(
-        'program = "v.sql"\n[store]\nkind = "lake"\npath = "lake"\n[update]\neffective = true\n',
+        f'program = "v.sql"\n[store]\nkind = "{kind}"\npath = "lake"\n[update]\neffective = true\n',
         encoding="utf-8",
     )
     before = table(range(6))
@@ -139,8 +141,8 @@ def table(which: Any, first: int = 0) -> pa.Table:
 
 
 def stored(folder: Path, name: str) -> Counter[tuple[str, ...]]:
-    open_ = lake_of(folder / "w.toml")
-    return bits(open_.lake.rows(open_.table(name)).arrow())
+    open_ = store_of(folder / "w.toml")
+    return bits(stored_rows(open_.store.database, open_.table(name)).arrow())
 
 
 def bits(rows: pa.Table) -> Counter[tuple[str, ...]]:

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -21,12 +20,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfmaint
-from selfmaint.api.lake_upkeep import lake_of
+from selfmaint.api.store_upkeep import store_of
 from selfmaint.duckdb import lake_upkeep
 from selfmaint.duckdb.lake import _extension
+from selfmaint.duckdb.store import stored_rows
 from selfmaint.errors import Code, InputError
 from selfmaint.store.lake_place import LakePlace
 from tests.command_line import Ran, run
+from tests.killing import killed, killings
 
 PROGRAM = """
 create table customer (id int not null primary key, region string not null);
@@ -69,17 +70,17 @@ def write(file: Path, relation: str, rows: Iterable[Row]) -> None:
 
 
 class Shop:
-    """A warehouse's folder, and its base relations."""
+    """A warehouse's folder, with a store of some kind, and its base relations."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, kind: str = "lake") -> None:
+        self.folder, self.kind = folder, kind
         self.toml = folder / "warehouse.toml"
         self.base: Base = {
             "customer": {(1, "north"), (2, "south"), (3, "north")},
             "sale": {(1, 1, 10), (2, 1, None), (3, 2, 5), (4, 3, 10)},
         }
         (folder / "views.sql").write_text(PROGRAM, encoding="utf-8")
-        self.toml.write_text(WAREHOUSE, encoding="utf-8")
+        self.toml.write_text(WAREHOUSE.replace('kind = "lake"', f'kind = "{kind}"'), encoding="utf-8")
         self.store_base()
 
     def store_base(self) -> None:
@@ -120,7 +121,7 @@ class Shop:
 
     def stored(self) -> dict[str, Counter[Row]]:
         """What a reader sees who has nothing but DuckDB."""
-        return read_lake(self.folder / "lake", self.expected())
+        return read_stored(self.folder / "lake", self.expected())
 
     def command(self, *arguments: object) -> Ran:
         name, *rest = map(str, arguments)
@@ -136,7 +137,7 @@ def reader(folder: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def read_lake(folder: Path, names: Iterable[str]) -> dict[str, Counter[Row]]:
+def read_stored(folder: Path, names: Iterable[str]) -> dict[str, Counter[Row]]:
     with reader(folder) as connection:
         connection.execute("BEGIN")
         return {name: Counter(connection.execute(f'FROM l."{name}"').fetchall()) for name in names}
@@ -226,8 +227,8 @@ def test_the_same_update_again_does_nothing_and_says_so(shop: Shop) -> None:
     assert "SM409" in checked.stderr
     with selfmaint.load(shop.toml) as warehouse:
         given = selfmaint.Update.from_files(warehouse, update)
-        assert warehouse.lake is not None
-        assert warehouse.lake.committed(given) is not None
+        assert warehouse.store is not None
+        assert warehouse.store.committed(given) is not None
 
 
 def test_an_id_is_remembered_behind_other_updates_and_files_are_not(shop: Shop) -> None:
@@ -253,7 +254,7 @@ def test_a_moved_lake_says_where_its_files_are(shop: Shop) -> None:
     (shop.folder / "lake").rename(shop.folder / "moved")
     shop.toml.write_text(WAREHOUSE.replace('path = "lake"', 'path = "moved"'), encoding="utf-8")
     assert shop.command("maintain", "--update", a_change(shop)).status == 0
-    assert read_lake(shop.folder / "moved", shop.expected()) == shop.expected()
+    assert read_stored(shop.folder / "moved", shop.expected()) == shop.expected()
 
 
 def test_undo_returns_to_any_state_and_forgets_the_update(shop: Shop) -> None:
@@ -335,7 +336,7 @@ def test_partial_copies_follow(tmp_path: Path) -> None:
     done = shop.command("init", *origins)
     assert done.status == 0, done
     assert shop.command("maintain", "--update", a_change(shop)).status == 0
-    copies = read_lake(tmp_path / "lake", ["sale@present", "sale@absent"])
+    copies = read_stored(tmp_path / "lake", ["sale@present", "sale@absent"])
     assert copies["sale@present"] == Counter([(2, 1, None), (5, 2, 7), (1, 1, 11)])
     assert copies["sale@absent"] == Counter([(8, 1, 1), (1, 1, 10), (4, 3, 10)])
 
@@ -473,53 +474,6 @@ def test_a_lake_is_not_made_over_something(shop: Shop) -> None:
 
 
 # ------------------------------------------------------------------------------------- killed on the way
-
-KILLED = """
-import os, signal, sys, threading
-from selfmaint.cli.app import app
-from selfmaint.duckdb.database import Database
-from selfmaint.store import lake_place
-
-left = int(sys.argv[1])
-within_s = float(os.environ.get("WITHIN_S", "nan"))
-plain = Database.run
-
-def run(self, statement, values=()):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if statement.strip() == "COMMIT" and within_s >= 0:
-        threading.Timer(within_s, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
-    found = plain(self, statement, values)
-    if left == 1 and statement.strip() == "COMMIT":
-        left = 0
-        os.kill(os.getpid(), signal.SIGKILL)
-    return found
-
-Database.run = run
-sys.exit(app(sys.argv[2:]))
-"""
-
-
-def killed(at: int, *arguments: object, within_s: float | None = None) -> int:
-    """The exit status of a command that is killed before its `at`-th statement of the lake, or within the commit."""
-    command = [sys.executable, "-c", KILLED, str(at), *map(str, arguments)]
-    environment = os.environ if within_s is None else {**os.environ, "WITHIN_S": str(within_s)}
-    return subprocess.run(command, capture_output=True, check=False, timeout=120, env=environment).returncode
-
-
-def killings(make: Any, look: Any, *arguments: object, step: int = 1) -> int:
-    """Runs a command again and again, killed ever later, until it ends; how many times it was killed."""
-    at = 1
-    while True:
-        make()
-        status = killed(at, *arguments)
-        look(done=status == 0)
-        if status == 0:
-            return at - 1
-        assert status == -signal.SIGKILL, status
-        at += step
 
 
 def test_whenever_a_commit_is_killed_all_views_are_old_or_all_new(shop: Shop, tmp_path_factory: Any) -> None:
@@ -660,8 +614,11 @@ def test_readers_see_all_views_old_or_all_new_while_others_write(shop: Shop) -> 
             seen.add(states.index(found))
 
     def shop_reader() -> dict[str, Counter[Row]]:
-        open_ = lake_of(shop.toml)
-        rows = {name: open_.lake.rows(open_.table(name)).arrow().to_pylist() for name in states[0]}
+        open_ = store_of(shop.toml)
+        rows = {
+            name: stored_rows(open_.store.database, open_.table(name)).arrow().to_pylist()
+            for name in states[0]
+        }
         return {name: Counter(tuple(row.values()) for row in found) for name, found in rows.items()}
 
     writers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
@@ -686,5 +643,5 @@ def test_readers_see_all_views_old_or_all_new_while_others_write(shop: Shop) -> 
     assert not problems, problems
     assert shop.stored() == states[-1]
     assert len(seen) > 1
-    commits = [said for _, said in lake_of(shop.toml).commits() if said.kind == "maintain"]
+    commits = [said for _, said in store_of(shop.toml).commits() if said.kind == "maintain"]
     assert [said.update for said in commits] == [str(i) for i in range(len(folders))]

@@ -18,7 +18,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 import selfmaint
-from selfmaint.api.lake_upkeep import lake_of
+from selfmaint.api.store_upkeep import store_of
 from selfmaint.duckdb import lake as lake_module
 from selfmaint.duckdb.lake import _extension
 from tests.command_line import run
@@ -107,7 +107,7 @@ def test_whenever_a_commit_is_killed_all_views_are_old_or_all_new(shop: Shop) ->
 
 def test_one_writes_at_a_time_even_from_other_machines_and_is_named(shop: Shop) -> None:
     update = shop.update("u", {"customer": {(9, "west")}}, {})
-    holder = lake_of(shop.toml).lake.place.catalog
+    holder = store_of(shop.toml).store.place.catalog
     with holder.holding("a long import"):
         ran = run("maintain", str(shop.toml), "--update", str(update))
     assert ran.status == 2
@@ -120,7 +120,7 @@ def test_one_writes_at_a_time_even_from_other_machines_and_is_named(shop: Shop) 
 def test_who_commits_in_between_is_not_overwritten(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock is lost with its connection; then the catalog itself refuses the later commit."""
     monkeypatch.setattr(
-        type(lake_of(shop.toml).lake.place.catalog), "holding", lambda *_: contextlib.nullcontext()
+        type(store_of(shop.toml).store.place.catalog), "holding", lambda *_: contextlib.nullcontext()
     )
     first, second = ({"customer": {(n, "west")}} for n in (21, 22))
     updates = [shop.update(f"u{i}", rows, {}) for i, rows in enumerate((first, second))]
@@ -135,14 +135,14 @@ def test_who_commits_in_between_is_not_overwritten(shop: Shop, monkeypatch: pyte
             except selfmaint.SelfmaintError as error:
                 results.append(error.diagnostics[0].code.value)
 
-    monkeypatch.setattr("selfmaint.store.lake_place.fcntl.flock", lambda *_: None)
+    monkeypatch.setattr("selfmaint.store.place.fcntl.flock", lambda *_: None)
     threads = [threading.Thread(target=maintained, args=[update]) for update in updates]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert sorted(map(str, results)) == ["SM405", "True"]
-    assert [said.kind for _, said in lake_of(shop.toml).lake.commits()] == ["init", "maintain"]
+    assert [said.kind for _, said in store_of(shop.toml).store.commits()] == ["init", "maintain"]
 
 
 def test_a_server_that_is_not_there_and_a_missing_package_are_told(

@@ -1,4 +1,4 @@
-"""Tables of a lake as DataFrames, without a jar: Parquet files, and files that say which of their rows are deleted."""
+"""Tables of a store as DataFrames, without a jar: Parquet files, and files that say which of their rows are deleted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from selfmaint.spark.formats import spark_path
-from selfmaint.store.lake_catalog import SNAPSHOT_COLUMN, DataFile, TableFiles
+from selfmaint.store.stored_tables import SNAPSHOT_COLUMN, DataFile, TableFiles
 
 _TYPES = {
     "VARCHAR": "string",
@@ -21,8 +21,8 @@ _TYPES = {
 """Types that Spark names otherwise than DuckDB."""
 
 
-def lake_rows(spark: SparkSession, table: TableFiles) -> DataFrame:
-    """The rows of a table of a lake, read when they are used."""
+def stored_rows(spark: SparkSession, table: TableFiles) -> DataFrame:
+    """The rows of a table of a store, read when they are used."""
     wanted = [_quoted(name) for name in table.columns]
     older = [file for file in table.files if not file.is_newer and not file.is_deleted_newer]
     # Files of rows of several snapshots have one more column.

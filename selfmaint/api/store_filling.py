@@ -1,9 +1,8 @@
-"""A lake is filled: with what is stored elsewhere, or computed from the sources."""
+"""A store is filled: with what is stored elsewhere, or computed from the sources."""
 
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.apply import as_declared
-from selfmaint.api.columns import columns_of
-from selfmaint.api.lake import OpenLake, changing
+from selfmaint.api.columns import Columns, columns_of
 from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, with_counts
+from selfmaint.api.store import OpenStore, changing
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.fallback.recompute import Recomputing, obstacles
-from selfmaint.store.lake_place import Commit, LakePlace
+from selfmaint.store.commit import Commit
+from selfmaint.store.place import Place
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from selfmaint.api.log_source import Start
     from selfmaint.api.warehouse_file import WarehouseFile
     from selfmaint.duckdb import Relation
-    from selfmaint.duckdb.lake import Lake
+    from selfmaint.duckdb.store import Store
     from selfmaint.fallback.settle import Readable
     from selfmaint.store.log_position import LogPosition
 
@@ -36,12 +36,12 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Filling:
-    """What contents a lake gets.
+    """What contents a store gets.
 
     Attributes:
         origins: for views and partial copies, the files, folders or tables that their rows are brought in from;
             views that are not named are computed from their sources.
-        views: the views to bring in, where the lake is there already; None for a new lake, which gets all.
+        views: the views to bring in, where the store is there already; None for a new store, which gets all.
         progress: told of each step.
     """
 
@@ -50,42 +50,59 @@ class Filling:
     progress: Told = lambda _message: None
 
 
-def fill_lake(
+def fill_store(
     file: WarehouseFile, platform: Platform[D], readable: Mapping[str, Readable[D]], filling: Filling
 ) -> dict[str, int]:
-    """Makes a lake with the contents of all views, or brings some views in anew; all or nothing.
+    """Makes a store with the contents of all views, or brings some views in anew; all or nothing.
 
     Returns:
         For each table the number of its rows.
 
     Raises:
-        InputError: SM103 a view with neither origin nor sources; SM104 contents that do not fit; SM405 the lake is
+        InputError: SM103 a view with neither origin nor sources; SM104 contents that do not fit; SM405 the store is
             there already, or is being written to; SM408.
         SourceError: a source that does not answer.
     """
-    assert file.lake is not None
+    assert file.store is not None
     names = _tables(file, filling)
     origins = {name: filling.origins[name] for name in names if name in filling.origins}
     columns, catalog = columns_of(file.catalog), file.catalog
     given = {n: platform.read_rows(place, columns[n.partition("@")[0]]) for n, place in origins.items()}
+    taken = {} if filling.views is not None else _taken(platform, file.store, columns)
+    given |= taken
     computed = [view for view in catalog.views if view.name in names and view.name not in given]
     _require_computable(
         file, computed, readable, [name for name in names if "@" in name and name not in given]
     )
-    open_ = None if filling.views is None else OpenLake.at(platform, file.lake)
+    open_ = None if filling.views is None else OpenStore.at(platform, file.store)
     before = None if open_ is None else open_.log_position()
     is_whole = len(computed) == len(catalog.views) and not given
     with _start(file, readable, before, is_whole=is_whole) as start:
         others = given if open_ is None else {**_stored(platform, open_, file.catalog, names), **given}
         rows = {**given, **_computed(platform, catalog, computed, others, readable, filling.progress)}
-        filling.progress("writing the lake")
+        filling.progress("writing the store")
         log = None if start is None else start.position(before)
     if open_ is None:
-        return _made(platform, file.lake, rows, Commit("init", log=log))
+        mine = {name: its for name, its in rows.items() if name not in taken}
+        return _made(platform, file.store, mine, Commit("init", log=log))
     with changing(open_, "import") as folder:
-        new = _in_lake(platform, open_.lake, rows, folder)
-        open_.lake.commit({}, Commit("import", log=log), new=new)
+        new = _in_store(platform, open_.store, rows, folder)
+        open_.store.commit({}, Commit("import", log=log), new=new)
     return _sizes(new)
+
+
+def _taken(platform: Platform[D], place: Place, columns: Mapping[str, Columns]) -> dict[str, D]:
+    """The rows of the tables that a new store takes as they are."""
+    if not place.elsewhere:
+        return {}
+    from selfmaint.store.delta import is_delta_table, table_files  # noqa: PLC0415 - where there are Delta tables
+
+    for name, path in place.elsewhere.items():
+        if not is_delta_table(path):
+            message = f"`{path}`, where the view `{name}` is to be, is no Delta table"
+            hint = "leave its `path` out, and `selfmaint init` makes one in the store's folder"
+            raise input_error(Code.MISSING_CONTENTS, message, hint)
+    return {n: platform.read_stored(table_files(n, p), columns[n]) for n, p in place.elsewhere.items()}
 
 
 def _start(
@@ -99,11 +116,11 @@ def _start(
     return started(file, next((one.source for one in readable.values()), None), before, is_whole=is_whole)
 
 
-def _stored(platform: Platform[D], open_: OpenLake, catalog: Catalog, but: Collection[str]) -> dict[str, D]:
-    """The rows of the other views that the lake has."""
-    columns, there = columns_of(catalog), open_.lake.catalog.tables(open_.version)
+def _stored(platform: Platform[D], open_: OpenStore, catalog: Catalog, but: Collection[str]) -> dict[str, D]:
+    """The rows of the other views that the store has."""
+    columns, there = columns_of(catalog), open_.store.catalog.tables(open_.version)
     return {
-        view.name: platform.read_lake(open_.lake, open_.table(view.name), columns[view.name])
+        view.name: platform.read_stored(open_.table(view.name), columns[view.name])
         for view in catalog.views
         if view.name in there and view.name not in but
     }
@@ -127,7 +144,7 @@ def _tables(file: WarehouseFile, filling: Filling) -> list[str]:
         other = folded.setdefault(name.casefold(), name)
         if other != name:
             message = (
-                f"the names `{other}` and `{name}` differ in case alone: a lake has one table of the two"
+                f"the names `{other}` and `{name}` differ in case alone: a store has one table of the two"
             )
             raise input_error(Code.LAKE, message, "rename one")
     return every if filling.views is None else [name for name in every if name in filling.views]
@@ -166,7 +183,7 @@ def _computed(
     if not views:
         return {}
     engine, columns = platform.engine, columns_of(catalog)
-    # Nothing is known of the sources: what the lake holds may be what is to be repaired.
+    # Nothing is known of the sources: what the store holds may be what is to be repaired.
     empty = {v.name: engine.load((), columns[v.name].names, columns[v.name].types) for v in catalog.views}
     facts = {catalog.view(n).predicate: rows for n, rows in with_counts(platform, catalog, empty).items()}
     counted = with_counts(platform, catalog, {n: rows for n, rows in given.items() if "@" not in n})
@@ -187,42 +204,33 @@ def _computed(
     return {predicate.name: rows for predicate, rows in as_declared(catalog, bags, platform).items()}
 
 
-def _made(platform: Platform[D], place: LakePlace, rows: Mapping[str, D], said: Commit) -> dict[str, int]:
-    """A new lake, put in its place as a whole."""
-    from selfmaint.duckdb.lake import Lake  # noqa: PLC0415 - see `OpenLake.at`
+def _made(platform: Platform[D], place: Place, rows: Mapping[str, D], said: Commit) -> dict[str, int]:
+    """A new store, put in its place as a whole."""
+    from selfmaint.duckdb.store import made  # noqa: PLC0415 - see `OpenStore.at`
 
     new = place.new
     try:
-        if place.folder.exists() and (not place.folder.is_dir() or any(place.folder.iterdir())):
-            message = f"there is something at `{place.folder}` already"
-            hint = "`selfmaint import` brings views into a lake; give a new one another folder"
-            raise input_error(Code.WRITE_FAILED, message, hint, "nothing was written")
-        if place.server is not None and place.server.exists():
-            message = f"there is a lake in the schema `{place.server.schema}` already"
-            raise input_error(Code.WRITE_FAILED, message, "name another one: `schema`", "nothing was written")
+        place.require_none()
         new.folder.mkdir(parents=True, exist_ok=True)
-        with new.writing("init"), tempfile.TemporaryDirectory(prefix="selfmaint-lake-") as folder:
-            for left in new.folder.iterdir():  # of one that died
-                if left.name != "writer.lock":
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()
-            new.files.mkdir()
-            new.catalog.cleared()
-            lake = Lake.new(platform.lake_database, new)
-            tables = _in_lake(platform, lake, rows, Path(folder))
-            lake.commit({}, said, new=tables)
+        with new.writing("init"), tempfile.TemporaryDirectory(prefix="selfmaint-store-") as folder:
+            new.cleared()
+            store = made(platform.store_database, new)
+            tables = _in_store(platform, store, rows, Path(folder))
+            store.commit({}, said, new=tables)
             sizes = _sizes(tables)
-            if place.folder.exists():
-                place.folder.rmdir()
-            new.folder.rename(place.folder)
-            new.catalog.published(place.catalog)
+            new.published(place)
     except OSError as failure:
-        message = f"the lake `{place.folder}` cannot be made: {first_line(failure)}"
+        message = f"the {place.kind} `{place.folder}` cannot be made: {first_line(failure)}"
         raise input_error(Code.WRITE_FAILED, message) from failure
     return sizes
 
 
-def _in_lake(platform: Platform[D], lake: Lake, rows: Mapping[str, D], folder: Path) -> dict[str, Relation]:
-    return {name: platform.in_lake(lake, one, folder / str(i)) for i, (name, one) in enumerate(rows.items())}
+def _in_store(
+    platform: Platform[D], store: Store, rows: Mapping[str, D], folder: Path
+) -> dict[str, Relation]:
+    return {
+        name: platform.in_store(store, one, folder / str(i)) for i, (name, one) in enumerate(rows.items())
+    }
 
 
 def _sizes(tables: Mapping[str, Relation]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The lake of a warehouse: opened at a snapshot, and committed to."""
+"""The store of a warehouse: opened at a snapshot, and committed to."""
 
 from __future__ import annotations
 
@@ -13,51 +13,61 @@ from datalog.diagnostics import Diagnostic
 from selfmaint.api.platform import Platform, platform_of
 from selfmaint.engine.protocol import D
 from selfmaint.errors import BusyError, Code, InputError, input_error
-from selfmaint.store.lake_catalog import TableFiles
-from selfmaint.store.lake_place import Commit, LakePlace
+from selfmaint.store.commit import Commit
+from selfmaint.store.place import Place
+from selfmaint.store.stored_tables import TableFiles
 from selfmaint.warehouse.row_key import row_key
 
 if TYPE_CHECKING:
     from selfmaint.api.update import Update
     from selfmaint.api.warehouse import Warehouse
-    from selfmaint.duckdb.lake import Change, Lake
+    from selfmaint.duckdb.store import Change, Committed, Store
     from selfmaint.store.log_position import LogPosition
 
 Told = Callable[[str], None]
 
 
 @dataclass(eq=False)
-class OpenLake:
-    """A lake, and the snapshot that a warehouse's contents are of.
+class OpenStore:
+    """A store, and the snapshot that a warehouse's contents are of.
 
     Attributes:
-        lake: the lake.
+        store: the store.
         version: the snapshot.
     """
 
-    lake: Lake
+    store: Store
     version: int
 
     @classmethod
-    def at(cls, platform: Platform[Any], place: LakePlace) -> OpenLake:
-        """A lake at the snapshot that its place names, or the newest.
+    def at(cls, platform: Platform[Any], place: Place) -> OpenStore:
+        """A store at the snapshot that its place names, or the newest.
 
         Raises:
             InputError: SM408 there is none, or it has no such snapshot.
         """
-        from selfmaint.duckdb.lake import Lake  # noqa: PLC0415 - DuckDB only where there is a lake
+        from selfmaint.duckdb.store import opened  # noqa: PLC0415 - DuckDB only where there is a store
 
-        lake = Lake(platform.lake_database, place)
-        return cls(lake, lake.catalog.version())
+        return cls.over(opened(platform.store_database, place))
+
+    @classmethod
+    def over(cls, store: Store) -> OpenStore:
+        """A store at the snapshot that its place names, or the newest; what a process left that died is put right."""
+        place = store.place
+        if place.version is None and store.is_half_done():
+            # What is read is whole in any case: so nobody waits for who writes just now, or needs to write here.
+            with contextlib.suppress(InputError), place.writing("recover"):
+                store.recover()
+        return cls(store, store.catalog.version())
 
     def table(self, name: str) -> TableFiles:
-        """A table of the lake, at the snapshot."""
-        return self.lake.catalog.table(name, self.version)
+        """A table of the store, at the snapshot."""
+        return self.store.catalog.table(name, self.version)
 
     def commits(self) -> list[tuple[int, Commit]]:
         """What made up the contents: what was committed and not undone, oldest first, with the snapshots."""
         upto: dict[int, list[tuple[int, Commit]]] = {-1: []}
-        for version, said in self.lake.commits():
+        for version, said in self.store.commits():
             if version > self.version:
                 break
             if said.kind == "undo":  # its id is the snapshot that was returned to
@@ -106,21 +116,22 @@ class OpenLake:
 
 
 @contextlib.contextmanager
-def changing(open_: OpenLake, what: str) -> Iterator[Path]:
-    """Holds the lake to write to it, still at the snapshot that was read; a folder for files on the way.
+def changing(open_: OpenStore, what: str) -> Iterator[Path]:
+    """Holds the store to write to it, still at the snapshot that was read; a folder for files on the way.
 
     Raises:
-        InputError: SM405 somebody else writes, or has written since.
+        InputError: SM405 somebody else writes, or has written since; SM410 a table was changed by others.
     """
-    place = open_.lake.place
+    place = open_.store.place
     with place.writing(what):
-        if open_.lake.catalog.newest() != open_.version:
+        open_.store.recover()
+        if open_.store.catalog.newest() != open_.version:
             is_past = place.version is not None
             raise (InputError if is_past else BusyError)(
                 [
                     Diagnostic(
                         Code.WRITE_FAILED,
-                        f"the lake `{place.folder}` is at snapshot {open_.lake.catalog.newest()}, "
+                        f"the {place.kind} `{place.folder}` is at snapshot {open_.store.catalog.newest()}, "
                         f"and {open_.version} was read",
                         note="what was computed is of an older state; nothing was written",
                         hint="the past is only read: leave the snapshot out"
@@ -129,7 +140,7 @@ def changing(open_: OpenLake, what: str) -> Iterator[Path]:
                     )
                 ]
             )
-        with tempfile.TemporaryDirectory(prefix="selfmaint-lake-") as folder:
+        with tempfile.TemporaryDirectory(prefix="selfmaint-store-") as folder:
             yield Path(folder)
 
 
@@ -137,7 +148,7 @@ def commit_changes(
     warehouse: Warehouse[D],
     changes: Mapping[str, tuple[D | None, D | None]],
     update: Update[D],
-) -> None:
+) -> Committed:
     """Commits what tables gain and lose, and the update, as one; the warehouse goes on with the new snapshot.
 
     Args:
@@ -149,11 +160,11 @@ def commit_changes(
         InputError: SM405 see `changing`; SM409 the update was committed before; SM608 the views follow a log, and it
             is not from there.
     """
-    from selfmaint.duckdb.lake import Change  # noqa: PLC0415 - DuckDB only where there is a lake
+    from selfmaint.duckdb.store import Change  # noqa: PLC0415 - DuckDB only where there is a store
 
-    open_ = warehouse.lake
+    open_ = warehouse.store
     assert open_ is not None
-    lake, platform = open_.lake, platform_of(warehouse.engine)
+    store, platform = open_.store, platform_of(warehouse.engine)
     before = open_.committed(update)
     if before is not None:
         raise input_error(
@@ -164,6 +175,8 @@ def commit_changes(
         )
     relations = warehouse.catalog.relations
     keys = {view.name: row_key(view, relations) for view in warehouse.catalog.views}
+    # Without a key of fewer columns nobody knows that what is stored stands once.
+    sets = {view.name for view in warehouse.catalog.views if len(keys[view.name]) < len(view.stored_columns)}
     if update.log is None and (followed := open_.log_position()) is not None:
         message = f"the views follow the log of the slot `{followed.slot}`: other updates would come twice"
         raise input_error(
@@ -174,16 +187,18 @@ def commit_changes(
         sizes: dict[str, tuple[int, int]] = {}
         for number, (name, sides) in enumerate(changes.items()):
             rows = [
-                None if side is None else platform.in_lake(lake, side, folder / f"{number}-{i}")
+                None if side is None else platform.in_store(store, side, folder / f"{number}-{i}")
                 for i, side in enumerate(sides)
             ]
             gaining, losing = rows
-            made[name] = Change(gaining, losing, keys.get(name, ()))
+            made[name] = Change(gaining, losing, keys.get(name, ()), is_bag=name not in sets)
             gained, lost = (0 if one is None else one.stored.known_rows or 0 for one in rows)
             sizes[name] = (lost, gained)
         positions = {**open_.positions(), **update.positions} if update.positions else None
         said = Commit("maintain", update.id, positions, sizes, update.digest, _given(update), update.log)
-        open_.version = lake.commit(made, said)
+        done = store.commit(made, said)
+        open_.version = done.version
+    return done
 
 
 def _given(update: Update[Any]) -> str:

@@ -1,4 +1,4 @@
-"""A lake made and filled; its history, the way back, and its upkeep."""
+"""A store made and filled; its history, the way back, and its upkeep."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Literal
 
 from selfmaint.api.default_engine import engines_for, first_that_can
 from selfmaint.api.engine_settings import EngineKind
-from selfmaint.api.lake import OpenLake, changing
-from selfmaint.api.lake_filling import Filling, fill_lake
 from selfmaint.api.open_sources import close_sources, readable
 from selfmaint.api.places import Location
 from selfmaint.api.platform import opened_engine, platform_of
+from selfmaint.api.store import OpenStore, changing
+from selfmaint.api.store_filling import Filling, fill_store
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.duckdb.database import Database
-from selfmaint.duckdb.lake import Lake
-from selfmaint.duckdb.lake_upkeep import compacted, needs_compaction, undone
+from selfmaint.duckdb.store import opened
 from selfmaint.errors import Code, SelfmaintError, input_error
+from selfmaint.store.commit import Commit
 from selfmaint.store.formats import data_files
-from selfmaint.store.lake_catalog import Occupied, Snapshot
-from selfmaint.store.lake_place import Commit
+from selfmaint.store.stored_tables import Occupied, Snapshot
 
 if TYPE_CHECKING:
     from selfmaint.spark import SparkSession
@@ -43,14 +42,14 @@ def init(
     engine: Literal["spark", "duckdb"] | None = None,
     progress: Callable[[str], None] = lambda _message: None,
 ) -> dict[str, int]:
-    """Makes the lake of a warehouse file with the contents of all views; or brings some views into it anew.
+    """Makes the store of a warehouse file with the contents of all views; or brings some views into it anew.
 
     Args:
-        path: the warehouse file; its `[store]` is a lake.
+        path: the warehouse file; its `[store]` is a store.
         spark: the session to use, which makes the engine Spark.
         origins: for views (and partial copies, `RELATION@present`) the files, folders or tables of Spark's catalog
             (`table:NAME`) that hold their rows. Views that are not named are computed from their sources.
-        views: the views to bring into a lake that is there; by default the lake is made.
+        views: the views to bring into a store that is there; by default the store is made.
         engine: which engine computes.
         progress: told of each step.
 
@@ -58,13 +57,13 @@ def init(
         For each table the number of its rows.
 
     Raises:
-        InputError: SM101 the file names no lake; SM102 an origin of something unknown; SM103 a view with neither
-            origin nor sources; SM104 contents that do not fit; SM405 the lake is there already, or is being written
+        InputError: SM101 the file names no store; SM102 an origin of something unknown; SM103 a view with neither
+            origin nor sources; SM104 contents that do not fit; SM405 the store is there already, or is being written
             to; SM408. Nothing is done then.
         SourceError: a source that does not answer.
     """
     file = read_warehouse_file(path, spark)
-    _require_lake(file)
+    _require_store(file)
     folder = Path.cwd()
     places = {name: _place(str(where), folder) for name, where in (origins or {}).items()}
     filling = Filling(places, views, progress)
@@ -73,7 +72,7 @@ def init(
         platform = platform_of(opened_engine(kind, spark, file.engine.options))
         sources = readable(platform, file)
         try:
-            return fill_lake(file, platform, sources, filling)
+            return fill_store(file, platform, sources, filling)
         finally:
             close_sources(sources)
 
@@ -102,37 +101,36 @@ def _place(text: str, folder: Path) -> Location:
     return Location(text if "://" in text else str((folder / text).absolute()))
 
 
-def lake_of(path: str | Path) -> OpenLake:
-    """The lake of a warehouse file, opened without the rest.
+def store_of(path: str | Path) -> OpenStore:
+    """The store of a warehouse file, opened without the rest.
 
     Raises:
-        InputError: SM101 the file names no lake; SM408 there is none.
+        InputError: SM101 the file names no store; SM408 there is none.
     """
     file = read_warehouse_file(path)
-    _require_lake(file)
-    assert file.lake is not None
-    lake = Lake(Database(file.engine.options), file.lake)
-    return OpenLake(lake, lake.catalog.newest())
+    _require_store(file)
+    assert file.store is not None
+    return OpenStore.over(opened(Database(file.engine.options), file.store))
 
 
-def _require_lake(file: WarehouseFile) -> None:
-    if file.lake is None:
-        message = f"`{file.path}` keeps its views in places of their own, not in a lake"
+def _require_store(file: WarehouseFile) -> None:
+    if file.store is None:
+        message = f"`{file.path}` keeps its views in places of their own, not in a store"
         hint = 'add `[store]` with `kind = "lake"` and `path`, and leave the paths of the views out'
         raise input_error(Code.WAREHOUSE_FILE, message, hint)
 
 
 def history(path: str | Path) -> list[Snapshot]:
-    """The states of a warehouse's lake, oldest first: when each was committed, by which update, and what changed.
+    """The states of a warehouse's store, oldest first: when each was committed, by which update, and what changed.
 
     Raises:
-        InputError: SM101 the file names no lake; SM408 there is none.
+        InputError: SM101 the file names no store; SM408 there is none.
     """
-    return _snapshots(lake_of(path))
+    return _snapshots(store_of(path))
 
 
-def _snapshots(open_: OpenLake) -> list[Snapshot]:
-    return open_.lake.catalog.history(open_.lake.commits())
+def _snapshots(open_: OpenStore) -> list[Snapshot]:
+    return open_.store.catalog.history(open_.store.commits())
 
 
 def undo(path: str | Path, to: int | None = None) -> tuple[Snapshot, int]:
@@ -143,23 +141,24 @@ def undo(path: str | Path, to: int | None = None) -> tuple[Snapshot, int]:
         to: the snapshot; by default that before the last update.
 
     Returns:
-        The snapshot whose contents the lake has again, and the new one.
+        The snapshot whose contents the store has again, and the new one.
 
     Raises:
-        InputError: SM101 the file names no lake; SM405 somebody writes; SM408 there is nothing to undo, or the
+        InputError: SM101 the file names no store; SM405 somebody writes; SM408 there is nothing to undo, or the
             snapshot is gone.
     """
-    open_ = lake_of(path)
+    open_ = store_of(path)
     known = {one.version: one for one in _snapshots(open_)}
     done = [version for version, said in open_.commits() if said.kind == "maintain"]
-    wanted = to if to is not None else (done[-1] - 1 if done else -1)
+    before = max((version for version in known if done and version < done[-1]), default=-1)
+    wanted = before if to is None else to
     if wanted not in known:
-        what = f"the lake has no snapshot {wanted}" if wanted >= 0 else "no update is there to be undone"
+        what = f"the store has no snapshot {wanted}" if wanted >= 0 else "no update is there to be undone"
         hint = "`selfmaint history` lists the snapshots"
-        raise input_error(Code.LAKE, f"`{open_.lake.place.folder}`: {what}", hint, "nothing was changed")
+        raise input_error(Code.LAKE, f"`{open_.store.place.folder}`: {what}", hint, "nothing was changed")
     kept = [said for version, said in open_.commits() if version <= wanted]
     with changing(open_, "undo"):
-        new = undone(open_.lake, wanted, Commit("undo", str(wanted), kept[-1].positions if kept else None))
+        new = open_.store.undo(wanted, Commit("undo", str(wanted), kept[-1].positions if kept else None))
     return known[wanted], new
 
 
@@ -177,28 +176,28 @@ def compact(
         What the files took up before and after.
 
     Raises:
-        InputError: SM101 the file names no lake; SM405 somebody writes; SM408.
+        InputError: SM101 the file names no store; SM405 somebody writes; SM408.
     """
-    open_ = lake_of(path)
-    before = open_.lake.catalog.occupied()
+    open_ = store_of(path)
+    before = open_.store.catalog.occupied()
     if dry_run:
         return before, before
     with changing(open_, "compact"):
-        compacted(open_.lake, keep_days)
-    return before, open_.lake.catalog.occupied()
+        open_.store.compact(keep_days)
+    return before, open_.store.catalog.occupied()
 
 
-def compact_if_due(open_: OpenLake, progress: Callable[[str], None]) -> None:
-    """Compacts the lake where a table has many files or deleted rows.
+def compact_if_due(open_: OpenStore, progress: Callable[[str], None]) -> None:
+    """Compacts the store where a table has many files or deleted rows.
 
     Who writes meanwhile goes first: then it is left to the next time.
     """
-    if not needs_compaction(open_.lake):
+    if not open_.store.is_due():
         return
-    progress("compacting the lake")
+    progress("compacting the store")
     try:
         with changing(open_, "compact"):
-            compacted(open_.lake, KEPT_DAYS)
-        open_.version = open_.lake.catalog.newest()
+            open_.store.compact(KEPT_DAYS)
+        open_.version = open_.store.catalog.newest()
     except SelfmaintError as error:
-        _LOG.warning("the lake is not compacted: %s", error)
+        _LOG.warning("the store is not compacted: %s", error)

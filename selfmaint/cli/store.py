@@ -1,4 +1,4 @@
-"""`selfmaint init`, `import`, `history`, `undo` and `compact`: the lake in which a warehouse keeps its views."""
+"""`selfmaint init`, `import`, `history`, `undo` and `compact`: the store in which a warehouse keeps its views."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from rich.table import Table
 
 from selfmaint.api.engine_settings import EngineKind
-from selfmaint.api.lake_upkeep import compact as compact_lake
-from selfmaint.api.lake_upkeep import history as states_of
-from selfmaint.api.lake_upkeep import init as fill
-from selfmaint.api.lake_upkeep import origins_in
-from selfmaint.api.lake_upkeep import undo as undo_last
+from selfmaint.api.store_upkeep import compact as compact_store
+from selfmaint.api.store_upkeep import history as states_of
+from selfmaint.api.store_upkeep import init as fill
+from selfmaint.api.store_upkeep import origins_in
+from selfmaint.api.store_upkeep import undo as undo_last
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.app import UsageError
 from selfmaint.cli.options import FORMAT, WAREHOUSE, choice, days, option, repeatable, switch
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
 from selfmaint.errors import Code, input_error
 from selfmaint.report.values import Json, cell
-from selfmaint.store.lake_catalog import Occupied, Snapshot
+from selfmaint.store.stored_tables import Occupied, Snapshot
 
 _ORIGINS = repeatable(
     "--from",
@@ -64,7 +64,7 @@ OPTIONS = {
 
 
 def init(given: Namespace) -> int:
-    """Makes the lake of a warehouse, with the contents of all views.
+    """Makes the store of a warehouse, with the contents of all views.
 
     It is there as a whole, or not at all. Exit status: 0 done; 2 bad usage or input, or a source failed.
     """
@@ -72,7 +72,7 @@ def init(given: Namespace) -> int:
 
 
 def import_(given: Namespace) -> int:
-    """Brings views into the lake anew.
+    """Brings views into the store anew.
 
     All of them are replaced in one transaction. Exit status: 0 done; 2 bad usage or input, or a source failed.
     """
@@ -120,7 +120,7 @@ def _names(warehouse: Path) -> list[str]:
 
 
 def history(given: Namespace) -> int:
-    """Lists the states of the lake: which update made each, and what changed.
+    """Lists the states of the store: which update made each, and what changed.
 
     Exit status: 0; 2 bad usage or input.
     """
@@ -181,14 +181,14 @@ def undo(given: Namespace) -> int:
 
 
 def compact(given: Namespace) -> int:
-    """Writes the lake's files anew where that saves reading, and lets go of old states.
+    """Writes the store's files anew where that saves reading, and lets go of old states.
 
     Exit status: 0 done; 2 bad usage or input.
     """
     with reporting(given.format), progressing() as progress:
         progress("compacting")
         keep = None if given.keep_all else given.keep_days
-        before, after = compact_lake(given.warehouse, keep_days=keep, dry_run=given.dry_run)
+        before, after = compact_store(given.warehouse, keep_days=keep, dry_run=given.dry_run)
     if given.format is Format.JSON:
         print_json(
             {"before": _occupied_json(before), "after": _occupied_json(after), "dry_run": given.dry_run}

@@ -1,0 +1,233 @@
+"""A store of tables that are read at a state of all of them, and changed together: what every kind of it offers.
+
+Tables are read from their files, in the same way for every kind. `docs/guide/storing.md` says what each promises.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: S608 - names are quoted
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import duckdb
+
+from selfmaint.duckdb.database import Database, Relation, escaped
+from selfmaint.engine.protocol import Layout
+from selfmaint.errors import Code, first_line, input_error
+from selfmaint.store.commit import Commit
+from selfmaint.store.lake_place import LakePlace
+from selfmaint.store.place import Place
+from selfmaint.store.stored_tables import SNAPSHOT_COLUMN, Rewritten, StoredTables, TableFiles
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of a table.
+
+    Attributes:
+        gained: the rows that it gains, each as often as it does, in the order of its columns.
+        lost: the rows that it loses; exactly so many of each.
+        key: the columns that tell its rows apart, where they are known.
+        is_bag: whether a row may stand several times.
+    """
+
+    gained: Relation | None = None
+    lost: Relation | None = None
+    key: tuple[int, ...] = ()
+    is_bag: bool = True
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a commit came to.
+
+    Attributes:
+        version: the snapshot.
+        rewritten: by table, where files are written anew.
+    """
+
+    version: int
+    rewritten: Mapping[str, Rewritten] = field(default_factory=dict)
+
+
+class Store(Protocol):
+    """A store on this machine, read and written with a database. Who writes holds the place's lock."""
+
+    @property
+    def database(self) -> Database:
+        """What it is read and written with."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        ...
+
+    @property
+    def catalog(self) -> StoredTables:
+        """Its states, and its tables at each."""
+        ...
+
+    def commits(self) -> list[tuple[int, Commit]]:
+        """What was committed, oldest first, with the snapshots."""
+        ...
+
+    def is_half_done(self) -> bool:
+        """Whether a commit has not ended, of a process that works or of one that died."""
+        ...
+
+    def recover(self) -> None:
+        """Puts right what a process left behind that died; nothing where every commit is atomic by itself.
+
+        Raises:
+            InputError: SM405; SM410 somebody else has written to a table.
+        """
+        ...
+
+    def commit(
+        self, changes: Mapping[str, Change], said: Commit, *, new: Mapping[str, Relation] | None = None
+    ) -> Committed:
+        """Changes tables, makes others, and says so, as one.
+
+        Args:
+            changes: of tables that there are; their relations are in this store's database, and held.
+            said: what is committed.
+            new: tables that are made, or made anew, with their rows; columns as these have them.
+
+        Raises:
+            InputError: SM104 a value that its column cannot hold; SM405 rows that a table is to lose are not in it;
+                SM410 somebody else has written to it.
+            SelfmaintError: SM405 what is to be written cannot be. Nothing has changed then.
+        """
+        ...
+
+    def undo(self, version: int, said: Commit) -> int:
+        """Commits the contents that all tables had at an earlier snapshot; gives the new one.
+
+        Raises:
+            InputError: SM405; SM408 a table was made since.
+        """
+        ...
+
+    def is_due(self) -> bool:
+        """Whether it should be compacted."""
+        ...
+
+    def compact(self, keep_days: float | None) -> None:
+        """Puts files together, and lets go of snapshots that are older than some days; None keeps all.
+
+        Raises:
+            InputError: SM405.
+        """
+        ...
+
+
+def opened(database: Database, place: Place) -> Store:
+    """The store at a place.
+
+    Raises:
+        InputError: SM408 there is none; SM607 `deltalake` is missing.
+    """
+    found: Store = _kind(place)(database, place)
+    return found
+
+
+def made(database: Database, place: Place) -> Store:
+    """A new store without tables, in a folder that is there.
+
+    Raises:
+        InputError: SM405 it cannot be made; SM408 an extension is missing; SM607 `deltalake` is.
+    """
+    found: Store = _kind(place).new(database, place)
+    return found
+
+
+def _kind(place: Place) -> Any:
+    """The class of stores of the kind of a place; only what it needs is imported."""
+    if isinstance(place, LakePlace):
+        from selfmaint.duckdb.lake import Lake  # noqa: PLC0415 - see above
+
+        return Lake
+    from selfmaint.duckdb.delta import DeltaTables  # noqa: PLC0415 - see above
+
+    return DeltaTables
+
+
+def stored_rows(database: Database, table: TableFiles) -> Relation:
+    """The rows of a table, read when they are used.
+
+    Raises:
+        InputError: SM103 a file is gone; SM104 one cannot be read.
+    """
+    files = [path for file in table.files for path in (file.path, file.deleted) if path is not None]
+    layout = Layout(table.rows, table.spreads, table.never_null)
+    try:
+        return Relation(database.stored(files_query(table), files, layout), table.columns)
+    except duckdb.Error as failure:
+        message = f"a file of the stored table `{table.name}` is not what was written: {first_line(failure)}"
+        hint = f"`selfmaint import WAREHOUSE.toml --view {table.name}` brings its rows in anew"
+        raise input_error(Code.COLUMNS_DIFFER, message, hint) from failure
+
+
+def files_query(table: TableFiles) -> str:
+    """The rows of a table, from its files."""
+    names = ", ".join(quoted(column) for column in table.columns)
+    plain = [file.path for file in table.files if file.deleted is None and not file.is_newer]
+    parts = []
+    if plain:
+        listed = ", ".join(literal(escaped(path)) for path in plain)
+        parts.append(f"SELECT {names} FROM read_parquet([{listed}], hive_partitioning = false)")
+    before = f"{SNAPSHOT_COLUMN} <= {table.version}"
+    for file in table.files:
+        tests = [f"file.{before}"] if file.is_newer else []
+        if file.deleted is not None:
+            upto = f" AND gone.{before}" if file.is_deleted_newer else ""
+            gone = f"read_parquet({literal(escaped(file.deleted))}) AS gone WHERE gone.pos = file.file_row_number{upto}"
+            tests.append(f"NOT EXISTS (SELECT 1 FROM {gone})")
+        if tests:
+            rows = f"read_parquet({literal(escaped(file.path))}, file_row_number = true, hive_partitioning = false)"
+            parts.append(f"SELECT {names} FROM {rows} AS file WHERE {' AND '.join(tests)}")
+    if parts:
+        return " UNION ALL ".join(parts)
+    typed = zip(table.types, table.columns, strict=True)
+    items = ", ".join(f"CAST(NULL AS {kind}) AS {quoted(column)}" for kind, column in typed)
+    return f"SELECT {items} WHERE false"
+
+
+def named(rows: Relation) -> str:
+    """The query of some rows, with their columns' names."""
+    items = ", ".join(f"c{i} AS {quoted(name)}" for i, name in enumerate(rows.columns))
+    return f"SELECT {items} FROM {rows.stored.name}"
+
+
+def require_names(tables: Mapping[str, Relation], place: Place, kept: frozenset[str], prefix: str) -> None:
+    """Refuses columns that a store would take for its own; and tables without any.
+
+    Args:
+        tables: the tables.
+        place: where the store is.
+        kept: the names that it keeps for itself, in small letters.
+        prefix: and how others begin.
+
+    Raises:
+        InputError: SM408.
+    """
+    for name, rows in tables.items():
+        wrong = [c for c in rows.columns if c.lower() in kept or c.lower().startswith(prefix)]
+        if wrong:
+            message = f"the column `{wrong[0]}` of `{name}` has a name that a {place.kind} keeps for itself"
+            raise input_error(Code.LAKE, message, "name it otherwise in the view", "nothing was written")
+        if not rows.columns:
+            message = f"`{name}` has no columns, and a table of a {place.kind} has some"
+            raise input_error(Code.LAKE, message, "give the view a column", "nothing was written")
+
+
+def quoted(name: str) -> str:
+    """A name in a statement."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: str) -> str:
+    """A text in a statement."""
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,65 @@
+"""What is said of a state of a store: which update made it, and what changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+
+from selfmaint.store.log_position import LogPosition
+
+_SHOWN_DIGEST = 12
+"""How much of a digest is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What is said of a snapshot.
+
+    Attributes:
+        kind: `init`, `import`, `maintain` or `undo`.
+        update: the id of the update that was maintained, or undone.
+        positions: where the change feeds of relations ended; that under "" is for all others.
+        changes: for each table the number of rows that it lost and gained.
+        digest: that of the update's files, if it was given as files.
+        given: what the update was given as, for people: a file, a folder of files, a feed.
+        log: which transactions of a database's log the contents have, if they follow one.
+    """
+
+    kind: str
+    update: str | None = None
+    positions: dict[str, str] | None = None
+    changes: dict[str, tuple[int, int]] | None = None
+    digest: str | None = None
+    given: str | None = None
+    log: LogPosition | None = None
+
+    @property
+    def about(self) -> str:
+        """What tells people which update it was: its id, or what it was given as."""
+        if self.kind == "undo":
+            return f"back to {self.update}"
+        return self.update or self.given or (f"files {self.digest[:_SHOWN_DIGEST]}" if self.digest else "")
+
+    def text(self) -> str:
+        """As JSON."""
+        said = {name: value for name, value in asdict(replace(self, log=None)).items() if name != "log"}
+        return json.dumps(said if self.log is None else {**said, "log": self.log.entry()})
+
+    @classmethod
+    def read(cls, text: str) -> Commit:
+        """From JSON.
+
+        Raises:
+            ValueError: it is none that was written here.
+        """
+        found = json.loads(text)
+        changes = found["changes"]
+        return cls(
+            found["kind"],
+            found["update"],
+            found["positions"],
+            None if changes is None else {name: (lost, gained) for name, (lost, gained) in changes.items()},
+            found.get("digest"),
+            found.get("given"),
+            LogPosition.read(found["log"]) if found.get("log") else None,
+        )

@@ -1,0 +1,151 @@
+"""The tables of a store at its states: which files make each up. The same for every kind of store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from selfmaint.store.commit import Commit
+
+SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
+"""In files of rows of several snapshots, the one in which a row was added, or deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file of a table's rows.
+
+    Attributes:
+        path: the file.
+        rows: how many rows of it belong to the table.
+        is_newer: whether some of its rows were added after the snapshot.
+        deleted: the Parquet file with the numbers (`pos`) of its deleted rows, if there is one.
+        is_deleted_newer: whether some of these were deleted after the snapshot.
+    """
+
+    path: str
+    rows: int
+    is_newer: bool = False
+    deleted: str | None = None
+    is_deleted_newer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """What makes up a table at a snapshot.
+
+    Attributes:
+        name: the table.
+        version: the snapshot.
+        columns: the names of its columns.
+        types: their types, as DuckDB names them.
+        files: its files.
+        spreads: for columns of whole numbers, how many there are from the smallest to the largest ever stored.
+        never_null: columns in which no null was ever stored.
+    """
+
+    name: str
+    version: int
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    files: tuple[DataFile, ...]
+    spreads: dict[int, int]
+    never_null: frozenset[int]
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has; None where files hold others besides."""
+        if any(file.is_newer or file.is_deleted_newer for file in self.files):
+            return None
+        return sum(file.rows for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state of a store.
+
+    Attributes:
+        version: its number.
+        at: when it was committed.
+        said: what was committed; None for the store's own upkeep.
+        files: how many files it added that are still there.
+        size: how many bytes these have.
+    """
+
+    version: int
+    at: datetime
+    said: Commit | None
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Occupied:
+    """What the files of a store take up.
+
+    Attributes:
+        files: how many belong to the newest snapshot.
+        size: how many bytes these have.
+        deleted: how many of their rows are deleted.
+        all_files: how many there are for any snapshot.
+        all_size: how many bytes these have.
+    """
+
+    files: int
+    size: int
+    deleted: int
+    all_files: int
+    all_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What a change of a table took, where it writes files anew.
+
+    Attributes:
+        files: how many files were replaced.
+        added: how many were written.
+        size: how many bytes these have.
+    """
+
+    files: int
+    added: int
+    size: int
+
+
+class StoredTables(Protocol):
+    """The states of a store, and its tables at each."""
+
+    def newest(self) -> int:
+        """The newest snapshot."""
+        ...
+
+    def version(self) -> int:
+        """The snapshot that is to be read: that of its place, or the newest.
+
+        Raises:
+            InputError: SM408 there is no such snapshot, or no more.
+        """
+        ...
+
+    def tables(self, version: int) -> frozenset[str]:
+        """The names of the tables at a snapshot."""
+        ...
+
+    def table(self, name: str, version: int) -> TableFiles:
+        """A table at a snapshot.
+
+        Raises:
+            InputError: SM103 there is none; SM408 it is not as it was written here.
+        """
+        ...
+
+    def history(self, commits: Sequence[tuple[int, Commit]]) -> list[Snapshot]:
+        """The snapshots that there are, oldest first."""
+        ...
+
+    def occupied(self) -> Occupied:
+        """What the files take up."""
+        ...
