@@ -6,7 +6,7 @@ from datalog.rewrite.guards import guard_joins, guarded_variables
 from datalog.rewrite.lookups import with_lookups
 from datalog.rewrite.negations import drop_implied_negations, without_given
 from datalog.rewrite.pipeline import SIMPLIFY, minimised, simplify
-from datalog.rewrite.plain_views import Beyond, MoreThanRules, plain_rules, undetermined
+from datalog.rewrite.plain_views import Beyond, MoreThanRules, alternatives, plain_rules, undetermined
 from datalog.rewrite.reachable import drop_empty, drop_null_tests, drop_subsumed, drop_unreachable
 from datalog.rewrite.unfold import is_plain, unfold, unfold_negation, unfold_single_rules
 from datalog.rewrite.unused_columns import drop_unused_columns
@@ -15,6 +15,7 @@ __all__ = [
     "SIMPLIFY",
     "Beyond",
     "MoreThanRules",
+    "alternatives",
     "demand",
     "drop_empty",
     "drop_implied_negations",

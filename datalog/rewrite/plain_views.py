@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from itertools import product
+from math import prod
 
 from datalog.analysis import determined
 from datalog.model import (
@@ -158,18 +159,30 @@ def undetermined(block: Block, known: Mapping[str, Declaration]) -> Atom | None:
 def _rules(definition: ViewDefinition, block: Block) -> Iterator[Rule | None]:
     """The rules of a block, one for each choice among its disjunctions; None for what no rule says."""
     head = [output for output in block.outputs if isinstance(output, Variable | Constant)]
-    choices = [list(_choices(condition)) for condition in block.filters]
-    total = 1
-    for found in choices:
-        total *= max(1, len(found))
-    if len(head) < len(block.outputs) or any(None in found for found in choices) or total > MOST_RULES:
+    choices = alternatives(block.filters)
+    if len(head) < len(block.outputs) or choices is None:
         yield None
         return
-    for choice in product(*choices):
-        extra = dict.fromkeys(literal for literals in choice for literal in literals or ())
+    for extra in choices:
         # Equal atoms stay: a variable at two places of the body is never null.
         body = (*block.core.body, *(literal for literal in extra if literal not in block.core.body))
         yield Rule(Atom(definition.predicate, tuple(head)), body, definition.span)
+
+
+def alternatives(conditions: Iterable[Condition]) -> list[tuple[Literal, ...]] | None:
+    """Conditions that all hold, as a disjunction of conjunctions of literals; None where no few literals say it.
+
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> len(alternatives([IsNull(x), AnyOf((Compared("=", y, Constant(1)), IsNull(y)))]) or ())
+    2
+    """
+    choices = [list(_choices(condition)) for condition in conditions]
+    if any(None in found for found in choices) or prod(map(len, choices)) > MOST_RULES:
+        return None
+    return [
+        tuple(dict.fromkeys(literal for literals in choice for literal in literals or ()))
+        for choice in product(*choices)
+    ]
 
 
 def _choices(condition: Condition) -> Iterator[tuple[Literal, ...] | None]:

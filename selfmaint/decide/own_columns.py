@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
-from datalog.model import Atom, Negation, Predicate, Program, Rule, Variable, Version
+from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Variable, Version
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.own_relations import OwnSchema
@@ -31,7 +32,8 @@ def known_there(
         changed = {Version.DELETED: name in situation.deleted, Version.INSERTED: name in situation.inserted}
         heads = {side: Predicate(own.relation.name, side) for side in SIDES if changed[side]}
         places = [p for _, p in own.kept]
-        rules += projected_changes(name, catalog.relations[name].arity, places, heads, heads.__getitem__)
+        arity = catalog.relations[name].arity
+        rules += projected_changes(name, arity, places, heads, heads.__getitem__, own.tests)
         goals |= dict.fromkeys(heads.values(), own.relation.columns)
     program = Program(tuple(rules))
     found = engine.evaluate_all(program, goals, facts) if goals else {}
@@ -51,6 +53,7 @@ def projected_changes(
     places: Sequence[int],
     changed: Collection[Version],
     head: Callable[[Version], Predicate],
+    tests: Iterable[Sequence[Literal]] = ((),),
 ) -> Iterator[Rule]:
     """How a projection of a relation changes: what deleted rows hold in some columns, and no inserted ones; and back.
 
@@ -60,12 +63,13 @@ def projected_changes(
         places: the columns that are kept, a key among them.
         changed: which of `SIDES` the update has.
         head: what the rules for a side define.
+        tests: one of these conjunctions holds of the rows that matter; over `X0`, `X1`, ... for the columns.
     """
     terms = tuple(Variable(f"X{i}") for i in range(arity))
     held = tuple(terms[i] for i in places)
     sides = {v: Atom(Predicate(name, Version.STEP, (i, *places)), held) for i, v in enumerate(SIDES)}
-    for version in changed:
-        yield Rule(sides[version], (Atom(Predicate(name, version), terms),))
+    for version, its in product(changed, tests):
+        yield Rule(sides[version], (Atom(Predicate(name, version), terms), *its))
     for version, other in (SIDES, SIDES[::-1]):
         if version in changed:
             kept = (Negation((sides[other],)),) if other in changed else ()

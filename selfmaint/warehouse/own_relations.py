@@ -19,7 +19,10 @@ Conditions of soundness:
    lead from what is kept to what is kept of another projection.
 5. Other views say what they said, and of the new relations what their bodies imply: wherever the old relations stand in
    a body as they are defined to, joined by what is never null, the new one is added.
-6. What the view tests stays a column: comparisons, and that a column is not null, unless a join says so.
+6. Where a relation that changes stands once in the body, its projection may have those rows alone that satisfy the
+   view's conditions on them. Its keys and its own foreign keys hold of these rows; none leads to it, and no other view
+   implies rows of it.
+7. What the view tests stays a column: comparisons, and that a column is not null, unless a join says so.
 """
 
 from __future__ import annotations
@@ -33,12 +36,15 @@ from datalog.graphs import components
 from datalog.model import (
     Atom,
     Constant,
+    Literal,
     Predicate,
     Term,
     Variable,
+    apply_literal,
     expression_variables,
     variables_of,
 )
+from datalog.rewrite import alternatives
 from selfmaint.warehouse.base_relations import BaseRelation, certain_variables, determined_terms
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.constraints import Reference
@@ -61,12 +67,20 @@ class OwnRelation:
         of: the base relations that it is made of.
         equal: the columns that a join equates; none of a projection.
         kept: the columns that it has, in order.
+        tests: what its rows satisfy, of a projection: one of these conjunctions, over `X0`, `X1`, ... for the base
+            relation's columns.
     """
 
     relation: BaseRelation
     of: tuple[str, ...]
     equal: tuple[tuple[_Place, ...], ...]
     kept: tuple[_Place, ...]
+    tests: tuple[tuple[Literal, ...], ...] = ((),)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each row of what it is made of gives one."""
+        return self.tests == ((),)
 
     def atom(self, subgoals: Sequence[Atom]) -> Atom:
         """Its row that rows of the base relations give."""
@@ -74,6 +88,8 @@ class OwnRelation:
 
     def implied(self, body: Sequence[Atom], never_null: Collection[Term]) -> Iterator[Atom]:
         """Its rows that a body implies, some of whose terms are never null: a join never matches null."""
+        if not self.is_whole:
+            return
         choices = [[atom for atom in body if atom.predicate.name == name] for name in self.of]
         for subgoals in islice(product(*choices), _MOST_MATCHES**2):
             met = [{subgoals[i].terms[p] for i, p in places} for places in self.equal]
@@ -164,11 +180,14 @@ class _Work:
         found = [self._projection(relations[name], its) for name, its in kept.items()]
         if any(own is None for own in found):
             return None
+        found = [own and self._selected(own) for own in found]
         joins = [self._join(group) for group in self.groups if len(group) > 1]
         made = [own for own in found if own is not None] + joins
         if self.counts_copies and not all(own.relation.keys for own in made):
             return None
-        if not joins and all(own.relation.arity == relations[own.of[0]].arity for own in made):
+        if not joins and all(
+            own.is_whole and own.relation.arity == relations[own.of[0]].arity for own in made
+        ):
             return None
         return [self._with_references(own, made) for own in made]
 
@@ -194,6 +213,24 @@ class _Work:
             every = tuple(sorted({*needed, *(i for key in relation.keys[:1] for i in key)}))
         places = tuple((0, i) for i in every)
         return self._relation(relation.name, (relation,), (), places, relation)
+
+    def _selected(self, own: OwnRelation) -> OwnRelation:
+        """A projection with those rows alone that the view's conditions let through, if it changes."""
+        its = [atom for atom in self.body if atom.predicate.name == own.of[0]]
+        if own.of[0] not in self.changed or len(its) > 1:
+            return own
+        columns: dict[Term, Variable] = {t: Variable(f"X{p}") for p, t in enumerate(its[0].terms)}
+        terms = self.view.grouped.terms
+        tests = [
+            condition
+            for condition in self.view.grouped.block.filters
+            if all(terms[v] in columns for v in expression_variables([condition]))
+        ]
+        found = alternatives(tests)
+        if found is None:
+            return own
+        places = {v: columns[terms[v]] for v in expression_variables(tests)}
+        return replace(own, tests=tuple(tuple(apply_literal(places, li) for li in each) for each in found))
 
     def _join(self, group: Sequence[int]) -> OwnRelation:
         """A join of base relations that do not change."""
@@ -249,6 +286,7 @@ class _Work:
                     target = [(0, p) for p in reference.target_columns]
                     if (
                         other.of == (reference.target,)
+                        and other.is_whole
                         and {*columns} <= {*own.kept}
                         and {*target} <= {*other.kept}
                     ):
