@@ -25,7 +25,7 @@ from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdi
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code
 from selfmaint.fallback.groups import settle_groups
-from selfmaint.fallback.keyed import Followed
+from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.settle import Reader, settle
 from selfmaint.maintain import Delta, applied, delta
 from selfmaint.sources.protocol import Read
@@ -61,7 +61,7 @@ class Maintained(Generic[D]):
     update: Update[D]
     recomputed: Mapping[str, D] = field(default_factory=dict)
     before: Mapping[str, D] = field(default_factory=dict)
-    keyed: Mapping[str, Followed[D]] = field(default_factory=dict)
+    keyed: Mapping[str, KeyedDelta[D]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"

@@ -16,7 +16,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code
-from selfmaint.fallback.keyed import Followed
+from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import applied
 from selfmaint.warehouse.catalog import View
@@ -111,7 +111,7 @@ def not_by_keys(reason: str | None) -> str | None:
 
 
 def unlike_recomputed(
-    warehouse: Warehouse[D], update: Update[D], followed: Sequence[Followed[D]]
+    warehouse: Warehouse[D], update: Update[D], followed: Sequence[KeyedDelta[D]]
 ) -> tuple[Difference, ...]:
     """The views that were followed by keys whose new contents are not what their sources give, read whole.
 

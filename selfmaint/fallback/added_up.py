@@ -33,7 +33,7 @@ from datalog.model import (
 )
 from datalog.sql.affected import Additive
 from selfmaint.engine.protocol import D, Facts
-from selfmaint.fallback.keyed import Followed, affected_keys, needed_rows
+from selfmaint.fallback.keyed import KeyedDelta, affected_keys, by_keys, needed_rows, unchanged
 from selfmaint.fallback.keyed_rows import KeyedRows
 from selfmaint.fallback.recompute import Recomputing
 from selfmaint.maintain import Delta
@@ -54,7 +54,7 @@ def add_up(
     view: View,
     how: Additive,
     types: Sequence[ColumnType],
-) -> Followed[D]:
+) -> KeyedDelta[D]:
     """A view's change.
 
     Args:
@@ -77,16 +77,13 @@ def add_up(
     relation = reader.decision.catalog.relations[root.relation]
     names = tuple(relation.columns[i] for i in root.columns)
     keys = affected_keys(reader, how.rows, names)
-    number = 0 if keys is None else engine.count(keys)
-    if keys is None or not number:
-        nothing = engine.empty(stored)
-        return Followed(view.name, names, 0, (), (), Delta(nothing, nothing), root.relation)
+    if not engine.count(keys):
+        return unchanged(reader, view, names, root.relation)
     more, less = (recomputing.evaluated(view, needed) for needed in _either(reader, how, keys))
     old = _touched(reader, how, stored, more, less, [columns[i] for i in how.groups])
     new = engine.keep(engine.like(_added(reader, how, (old, more, less), types), stored))
     change = Delta(engine.minus_all(new, old), engine.minus_all(old, new))
-    relations = tuple(dict.fromkeys(step.relation for step in how.rows.steps))
-    return Followed(view.name, names, number, relations, how.rows.whole, change, root.relation)
+    return by_keys(reader, view, how.rows, keys, change, root.relation)
 
 
 def _either(reader: KeyedRows[D], how: Additive, keys: D) -> tuple[dict[str, D], dict[str, D]]:
