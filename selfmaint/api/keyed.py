@@ -23,23 +23,23 @@ from datalog.sql.affected import (
     Keyed,
     NotKeyed,
     Query,
-    Table,
     UnknownShapeError,
     additive,
     keyed,
     plan_of_definition,
     plan_of_text,
 )
+from selfmaint.api.helper_views import tables_of
 from selfmaint.api.platform import platform_of
+from selfmaint.api.recompute import recomputing_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError
 from selfmaint.fallback.added_up import NotKnownError, add_up
 from selfmaint.fallback.keyed import KeyedDelta, follow
 from selfmaint.fallback.keyed_rows import KeyedRows, TooManyKeysError
-from selfmaint.fallback.recompute import Recomputing, reads
+from selfmaint.fallback.recompute import reads
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.definitions import unfolded_rules
@@ -159,10 +159,7 @@ def _query(warehouse: Warehouse[D], view: View) -> Query:
         UnknownShapeError: its shape is not known.
     """
     catalog = warehouse.catalog
-    tables = {
-        name: Table(name, one.columns, one.types, one.nullable, one.keys)
-        for name, one in catalog.relations.items()
-    }
+    tables = tables_of(catalog)
     definition = view.grouping if view.is_counted else view.definition
     match definition:
         case OpaqueView(query=TextQuery() as text):
@@ -224,15 +221,10 @@ def followed_by_keys(
     """
     if not plans:
         return ByKeys()
-    facts, situation = warehouse.given(update)
     catalog, engine = warehouse.catalog, warehouse.engine
-    decision = warehouse.decision
-    if catalog.unions:  # they are followed whole
-        decision = Decision(catalog, decision.budget_s)
+    recomputing = recomputing_of(warehouse, update, lambda view: warehouse.contents[view.name])
+    decision, facts, situation = recomputing.decision, recomputing.facts, recomputing.situation
     reader = KeyedRows(decision, engine, facts, situation, warehouse.readable, most_keys, progress)
-    recomputing = Recomputing(
-        decision, engine, facts, situation, warehouse.readable, lambda view: warehouse.contents[view.name]
-    )
     followed: dict[str, KeyedDelta[D]] = {}
     failed: dict[str, str] = {}
     for name, how in plans.items():

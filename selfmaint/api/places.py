@@ -16,7 +16,7 @@ from selfmaint.warehouse.near import near_miss
 
 _STORES = ("files", "lake")
 """Where views may be kept."""
-_STORE_KEYS = ("kind", "path", "catalog_url", "catalog_url_env", "schema")
+_STORE_KEYS = ("kind", "path", "catalog_url", "catalog_url_env", "schema", "helpers")
 _SCHEMA = "selfmaint_lake"
 
 
@@ -60,11 +60,18 @@ def store(root: TomlTable) -> LakePlace | None:
                     ("store", key), f"plain files have a `path` for each view, and no `{key}` here"
                 )
         return None
+    table.flag("helpers")
     if path is None:
         if "path" not in table.data:
             root.file.report(("store",), "`[store]` has no `path`", hint="name the folder of the lake")
         return None
     return LakePlace((root.file.path.parent / path).absolute(), server=_catalog_server(table))
+
+
+def has_helpers(root: TomlTable) -> bool:
+    """Whether views are to have helpers in the lake, as the file says."""
+    given = root.data.get("store")
+    return isinstance(given, dict) and given.get("kind") == "lake" and given.get("helpers") is True
 
 
 def _catalog_server(table: TomlTable) -> LakeServer | None:

@@ -36,7 +36,7 @@ from selfmaint.engine.protocol import D, Facts
 from selfmaint.fallback.keyed import KeyedDelta, affected_keys, by_keys, needed_rows, unchanged
 from selfmaint.fallback.keyed_rows import KeyedRows
 from selfmaint.fallback.recompute import Recomputing
-from selfmaint.maintain import Delta
+from selfmaint.maintain import difference
 from selfmaint.warehouse.catalog import View
 
 _STORED, _MORE, _LESS, _PARTS, _TOTAL = (
@@ -82,8 +82,7 @@ def add_up(
     more, less = (recomputing.evaluated(view, needed) for needed in _either(reader, how, keys))
     old = _touched(reader, how, stored, more, less, [columns[i] for i in how.groups])
     new = engine.keep(engine.like(_added(reader, how, (old, more, less), types), stored))
-    change = Delta(engine.minus_all(new, old), engine.minus_all(old, new))
-    return by_keys(reader, view, how.rows, keys, change, root.relation)
+    return by_keys(reader, view, how.rows, keys, difference(engine, view, new, old), root.relation)
 
 
 def _either(reader: KeyedRows[D], how: Additive, keys: D) -> tuple[dict[str, D], dict[str, D]]:

@@ -18,7 +18,7 @@ from datalog.sql.affected import Keyed, Step
 from selfmaint.engine.protocol import D
 from selfmaint.fallback.keyed_rows import KeyedRows
 from selfmaint.fallback.recompute import Recomputing
-from selfmaint.maintain import Delta, recounted
+from selfmaint.maintain import Delta, difference
 from selfmaint.warehouse.catalog import View
 
 
@@ -33,8 +33,8 @@ class KeyedDelta(Generic[D]):
         relations: the base relations that were read by keys for it.
         whole: those that were read whole, because no key leads to their rows.
         delta: its change.
-        of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose;
-            None where the key is of the view's columns.
+        of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose,
+            or the stored view each of whose rows makes rows of this one; None where the key is of the view's columns.
     """
 
     view: str
@@ -72,11 +72,7 @@ def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
         engine.keep(engine.bags.matching(rows, how.key, keys))
         for rows in (recomputing.evaluated(view, needed), stored)
     )
-    if view.is_counted:
-        change = recounted(engine, new, old)
-    else:
-        change = Delta(engine.minus_all(new, old), engine.minus_all(old, new))
-    return by_keys(reader, view, how, keys, change)
+    return by_keys(reader, view, how, keys, difference(engine, view, new, old))
 
 
 def unchanged(

@@ -74,9 +74,10 @@ def reads_table(reads: Sequence[Read]) -> Table:
 def keyed_json(followed: Iterable[KeyedDelta[D]]) -> Json:
     """A list of `{view, key, key_of, keys, relations, whole}`: the views followed by keyed reads, in order.
 
-    `key` names columns of `key_of`: of the view, whose rows of these keys were computed anew, or of the base relation
-    whose changed rows were added to the view's groups. `keys` is the number of its values that the change affects,
-    `relations` were read by keys, and `whole` were read whole.
+    `key` names columns of `key_of`: of the view, whose rows of these keys were computed anew, of the base relation
+    whose changed rows were added to the view's groups, or of the stored view from whose changed rows it was computed.
+    `keys` is the number of its values that the change affects, `relations` were read by keys, and `whole` were read
+    whole.
     """
     return [
         {
@@ -96,7 +97,8 @@ def keyed_table(followed: Iterable[KeyedDelta[D]]) -> Table:
     rows: Iterator[tuple[str | int, ...]] = (
         (one.view, key, ", ".join(one.relations), ", ".join(one.whole), one.keys)
         for one in followed
-        for key in [", ".join(f"{one.of or one.view}.{column}" for column in one.key)]
+        for of in [one.of or one.view]
+        for key in [", ".join(f"{of}.{column}" for column in one.key) or of]
     )
     return table(
         "followed by keyed reads", ["view", "key", "read by keys", "read whole"], ["keys affected"], rows
