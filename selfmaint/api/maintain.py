@@ -105,21 +105,12 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
             raise _untested(left, verdicts, others.reasons, strict=strict) from None
         open_views = []
     by_keys = others.followed(update, verdicts, progress)
-    whole = {view.name for view in open_views if isinstance(view, GroupedView)}
     progress("computing the deltas")
-    state = decision.knowledge(engine, reader.facts, reader.situation)
-    changes = {}
-    for view in _but(catalog, views, others.views):
-        verdict = found[view.name]
-        changes[view.name] = (
-            determined_delta(state, decision.catalog, verdict)
-            if isinstance(verdict, SelfMaintainable)
-            else delta(state, decision.catalog, view, whole=view.name in whole)
-        )
+    changes = _changes(reader, _but(catalog, views, others.views), found, open_views)
     keyed = {name: one.delta for name, one in by_keys.followed.items()}
     deltas = {**deltas_of_unions(catalog, engine, changes), **keyed}
     by_rows = followed_by_rows(warehouse, update, others.again, deltas)
-    deltas |= {name: one.delta for name, one in by_rows.items()}
+    deltas.update((name, one.delta) for name, one in by_rows.items())
     again = [view for view in others.again if view.name not in by_rows]
     anew = recomputed_views(
         warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
@@ -129,6 +120,21 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     differ = _differences(warehouse, update, deltas, others, followed) if verify else None
     reads = (*reader.reads, *by_keys.reads, *anew.reads)
     return Maintained(verdicts, reads, deltas, differ, update, anew.contents, warehouse.contents, followed)
+
+
+def _changes(
+    reader: Reader[D], views: Sequence[View], found: Mapping[str, Verdict], settled: Sequence[View]
+) -> dict[str, Delta[D]]:
+    """The deltas of views that are decided, or were settled by reads, from all that is known now."""
+    decision = reader.decision
+    state = decision.knowledge(reader.engine, reader.facts, reader.situation)
+    whole = {view.name for view in settled if isinstance(view, GroupedView)}
+    return {
+        view.name: determined_delta(state, decision.catalog, verdict)
+        if isinstance(verdict := found[view.name], SelfMaintainable)
+        else delta(state, decision.catalog, view, whole=view.name in whole)
+        for view in views
+    }
 
 
 def _differences(

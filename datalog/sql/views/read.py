@@ -15,11 +15,13 @@ from datalog.diagnostics import Code, Diagnostic, ProgramError, Severity, in_tex
 from datalog.model import (
     ANY,
     Column,
+    ColumnType,
     Declaration,
     ForeignKey,
     NotToRun,
     OpaqueView,
     Semantics,
+    TypeName,
     Variable,
     ViewDefinition,
     block,
@@ -38,6 +40,7 @@ from datalog.sql.views.source import SqlText, Statement, statements
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
 from datalog.sql.views.text_reads import text_query
 
+_WHOLE = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
 _LONGEST_REASON = 300
 """Characters of a reason; it may quote a name as long as the text."""
 
@@ -252,10 +255,10 @@ class _Reading:
                     having=made.having,
                 )
             )
-        first = query.drafts[0].outputs
+        outputs = zip(*(draft.outputs for draft in query.drafts), strict=True)
         view.columns_found = tuple(
-            Column(name, expression_type(output, variables.types) or ANY)
-            for name, output in zip(names, first, strict=True)
+            Column(name, _common([expression_type(one, variables.types) or ANY for one in its]))
+            for name, its in zip(names, outputs, strict=True)
         )
         semantics = Semantics.SET if query.distinct else Semantics.BAG
         self.definitions[view.name] = ViewDefinition(
@@ -302,6 +305,13 @@ class _Reading:
     ) -> None:
         words = tuple(f"`{name}`: {one.message[:_LONGEST_REASON]}" for one in reasons)
         self.opaque[name] = OpaqueView(name, text, words, columns, place.span)
+
+
+def _common(kinds: Sequence[ColumnType]) -> ColumnType:
+    """The type of a column of a union: of whole numbers the widest, else that of the first query."""
+    widths = [_WHOLE.index(kind.name) if kind.name in _WHOLE else None for kind in kinds]
+    known = [width for width in widths if width is not None]
+    return ColumnType(_WHOLE[max(known)]) if len(known) == len(kinds) else kinds[0]
 
 
 def _select_names(tree: exp.Expr) -> tuple[str, ...]:
