@@ -160,7 +160,9 @@ def _is_zero(variable: Variable) -> Condition:
 
 def _not_known(how: Additive, row: Sequence[Variable]) -> Condition:
     """Whether a group's new values are not known; conditions 3 and 5."""
-    doubtful: list[Condition] = [_is_zero(row[i]) for i in how.sums if i not in how.whole_sums]
+    told = how.whole_sums.union(how.counted)
+    doubtful: list[Condition] = [_is_zero(row[i]) for i in how.sums if i not in told]
+    doubtful += [Compared("<", row[i], Constant(0)) for i in how.counted.values()]
     if how.size is None:
         every = (AnyOf((_is_zero(row[i]), IsNull(row[i]))) for i in (*how.counts, *how.sums))
         return AnyOf((AllOf(tuple(every)), *doubtful))
@@ -172,13 +174,16 @@ def _not_known(how: Additive, row: Sequence[Variable]) -> Condition:
 def _left(how: Additive, row: Sequence[Variable], names: tuple[str, ...]) -> ViewDefinition:
     """The groups that are left; the one of all rows is there without rows too, its sums null."""
     filters: list[Condition] = []
-    outputs: list[Expression] = list(row)
+    outputs: list[Expression] = [
+        Case(((_is_zero(row[how.counted[i]]), Constant(None)),), one) if i in how.counted else one
+        for i, one in enumerate(row)
+    ]
     if how.size is not None and how.groups:
         filters = [Compared("!=", row[how.size], Constant(0))]
     elif how.size is not None:
         empty = _is_zero(row[how.size])
         outputs = [
-            Case(((empty, Constant(None)),), one) if i in how.sums else one for i, one in enumerate(row)
+            Case(((empty, Constant(None)),), one) if i in how.sums else one for i, one in enumerate(outputs)
         ]
     return ViewDefinition(
         "left", names, (block("left", 0, [Atom(_TOTAL, tuple(row))], outputs, filters=filters),)
