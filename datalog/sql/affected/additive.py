@@ -13,6 +13,7 @@ Conditions of soundness:
    what differs is what rows with an affected key add and take away.
 2. Counts and sums of whole numbers and decimals are exact, so what rows add can be taken away again.
 3. A group is gone if its count(*) is 0. Without one a group is there whose sums are not all 0; else it is not known.
+   Rows of several grouping sets are told apart by their nulls, if what is grouped by is never null.
 4. What was there before is computed again, so it has to come out as it did: nothing may depend on the order of rows.
 5. A sum is null if no value is left. A count of the values beside it says that, or where a value cannot be null a
    count(*); else a sum that is 0 says nothing.
@@ -84,7 +85,7 @@ def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
         changed: the relations that an update changes.
     """
     top = query.plan
-    if not (isinstance(top, Project) and isinstance(top.input, Aggregate) and top.input.is_plain):
+    if not (isinstance(top, Project) and isinstance(top.input, Aggregate) and _are_told_apart(top.input)):
         return NotKeyed("it is more than groups with counts and sums")
     grouping, trees, demands = top.input, dict(top.items), Demands(query.plan)
     calls = dict(grouping.items)
@@ -123,6 +124,13 @@ def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
     numbers = operands[exp.Count]
     counted = {position: numbers[sql] for sql, position in operands[exp.Sum].items() if sql in numbers}
     return Additive(rows, tuple(groups), tuple(counts), tuple(sums), size, frozenset(certain), counted)
+
+
+def _are_told_apart(grouping: Aggregate) -> bool:
+    """Whether the columns grouped by say which group, and of which grouping set, a row is."""
+    among = {number for some in grouping.sets for number in some} - grouping.common
+    never = all(never_null(grouping.input, number) for number in among)
+    return never and len(set(grouping.sets)) == len(grouping.sets)
 
 
 def _used(plan: Plan) -> Iterator[int]:

@@ -1,7 +1,7 @@
 """A query of which only the shape is known as one query for DuckDB, with the types that its columns have in Spark.
 
 Operators mean the same in both, expressions are those that view definitions may have, and everything else is refused:
-of LIMIT which rows are taken, of ROLLUP and its kin what is grouped, of a window what is not on the list.
+of LIMIT which rows are taken, of a window what is not on the list.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from datalog.sql.views.source import SqlText
 
 _BOOLEAN = ColumnType(TypeName.BOOLEAN)
 _UNIT = "unit"
+_ZERO = exp.Literal.number(0)
 
 Kinds: TypeAlias = "dict[int, SqlType]"
 
@@ -183,8 +184,8 @@ class _Making:
         )
 
     def _aggregate(self, plan: Aggregate, around: Mapping[int, str]) -> exp.Query:
-        if not plan.is_plain:
-            raise UnlikeSparkError("ROLLUP, CUBE or GROUPING SETS")
+        if len(set(plan.sets)) < len(plan.sets):
+            raise UnlikeSparkError("a grouping set that stands twice")
         made, alias = self._over(plan.input, around)
         self._require_alike(plan.groups)
         trees = self._reading(plan.input.columns, alias, around, plan.inner)
@@ -192,7 +193,12 @@ class _Making:
         for number, tree in plan.items:
             found, self.kinds[number] = trees.value(tree, aggregates=True)
             query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
-        if plan.groups:
+        if plan.sets:
+            # Of no rows at all Spark makes no group, the one of all rows neither.
+            sets = [exp.Tuple(expressions=[self.place(n, alias) for n in sorted(s)]) for s in plan.sets]
+            query.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+            query.set("having", exp.Having(this=exp.GT(this=exp.Count(this=exp.Star()), expression=_ZERO)))
+        elif plan.groups:
             query.set("group", exp.Group(expressions=[self.place(n, alias) for n in plan.groups]))
         elif not plan.items:
             raise UnlikeSparkError("one group of all rows, of which nothing is computed")
