@@ -1,7 +1,8 @@
 """Helpers: views that are kept beside others for these to be computed from; see `datalog.sql.views.splitting`.
 
-A view that groups and cannot be followed by what it shows (a quotient of sums, an average alone, HAVING, the largest of
-all sums) is read as a query over a helper, which is a view like any other. It is called like the view with `__sums`.
+A view that cannot be followed by what it shows (a quotient of sums, an average alone, HAVING, the largest of all sums,
+the first groups by an order) is read as a query over a helper, which is a view like any other. It is called like the
+view with `__sums`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datalog.diagnostics import ProgramError
 from datalog.model import Declaration, NotToRun, OpaqueView, TextQuery, ViewDefinition
 from datalog.sql.affected import (
     Additive,
+    Keyed,
     NotKeyed,
     Query,
     Table,
@@ -23,7 +25,7 @@ from datalog.sql.affected import (
     plan_of_text,
 )
 from datalog.sql.views import SqlText, read_sql
-from datalog.sql.views.splitting import Split, split, split_inside
+from datalog.sql.views.splitting import Split, split, split_first_groups, split_inside
 from selfmaint.errors import InputError
 from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.catalog import Catalog, View
@@ -75,8 +77,10 @@ def _split(schema: Catalog, view: View) -> Split | None:
         isinstance(view.definition, OpaqueView) and isinstance(view.definition.query, NotToRun)
     ):
         return None
+    if _is_cheap(schema, view):
+        return None
     name = f"{view.name}{SUFFIX}"
-    found = split(text, name)
+    found = split(text, name) or split_first_groups(text, name)
     if found is not None or _is_keyed(schema, view):
         return found
     return split_inside(text, name)
@@ -101,13 +105,25 @@ def _read(
 
 
 def _is_followed(schema: Catalog, helper: View) -> bool:
-    """Whether a helper is decided, or its groups follow from their rows, whichever relation changes."""
-    if helper.is_decided:
+    """Whether a helper is decided, or is followed by keyed reads, whichever relation changes."""
+    if helper.is_decided or _is_keyed(schema, helper):
         return True
     query = _query(schema, helper)
     return query is not None and all(
         isinstance(additive(query, {name}), Additive) for name in reads(schema, helper)
     )
+
+
+def _is_cheap(schema: Catalog, view: View) -> bool:
+    """Whether keyed reads need few base rows: those of single keys, or those that change, whichever relation does."""
+    query = _query(schema, view)
+    if query is None:
+        return False
+    for name in reads(schema, view):
+        how = keyed(query, {name})
+        if not (isinstance(how, Keyed) and how.looks_up) and isinstance(additive(query, {name}), NotKeyed):
+            return False
+    return True
 
 
 def _is_keyed(schema: Catalog, view: View) -> bool:

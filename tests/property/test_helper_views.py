@@ -82,6 +82,9 @@ def query(random: Random) -> str:
     source += random.choice(["", " where a > 2", " where exists (select 1 from s as t where t.d = b)"])
     shown = [f"{group} as g{i}" for i, group in enumerate(groups)]
     having = random.choice(["", "", f" having {other} > 1", " having count(*) > 1"])
+    if groups and not having and random.random() < 0.25:
+        having = " order by m desc nulls last, " + ", ".join(f"g{i} nulls first" for i in range(len(groups)))
+        having += " limit 2"
     by = f" group by {', '.join(groups)}" if groups else ""
     return f"select {', '.join([*shown, random.choice(items) + ' as m'])} from {source}{by}{having}"
 

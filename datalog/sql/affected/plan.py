@@ -192,9 +192,17 @@ class Combined:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limited:
-    """Some of the input's rows, chosen by looking at all of them."""
+    """Some of the input's rows, chosen by looking at all of them.
+
+    Attributes:
+        order: the columns that they are the first by, each with whether it descends and whether nulls are first;
+            none if that is not known.
+        number: how many they are at most, if that is known.
+    """
 
     input: Plan
+    order: tuple[tuple[int, bool, bool], ...] = ()
+    number: int | None = None
 
     @property
     def columns(self) -> tuple[int, ...]:

@@ -110,7 +110,7 @@ class _Reading:
             case _:
                 raise UnknownShapeError(f"it has a part that is not known: {type(tree).__name__.lower()}")
         if tree.args.get("limit") is not None or tree.args.get("offset") is not None:
-            return replace(found, plan=Limited(found.plan))
+            return replace(found, plan=_limited(tree, found))
         return found
 
     def _combined(self, tree: exp.SetOperation, ctes: Ctes, around: Scope | None) -> Query:
@@ -335,6 +335,25 @@ class _Reading:
                 return Join("full", left, right, tuple(tests), inner)
             case _:
                 return Join("inner", left, right, tuple(tests), inner)
+
+
+def _limited(tree: exp.Expr, query: Query) -> Limited:
+    """The first rows of a query; their order is known where it is by columns of the result."""
+    limit, order = tree.args.get("limit"), tree.args.get("order")
+    number: exp.Expr | None = limit.expression if isinstance(limit, exp.Limit) else None
+    names = dict(query.outputs)
+    by: list[tuple[int, bool, bool]] = []
+    for one in order.expressions if order is not None else ():
+        column = one.this
+        if not isinstance(column, exp.Column) or column.table or column.name.casefold() not in names:
+            return Limited(query.plan)
+        down, first = bool(one.args.get("desc")), one.args.get("nulls_first")
+        by.append((names[column.name.casefold()], down, not down if first is None else bool(first)))
+    if tree.args.get("offset") is not None or not by or len(names) < len(query.outputs):
+        return Limited(query.plan)
+    if not isinstance(number, exp.Literal) or not number.is_int:
+        return Limited(query.plan)
+    return Limited(query.plan, tuple(by), int(number.name))
 
 
 def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:

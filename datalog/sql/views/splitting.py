@@ -79,6 +79,39 @@ def split_inside(text: str, helper: str) -> Split | None:
         return None
 
 
+def split_first_groups(text: str, helper: str) -> Split | None:
+    """A query of the first groups by an order as a helper with all groups, and the first of these; None for another.
+
+    >>> print(split_first_groups("SELECT a, sum(b) AS n FROM r GROUP BY a ORDER BY n DESC LIMIT 3", "h").rest)
+    SELECT `a`, `n` FROM `h` ORDER BY n DESC LIMIT 3
+    """
+    try:
+        return _of_first_groups(text, helper)
+    except (_NoSplitError, sqlglot.errors.SqlglotError, RecursionError):
+        return None
+
+
+def _of_first_groups(text: str, helper: str) -> Split | None:
+    tree, tokens = sqlglot.parse_one(text, read="spark"), _Tokens(text)
+    place = tokens.first(TokenType.ORDER_BY)
+    parts = ("order", "limit", "group")
+    if not isinstance(tree, exp.Select) or place is None or any(not tree.args.get(p) for p in parts):
+        return None
+    names = [item.alias_or_name for item in tree.expressions]
+    by = [one.this for one in tree.args["order"].expressions]
+    own = all(isinstance(one, exp.Column) and not one.table and one.name in names for one in by)
+    if tree.args.get("offset") is not None or not own or not all(names) or "*" in names:
+        return None
+    start = tokens.all[place].start
+    above = text[:start].rstrip()
+    cut = tree.copy()
+    cut.set("order", None)
+    cut.set("limit", None)
+    if sqlglot.parse_one(above, read="spark") != cut:
+        return None
+    return Split(above, f"SELECT {', '.join(map(_quoted, names))} FROM {_quoted(helper)} {text[start:]}")  # noqa: S608
+
+
 def _of_cte(text: str, helper: str) -> Split | None:
     tree, tokens = sqlglot.parse_one(text, read="spark"), _Tokens(text)
     given = tree.args.get("with_")
