@@ -2,8 +2,8 @@
 
     python benchmarks/tpch_views.py --work /tmp/tpch --scale 0.01
 
-With `--helpers` each view is in a lake, with a helper where it has one, filled by `selfmaint init`; else it is a Parquet
-file.
+With `--helpers` each view is in a lake that `selfmaint init` fills, with a helper where it has one; else it is a
+Parquet file.
 Prints a table. ORDER BY and LIMIT of the queries are left to who reads the views, and parameters have the values that
 the benchmark's own validation uses. A view counts as right if its new rows are those that its query gives over all rows
 after the update, computed by plain DuckDB; averages and quotients, which DuckDB computes as doubles, to nine digits.

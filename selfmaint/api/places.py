@@ -60,7 +60,10 @@ def store(root: TomlTable) -> LakePlace | None:
                     ("store", key), f"plain files have a `path` for each view, and no `{key}` here"
                 )
         return None
-    table.flag("helpers")
+    if table.flag("helpers") and not {"program", "program_text"} & root.data.keys():
+        root.file.report(
+            ("store", "helpers"), "only views in SQL of `program` or `program_text` have helpers"
+        )
     if path is None:
         if "path" not in table.data:
             root.file.report(("store",), "`[store]` has no `path`", hint="name the folder of the lake")

@@ -26,6 +26,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from datalog.sql.errors import EmissionError
+from datalog.sql.text import text as sql_text
+
 _PARTS = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order"})
 _AGGREGATES = (exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max)
 _COMPUTING = (
@@ -55,6 +58,9 @@ class _NoSplitError(Exception):
     """A query is not split."""
 
 
+_NOT_SPLIT = (_NoSplitError, EmissionError, sqlglot.errors.SqlglotError, RecursionError)
+
+
 def split(text: str, helper: str) -> Split | None:
     """A query that groups as a helper and a query over its rows; None if it is no such query.
 
@@ -67,7 +73,7 @@ def split(text: str, helper: str) -> Split | None:
     """
     try:
         return _Splitting(text, helper).split()
-    except (_NoSplitError, sqlglot.errors.SqlglotError, RecursionError):
+    except _NOT_SPLIT:
         return None
 
 
@@ -75,7 +81,7 @@ def split_inside(text: str, helper: str) -> Split | None:
     """The same of the first common table expression of a query that is such a query; the rest is all of the query."""
     try:
         return _of_cte(text, helper)
-    except (_NoSplitError, sqlglot.errors.SqlglotError, RecursionError):
+    except _NOT_SPLIT:
         return None
 
 
@@ -87,7 +93,7 @@ def split_first_groups(text: str, helper: str) -> Split | None:
     """
     try:
         return _of_first_groups(text, helper)
-    except (_NoSplitError, sqlglot.errors.SqlglotError, RecursionError):
+    except _NOT_SPLIT:
         return None
 
 
@@ -242,8 +248,8 @@ class _Splitting:
     def _over(self, tree: exp.Expr) -> str:
         """An expression over the helper's columns."""
         made = self._changed(tree)
-        written = made.sql("spark")
-        if sqlglot.parse_one(written, read="spark").sql() != made.sql():
+        written = sql_text(made, pretty=False)
+        if sql_text(sqlglot.parse_one(written, read="spark"), pretty=False) != written:
             raise _NoSplitError
         return written
 
@@ -334,4 +340,4 @@ def _groups(item: exp.Expr) -> bool:
 
 
 def _quoted(name: str) -> str:
-    return exp.to_identifier(name, quoted=True).sql("spark")
+    return sql_text(exp.to_identifier(name), pretty=False)
