@@ -76,8 +76,10 @@ class Others(Generic[D]):
         names = set(reads(catalog, view))
         bases = names & set(catalog.relations)
         lost = {other.name for other in others} - set(self._plans) - {view.name}
-        at_rest = bases <= set(self.warehouse.readable) - situation.inserted - situation.deleted
-        return names > bases and at_rest and not names & lost
+        at_rest = set(self.warehouse.readable) - situation.inserted - situation.deleted
+        if bases and not (self.most_keys and bases <= at_rest):  # 0: no base row is to be read
+            return False
+        return names > bases and not names & lost
 
     def followed(
         self, update: Update[D], verdicts: Mapping[str, Verdict], progress: Callable[[str], None]

@@ -163,5 +163,5 @@ def followed(seed: str) -> str:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_view_with_a_helper_is_what_recomputing_gives(seed: int) -> None:
-    ways = Counter(followed(f"{seed}.{trial}") for trial in range(10))
-    assert ways["by rows"] + ways["from the helper"] >= 4, ways
+    ways = Counter(followed(f"{seed}.{trial}") for trial in range(8))
+    assert ways["by rows"] + ways["from the helper"] >= 3, ways

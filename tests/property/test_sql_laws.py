@@ -67,3 +67,30 @@ def test_two_texts_that_mean_the_same_are_followed_to_the_same_rows(law: Law, se
     after = changed(random, before)
     one, other = (maintained(text, before, after) for text in texts)
     assert one.found == one.right == other.right == other.found, texts
+
+
+GROUPINGS = {
+    "rollup (x, y)": ["x, y", "x", ""],
+    "x, cube (y)": ["x, y", "x"],
+    "grouping sets ((x), (y), ())": ["x", "y", ""],
+}
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("seed", range(3))
+def test_grouping_sets_are_all_their_groupings(grouping: str, seed: int) -> None:
+    """Of no rows DuckDB makes a group of all rows, and Spark none: there are some."""
+    random = Random(f"{grouping}.{seed}")
+    states = [database(random)]
+    while not all(one["t"] for one in states) or len(states) < 2:
+        states = [random_one := database(random), changed(random, random_one)]
+    calls = "count(*) as n, sum(x + y) as s"
+    parts = [
+        f"select {', '.join(c if c in by else f'cast(null as int) as {c}' for c in 'xy')}, {calls} from t"
+        + (f" group by {by}" if by else "")
+        for by in GROUPINGS[grouping]
+    ]
+    one = maintained(f"select x, y, {calls} from t group by {grouping}", *states)
+    other = maintained(" union all ".join(parts), *states)
+    assert one.found == one.right == other.right
+    assert states[0] == states[1] or one.how in ("added up", "keyed", "settled")

@@ -151,7 +151,8 @@ def _used(plan: Plan) -> Iterator[int]:
             trees = ()
         case _:
             trees = ()
-    found = (number_of(one) for tree in trees for one in tree.find_all(exp.Column))
+    operands = tuple(sub.operand for sub in linked(plan) if sub.operand is not None)
+    found = (number_of(one) for tree in (*trees, *operands) for one in tree.find_all(exp.Column))
     yield from (number for number in found if number is not None)
     yield from (number for sub in linked(plan) for number in sub.columns)
 

@@ -21,7 +21,6 @@ from datalog.model import (
     NotToRun,
     OpaqueView,
     Semantics,
-    TypeName,
     Variable,
     ViewDefinition,
     block,
@@ -40,7 +39,6 @@ from datalog.sql.views.source import SqlText, Statement, statements
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
 from datalog.sql.views.text_reads import text_query
 
-_WHOLE = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
 _LONGEST_REASON = 300
 """Characters of a reason; it may quote a name as long as the text."""
 
@@ -309,9 +307,9 @@ class _Reading:
 
 def _common(kinds: Sequence[ColumnType]) -> ColumnType:
     """The type of a column of a union: of whole numbers the widest, else that of the first query."""
-    widths = [_WHOLE.index(kind.name) if kind.name in _WHOLE else None for kind in kinds]
-    known = [width for width in widths if width is not None]
-    return ColumnType(_WHOLE[max(known)]) if len(known) == len(kinds) else kinds[0]
+    if not all(kind.name.is_integer for kind in kinds):
+        return kinds[0]
+    return max(kinds, key=lambda kind: kind.name.bits or 0)
 
 
 def _select_names(tree: exp.Expr) -> tuple[str, ...]:
