@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
-from datalog.model import ANY, ColumnType, OpaqueView, ViewDefinition
+from datalog.model import ANY, ColumnType, OpaqueView, TypeName, ViewDefinition
 from datalog.sql.views import SqlText
 from selfmaint.api.columns import columns_of
 from selfmaint.api.helper_views import with_helpers
@@ -95,7 +95,12 @@ def given(database: dict[str, Rows], text: str, types: Sequence[ColumnType] = ()
         for name, its in database.items():
             plain.register(name, frame(name, list(its.values())))
         found = plain.sql(text)
-        known = types or [ANY] * len(found.columns)
+        bigint = ColumnType(TypeName.BIGINT)
+        told_of = types or [ANY] * len(found.types)
+        known = [
+            bigint if kind == ANY and str(its) == "HUGEINT" else kind
+            for kind, its in zip(told_of, found.types, strict=True)
+        ]
         items = [
             f'"{name}"::{kind} AS "{name}"' if kind.family == "number" else f'"{name}"'
             for name, kind in zip(found.columns, known, strict=True)
