@@ -2,6 +2,8 @@
 
     python benchmarks/tpch_views.py --work /tmp/tpch --scale 0.01
 
+With `--helpers` each view is in a lake that `selfmaint init` fills, with a helper where it has one; else it is a
+Parquet file.
 Prints a table. ORDER BY and LIMIT of the queries are left to who reads the views, and parameters have the values that
 the benchmark's own validation uses. A view counts as right if its new rows are those that its query gives over all rows
 after the update, computed by plain DuckDB; averages and quotients, which DuckDB computes as doubles, to nine digits.
@@ -46,7 +48,7 @@ class Result:
     Attributes:
         name: the view's name.
         how: `decided`, `settled` by reads of the decision, `untouched` by the update, `keyed` reads, `added up` from
-            the rows that groups gain and lose, `recomputed` or `refused`.
+            the rows that groups gain and lose, by a `helper` beside it, `recomputed` or `refused`.
         why: where it is not followed, the reason.
         keys: how many keys were affected.
         reads: rows of base relations that were read.
@@ -119,7 +121,7 @@ def _update(database: duckdb.DuckDBPyConnection, place: Path, orders: int) -> No
             shutil.copy(place / "before" / f"{name}.parquet", place / "after")
 
 
-def follow(place: Path, name: str) -> Result:
+def follow(place: Path, name: str, *, helpers: bool) -> Result:
     """Stores one view, and maintains it."""
     folder = place / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -128,11 +130,16 @@ def follow(place: Path, name: str) -> Result:
     (folder / "program.sql").write_text(
         f"{(QUERIES / 'tables.sql').read_text()}\nCREATE VIEW {name} AS\n{text};\n"
     )
-    problem = store(place, folder / f"{name}.parquet")
-    if problem is not None:
-        return Result(name, "refused", problem, 0, 0, 0.0, None)
-    (folder / "warehouse.toml").write_text("\n".join(_settings(place, name)))
-    with selfmaint.load(folder / "warehouse.toml", engine="duckdb") as warehouse:
+    file = folder / "warehouse.toml"
+    if helpers:
+        file.write_text("\n".join(_settings(place / "before", name, helpers=True)))
+        selfmaint.init(file, engine="duckdb")
+    else:
+        problem = store(place, folder / f"{name}.parquet")
+        if problem is not None:
+            return Result(name, "refused", problem, 0, 0, 0.0, None)
+    file.write_text("\n".join(_settings(place / "after", name, helpers=helpers)))
+    with selfmaint.load(file, engine="duckdb") as warehouse:
         update = selfmaint.Update.from_files(warehouse, place / "update")
         start = time.perf_counter()
         why, how, keys = "", "", 0
@@ -149,18 +156,26 @@ def follow(place: Path, name: str) -> Result:
             how = how if keys else "untouched"
         reads = sum(read.rows_read for read in found.reads)
         how = how or ("settled" if found.reads else "decided")
+        if warehouse.catalog.helpers:
+            how = "helper"
         warehouse.apply(found)
+        if helpers:
+            save(warehouse.contents[name], folder / f"{name}.parquet")
         right = is_right(place, folder / f"{name}.parquet", text)
     return Result(name, how, why, keys, reads, seconds, right)
 
 
-def _settings(place: Path, name: str) -> Iterator[str]:
+def _settings(bases: Path, name: str, *, helpers: bool) -> Iterator[str]:
     yield 'program = "program.sql"'
-    yield f'[views.{name}]\npath = "{name}.parquet"'
+    yield (
+        '[store]\nkind = "lake"\npath = "lake"\nhelpers = true'
+        if helpers
+        else f'[views.{name}]\npath = "{name}.parquet"'
+    )
     yield "[update]\neffective = true"
     yield '[sources.base]\nkind = "files"'
     for table in TABLES:
-        yield f'[relations.{table}]\nsource = "base"\npath = "{place / "after" / table}.parquet"'
+        yield f'[relations.{table}]\nsource = "base"\npath = "{bases / table}.parquet"'
 
 
 def store(place: Path, path: Path) -> str | None:
@@ -185,11 +200,16 @@ def store(place: Path, path: Path) -> str | None:
             found = engine.evaluate_view(definition, Facts(rows), declared)
     except selfmaint.InputError as error:
         return error.diagnostics[0].message
+    save(found, path)
+    return None
+
+
+def save(rows: Relation, path: Path) -> None:
+    """Writes rows into a file."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    pq.write_table(pa.table(found), path)
-    return None
+    pq.write_table(pa.table(rows), path)
 
 
 def is_right(place: Path, path: Path, text: str) -> bool:
@@ -216,6 +236,7 @@ def main() -> int:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--scale", type=float, default=0.01)
     parser.add_argument("--orders", type=int, default=10)
+    parser.add_argument("--helpers", action="store_true")
     parser.add_argument("--only", nargs="*", default=NAMES)
     given = parser.parse_args()
     place = prepare(given.work, given.scale, given.orders)
@@ -224,7 +245,7 @@ def main() -> int:
     )
     results = []
     for name in given.only:
-        one = follow(place, name)
+        one = follow(place, name, helpers=given.helpers)
         results.append(one)
         right = {None: "", True: "yes", False: "NO"}[one.is_right]
         print(

@@ -23,23 +23,23 @@ from datalog.sql.affected import (
     Keyed,
     NotKeyed,
     Query,
-    Table,
     UnknownShapeError,
     additive,
     keyed,
     plan_of_definition,
     plan_of_text,
 )
+from selfmaint.api.helper_views import tables_of
 from selfmaint.api.platform import platform_of
+from selfmaint.api.recompute import recomputing_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError
 from selfmaint.fallback.added_up import NotKnownError, add_up
-from selfmaint.fallback.keyed import Followed, follow
+from selfmaint.fallback.keyed import KeyedDelta, follow
 from selfmaint.fallback.keyed_rows import KeyedRows, TooManyKeysError
-from selfmaint.fallback.recompute import Recomputing, reads
+from selfmaint.fallback.recompute import reads
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.definitions import unfolded_rules
@@ -75,7 +75,7 @@ class ByKeys(Generic[D]):
         reads: every read of a base relation.
     """
 
-    followed: Mapping[str, Followed[D]] = field(default_factory=dict)
+    followed: Mapping[str, KeyedDelta[D]] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
     reads: tuple[Read, ...] = ()
 
@@ -131,11 +131,10 @@ def _by_key(warehouse: Warehouse[D], view: View, how: Keyed | NotKeyed) -> Keyed
     """A key, if the view's values can be compared with those of base columns."""
     if isinstance(how, NotKeyed):
         return how
-    if warehouse.engine.name == "memory":  # its values tell their types
+    stored, kinds = _stored_types(warehouse, view), _types(warehouse, how)
+    if stored is None or kinds is None:
         return how
-    stored = platform_of(warehouse.engine).types(warehouse.contents[view.name])
-    kinds = _types(warehouse, how)
-    for position, kind in zip(how.key, kinds, strict=True) if kinds is not None else ():
+    for position, kind in zip(how.key, kinds, strict=True):
         if not _same(stored[position], kind):
             column = warehouse.engine.columns(warehouse.contents[view.name])[position]
             return NotKeyed(f"its column `{column}` is stored as {stored[position]} and not as {kind}")
@@ -144,9 +143,9 @@ def _by_key(warehouse: Warehouse[D], view: View, how: Keyed | NotKeyed) -> Keyed
 
 def _are_exact(warehouse: Warehouse[D], view: View, how: Additive) -> bool:
     """Whether counts and sums are stored as exact numbers, and groups as values of which equal ones look the same."""
-    if warehouse.engine.name == "memory":
+    types = _stored_types(warehouse, view)
+    if types is None:
         return True
-    types = platform_of(warehouse.engine).types(warehouse.contents[view.name])
     numbers = all(
         types[i].name in _WHOLE or types[i].name is TypeName.DECIMAL for i in (*how.counts, *how.sums)
     )
@@ -160,10 +159,7 @@ def _query(warehouse: Warehouse[D], view: View) -> Query:
         UnknownShapeError: its shape is not known.
     """
     catalog = warehouse.catalog
-    tables = {
-        name: Table(name, one.columns, one.types, one.nullable, one.keys)
-        for name, one in catalog.relations.items()
-    }
+    tables = tables_of(catalog)
     definition = view.grouping if view.is_counted else view.definition
     match definition:
         case OpaqueView(query=TextQuery() as text):
@@ -225,22 +221,17 @@ def followed_by_keys(
     """
     if not plans:
         return ByKeys()
-    facts, situation = warehouse.given(update)
     catalog, engine = warehouse.catalog, warehouse.engine
-    decision = warehouse.decision
-    if catalog.unions:  # they are followed whole
-        decision = Decision(catalog, decision.budget_s)
+    recomputing = recomputing_of(warehouse, update, lambda view: warehouse.contents[view.name])
+    decision, facts, situation = recomputing.decision, recomputing.facts, recomputing.situation
     reader = KeyedRows(decision, engine, facts, situation, warehouse.readable, most_keys, progress)
-    recomputing = Recomputing(
-        decision, engine, facts, situation, warehouse.readable, lambda view: warehouse.contents[view.name]
-    )
-    followed: dict[str, Followed[D]] = {}
+    followed: dict[str, KeyedDelta[D]] = {}
     failed: dict[str, str] = {}
     for name, how in plans.items():
         view = catalog.view(name)
-        ways: list[Callable[[], Followed[D]]] = []
+        ways: list[Callable[[], KeyedDelta[D]]] = []
         if how.added is not None:
-            types = _stored_types(warehouse, view)
+            types = _stored_types(warehouse, view) or (ANY,) * len(view.columns)
             ways.append(partial(add_up, reader, recomputing, view, how.added, types))
         if how.keyed is not None:
             ways.append(partial(follow, reader, recomputing, view, how.keyed))
@@ -253,7 +244,7 @@ def followed_by_keys(
     return ByKeys(followed, failed, tuple(reader.reads))
 
 
-def _first(ways: Sequence[Callable[[], Followed[D]]]) -> Followed[D] | str:
+def _first(ways: Sequence[Callable[[], KeyedDelta[D]]]) -> KeyedDelta[D] | str:
     """What the first of some ways gives that leads somewhere; else why the last one does not."""
     why = ""
     for way in ways:
@@ -268,7 +259,8 @@ def _first(ways: Sequence[Callable[[], Followed[D]]]) -> Followed[D] | str:
     return why
 
 
-def _stored_types(warehouse: Warehouse[D], view: View) -> tuple[ColumnType, ...]:
+def _stored_types(warehouse: Warehouse[D], view: View) -> tuple[ColumnType, ...] | None:
+    """The types of a view's stored columns; None where its values alone tell them, as in memory."""
     if warehouse.engine.name == "memory":
-        return (ANY,) * len(view.columns)
+        return None
     return platform_of(warehouse.engine).types(warehouse.contents[view.name])

@@ -9,7 +9,8 @@ from typing import Generic
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.diagnostics import Diagnostic
-from selfmaint.api.keyed import MOST_KEYS, ByKeys
+from selfmaint.api.by_rows import followed_by_rows
+from selfmaint.api.keyed import MOST_KEYS
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.others import Others, not_by_keys, unlike_recomputed
 from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict
@@ -25,7 +26,7 @@ from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdi
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code
 from selfmaint.fallback.groups import settle_groups
-from selfmaint.fallback.keyed import Followed
+from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.settle import Reader, settle
 from selfmaint.maintain import Delta, applied, delta
 from selfmaint.sources.protocol import Read
@@ -61,7 +62,7 @@ class Maintained(Generic[D]):
     update: Update[D]
     recomputed: Mapping[str, D] = field(default_factory=dict)
     before: Mapping[str, D] = field(default_factory=dict)
-    keyed: Mapping[str, Followed[D]] = field(default_factory=dict)
+    keyed: Mapping[str, KeyedDelta[D]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
@@ -103,29 +104,37 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
         if left := {view: its for view, its in cut.items() if view.name not in others.names}:
             raise _untested(left, verdicts, others.reasons, strict=strict) from None
         open_views = []
-    by_keys, again = others.followed(update, verdicts, progress), others.again
-    whole = {view.name for view in open_views if isinstance(view, GroupedView)}
+    by_keys = others.followed(update, verdicts, progress)
     progress("computing the deltas")
-    state = decision.knowledge(engine, reader.facts, reader.situation)
-    changes = {}
-    for view in _but(catalog, views, others.views):
-        verdict, everything = found[view.name], view.name in whole
-        changes[view.name] = (
-            determined_delta(state, decision.catalog, verdict)
-            if isinstance(verdict, SelfMaintainable)
-            else delta(state, decision.catalog, view, whole=everything)
-        )
+    changes = _changes(reader, _but(catalog, views, others.views), found, open_views)
     keyed = {name: one.delta for name, one in by_keys.followed.items()}
     deltas = {**deltas_of_unions(catalog, engine, changes), **keyed}
+    by_rows = followed_by_rows(warehouse, update, others.again, deltas)
+    deltas.update((name, one.delta) for name, one in by_rows.items())
+    again = [view for view in others.again if view.name not in by_rows]
     anew = recomputed_views(
         warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
     )
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
-    differ = _differences(warehouse, update, deltas, others, by_keys) if verify else None
+    followed = {**by_keys.followed, **by_rows}
+    differ = _differences(warehouse, update, deltas, others, followed) if verify else None
     reads = (*reader.reads, *by_keys.reads, *anew.reads)
-    return Maintained(
-        verdicts, reads, deltas, differ, update, anew.contents, warehouse.contents, by_keys.followed
-    )
+    return Maintained(verdicts, reads, deltas, differ, update, anew.contents, warehouse.contents, followed)
+
+
+def _changes(
+    reader: Reader[D], views: Sequence[View], found: Mapping[str, Verdict], settled: Sequence[View]
+) -> dict[str, Delta[D]]:
+    """The deltas of views that are decided, or were settled by reads, from all that is known now."""
+    decision = reader.decision
+    state = decision.knowledge(reader.engine, reader.facts, reader.situation)
+    whole = {view.name for view in settled if isinstance(view, GroupedView)}
+    return {
+        view.name: determined_delta(state, decision.catalog, verdict)
+        if isinstance(verdict := found[view.name], SelfMaintainable)
+        else delta(state, decision.catalog, view, whole=view.name in whole)
+        for view in views
+    }
 
 
 def _differences(
@@ -133,11 +142,15 @@ def _differences(
     update: Update[D],
     deltas: Mapping[str, Delta[D]],
     others: Others[D],
-    by_keys: ByKeys[D],
+    followed: Mapping[str, KeyedDelta[D]],
 ) -> tuple[Difference, ...]:
     """What recomputing shows to be different, of all views that were not recomputed."""
     found = differences(warehouse, deltas, [view.name for view in others.views])
-    return found + unlike_recomputed(warehouse, update, [*by_keys.followed.values()])
+
+    def contents(view: View) -> D:
+        return new_contents(warehouse, view, deltas[view.name])
+
+    return found + unlike_recomputed(warehouse, update, [*followed.values()], contents)
 
 
 def _wholes(catalog: Catalog, parts: Sequence[View]) -> list[View]:

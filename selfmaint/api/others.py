@@ -16,7 +16,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code
-from selfmaint.fallback.keyed import Followed
+from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import applied
 from selfmaint.warehouse.catalog import View
@@ -71,11 +71,15 @@ class Others(Generic[D]):
         self.again += again
 
     def _reads_followed_views(self, view: View, others: Sequence[View]) -> bool:
-        """Whether a view reads no base relation, and only views that are followed: these are its sources."""
-        catalog = self.warehouse.catalog
-        names = reads(catalog, view)
-        lost = {other.name for other in others} - set(self._plans)
-        return bool(names) and not any(name in catalog.relations or name in lost for name in names)
+        """Whether all that changes of what a view reads are views that are followed: these are its sources."""
+        catalog, situation = self.warehouse.catalog, self.situation
+        names = set(reads(catalog, view))
+        bases = names & set(catalog.relations)
+        lost = {other.name for other in others} - set(self._plans) - {view.name}
+        at_rest = set(self.warehouse.readable) - situation.inserted - situation.deleted
+        if bases and not (self.most_keys and bases <= at_rest):  # 0: no base row is to be read
+            return False
+        return names > bases and not names & lost
 
     def followed(
         self, update: Update[D], verdicts: Mapping[str, Verdict], progress: Callable[[str], None]
@@ -111,9 +115,18 @@ def not_by_keys(reason: str | None) -> str | None:
 
 
 def unlike_recomputed(
-    warehouse: Warehouse[D], update: Update[D], followed: Sequence[Followed[D]]
+    warehouse: Warehouse[D],
+    update: Update[D],
+    followed: Sequence[KeyedDelta[D]],
+    contents: Callable[[View], D],
 ) -> tuple[Difference, ...]:
     """The views that were followed by keys whose new contents are not what their sources give, read whole.
+
+    Args:
+        warehouse: the warehouse.
+        update: the update.
+        followed: the views.
+        contents: the new contents of others that they read.
 
     Raises:
         SourceError: a source that does not answer, or is in another state (SM402).
@@ -121,9 +134,7 @@ def unlike_recomputed(
     """
     engine, catalog = warehouse.engine, warehouse.catalog
     views = [catalog.view(one.view) for one in followed]
-    truth = recomputed_views(
-        warehouse, update, views, lambda view: warehouse.contents[view.name], lambda _message: None
-    )
+    truth = recomputed_views(warehouse, update, views, contents, lambda _message: None)
     found = []
     for view, one in zip(views, followed, strict=True):
         new = applied(engine, view, warehouse.contents[view.name], one.delta)

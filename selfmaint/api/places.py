@@ -18,7 +18,7 @@ from selfmaint.warehouse.near import near_miss
 
 _STORES = ("files", "lake", "delta")
 """Where views may be kept."""
-_STORE_KEYS = ("kind", "path", "catalog_url", "catalog_url_env", "schema")
+_STORE_KEYS = ("kind", "path", "catalog_url", "catalog_url_env", "schema", "helpers")
 _SCHEMA = "selfmaint_lake"
 
 
@@ -68,14 +68,28 @@ def store(root: TomlTable) -> Place | None:
         return None
     folder = (root.file.path.parent / path).absolute()
     if kind == "lake":
+        if table.flag("helpers") and not {"program", "program_text"} & root.data.keys():
+            message = "only views in SQL of `program` or `program_text` have helpers"
+            root.file.report(("store", "helpers"), message)
         return LakePlace(folder, server=_catalog_server(table))
-    for key in ("catalog_url", "catalog_url_env", "schema"):
+    return _delta_place(root, table, folder)
+
+
+def _delta_place(root: TomlTable, table: TomlTable, folder: Path) -> DeltaPlace:
+    """A Delta store, with the tables that stand elsewhere."""
+    for key in ("catalog_url", "catalog_url_env", "schema", "helpers"):
         if key in table.data:
             table.file.report((*table.path, key), f"`{key}` is of a lake, and this is a Delta store")
     views = root.data.get("views")
     entries = views.items() if isinstance(views, dict) else ()
     paths = {n: e["path"] for n, e in entries if isinstance(e, dict) and isinstance(e.get("path"), str)}
     return DeltaPlace(folder, given={n: (root.file.path.parent / p).absolute() for n, p in paths.items()})
+
+
+def has_helpers(root: TomlTable) -> bool:
+    """Whether views are to have helpers in the lake, as the file says."""
+    given = root.data.get("store")
+    return isinstance(given, dict) and given.get("kind") == "lake" and given.get("helpers") is True
 
 
 def _catalog_server(table: TomlTable) -> LakeServer | None:

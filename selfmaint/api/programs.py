@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, catalog
 
 if TYPE_CHECKING:
-    from datalog.sql.views import SqlViews
+    from datalog.sql.views import SqlText, SqlViews
 
 # What reads SQL is loaded only where there is some.
 # ruff: noqa: PLC0415
@@ -33,12 +34,15 @@ def is_sql(text: str) -> bool:
     return _SQL.match(text) is not None
 
 
-def catalog_of(program: str | Program | SqlViews, source: str = "<program>") -> Catalog:
+def catalog_of(
+    program: str | Program | SqlViews, source: str = "<program>", *, helpers: bool = False
+) -> Catalog:
     """The catalog of definitions that are at hand.
 
     Args:
         program: rules or SQL as text, a program, or views that were read from SQL.
         source: the text's name for diagnostics.
+        helpers: whether views in SQL that need one get a helper; see `helper_views`.
 
     Raises:
         ProgramError: the definitions are not valid.
@@ -49,9 +53,9 @@ def catalog_of(program: str | Program | SqlViews, source: str = "<program>") -> 
     if not isinstance(program, str):
         return catalog_of_sql(program)
     if is_sql(program):
-        from datalog.sql.views import SqlText, read_sql
+        from datalog.sql.views import SqlText
 
-        return catalog_of_sql(read_sql([SqlText(program, source)]))
+        return _catalog_of_texts([SqlText(program, source)], helpers=helpers)
     return catalog(parse_program(program, source))
 
 
@@ -60,27 +64,41 @@ def catalog_of_sql(found: SqlViews) -> Catalog:
     return catalog(Program((), found.declarations, found.views), found.opaque, found.warnings)
 
 
-def catalog_of_path(path: Path) -> Catalog:
+def _catalog_of_texts(
+    texts: Sequence[SqlText], declarations: Sequence[Declaration] = (), *, helpers: bool
+) -> Catalog:
+    from datalog.sql.views import read_sql
+
+    schema = catalog_of_sql(read_sql(texts, declarations))
+    if not helpers:
+        return schema
+    from selfmaint.api.helper_views import with_helpers
+
+    return with_helpers(schema, texts, declarations)
+
+
+def catalog_of_path(path: Path, *, helpers: bool = False) -> Catalog:
     """The catalog of a file of rules or of SQL (`.sql`), or of a directory of `.sql` and `.dl` files.
 
-    In a directory the files of rules hold declarations only; the views are those of the SQL files.
+    In a directory the files of rules hold declarations only; the views are those of the SQL files. With `helpers`
+    those that need one get a helper.
 
     Raises:
         ProgramError: the definitions are not valid.
         InputError: SM101 a file that cannot be read, or a directory without SQL; SM103 no such file.
     """
     if path.is_dir():
-        return _directory(path)
+        return _directory(path, helpers=helpers)
     text = read_text(path, "program")
     if path.suffix.lower() == ".sql":
-        from datalog.sql.views import SqlText, read_sql
+        from datalog.sql.views import SqlText
 
-        return catalog_of_sql(read_sql([SqlText(text, str(path))]))
+        return _catalog_of_texts([SqlText(text, str(path))], helpers=helpers)
     return catalog(parse_program(text, source=str(path)))
 
 
-def _directory(path: Path) -> Catalog:
-    from datalog.sql.views import SqlText, read_sql
+def _directory(path: Path, *, helpers: bool) -> Catalog:
+    from datalog.sql.views import SqlText
 
     texts = [SqlText(read_text(one, "program"), str(one)) for one in sorted(path.glob("*.sql"))]
     if not texts:
@@ -92,4 +110,4 @@ def _directory(path: Path) -> Catalog:
     declarations: list[Declaration] = []
     for one in sorted(path.glob("*.dl")):
         declarations += parse_program(read_text(one, "program"), str(one)).declarations
-    return catalog_of_sql(read_sql(texts, declarations))
+    return _catalog_of_texts(texts, declarations, helpers=helpers)

@@ -14,7 +14,7 @@ from selfmaint.decide.verdict import Undecided, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
 from selfmaint.fallback.recompute import Recomputing, obstacles
-from selfmaint.maintain import Delta, recounted
+from selfmaint.maintain import Delta, difference
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.situation import Situation
@@ -78,6 +78,20 @@ def require_recomputable(
         raise NotMaintainedError(found, verdicts)
 
 
+def recomputing_of(
+    warehouse: Warehouse[D],
+    update: Update[D],
+    followed: Callable[[View], D],
+    progress: Callable[[str], None] = lambda _message: None,
+) -> Recomputing[D]:
+    """What runs the views' queries after an update, unions whole; the arguments are those of `recomputed_views`."""
+    facts, situation = warehouse.given(update)
+    decision = warehouse.decision
+    if warehouse.catalog.unions:
+        decision = Decision(warehouse.catalog, decision.budget_s)
+    return Recomputing(decision, warehouse.engine, facts, situation, warehouse.readable, followed, progress)
+
+
 def recomputed_views(
     warehouse: Warehouse[D],
     update: Update[D],
@@ -101,18 +115,9 @@ def recomputed_views(
     if not views:
         return Anew()
     engine = warehouse.engine
-    facts, situation = warehouse.given(update)
-
-    decision = warehouse.decision
-    if warehouse.catalog.unions:  # they are recomputed whole
-        decision = Decision(warehouse.catalog, decision.budget_s)
-    recomputing = Recomputing(decision, engine, facts, situation, warehouse.readable, followed, progress)
-    found = recomputing.recomputed(views)
+    found = recomputing_of(warehouse, update, followed, progress).recomputed(views)
     changes = {}
     for name, rows in found.contents.items():
         old = warehouse.contents[name]
-        if warehouse.catalog.view(name).is_counted:
-            changes[name] = recounted(engine, rows, old)
-            continue
-        changes[name] = Delta(engine.minus_all(rows, old), engine.minus_all(old, rows))
+        changes[name] = difference(engine, warehouse.catalog.view(name), rows, old)
     return Anew(found.contents, changes, found.reads)

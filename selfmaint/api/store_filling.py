@@ -139,6 +139,13 @@ def _tables(file: WarehouseFile, filling: Filling) -> list[str]:
     if wrong:
         message = f"`{wrong[0]}` is no view or partial copy of the warehouse"
         raise input_error(Code.UNKNOWN_RELATION, message, f"there are these: {', '.join(every)}")
+    helper = next((name for name in filling.origins if name in file.catalog.helpers), None)
+    if helper is not None:
+        # What is computed from a helper depends on the types of its columns: they are those of its query.
+        message = (
+            f"`{helper}` is the helper of `{file.catalog.helpers[helper]}`, and is computed from its sources"
+        )
+        raise input_error(Code.UNKNOWN_RELATION, message, "leave its rows out of what is brought in")
     folded: dict[str, str] = {}
     for name in every:
         other = folded.setdefault(name.casefold(), name)

@@ -9,6 +9,7 @@
     [store]                           # optional: where the views are kept that have no places of their own
     kind = "lake"                     # a DuckLake: all views change in one transaction; or "delta", Delta tables
     path = "lake"                     # its folder, which `selfmaint init` makes
+    helpers = true                    # optional: keep the sums that views in SQL need beside them
     [sources.ops]                     # where base relations live
     kind = "postgres"                 # or "files", or "spark" (tables of Spark's catalog)
     url_env = "OPS_URL"               # the environment variable with the URL; or `url`, without a password
@@ -47,7 +48,7 @@ from selfmaint.api.engine_settings import EngineSettings, engine_settings
 from selfmaint.api.feed_settings import feed_settings
 from selfmaint.api.follow_settings import FollowSettings, follow_settings
 from selfmaint.api.overlaps import local_path, report_overlaps
-from selfmaint.api.places import CopyEntry, Location, copy_of, resolved, store, views_of
+from selfmaint.api.places import CopyEntry, Location, copy_of, has_helpers, resolved, store, views_of
 from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
 from selfmaint.api.secrets import has_password
 from selfmaint.api.toml_places import KeyPath
@@ -228,13 +229,14 @@ def _given_catalog(root: TomlTable, key: str, value: str) -> Catalog:
     path = root.file.path.parent / value
     match key:
         case "program":
-            return catalog_of_path(path)
+            return catalog_of_path(path, helpers=has_helpers(root))
         case "dbt_manifest":
             from selfmaint.api.dbt_manifest import read_dbt_manifest  # noqa: PLC0415 - see above
 
             return catalog_of_sql(read_dbt_manifest(path))
         case _:
-            return catalog_of(_in_place(root, value), source=str(root.file.path))
+            source = str(root.file.path)
+            return catalog_of(_in_place(root, value), source, helpers=has_helpers(root))
 
 
 def _in_place(root: TomlTable, text: str) -> str:

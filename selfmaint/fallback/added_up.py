@@ -33,10 +33,10 @@ from datalog.model import (
 )
 from datalog.sql.affected import Additive
 from selfmaint.engine.protocol import D, Facts
-from selfmaint.fallback.keyed import Followed, affected_keys, needed_rows
+from selfmaint.fallback.keyed import KeyedDelta, affected_keys, by_keys, needed_rows, unchanged
 from selfmaint.fallback.keyed_rows import KeyedRows
 from selfmaint.fallback.recompute import Recomputing
-from selfmaint.maintain import Delta
+from selfmaint.maintain import difference
 from selfmaint.warehouse.catalog import View
 
 _STORED, _MORE, _LESS, _PARTS, _TOTAL = (
@@ -54,7 +54,7 @@ def add_up(
     view: View,
     how: Additive,
     types: Sequence[ColumnType],
-) -> Followed[D]:
+) -> KeyedDelta[D]:
     """A view's change.
 
     Args:
@@ -77,16 +77,12 @@ def add_up(
     relation = reader.decision.catalog.relations[root.relation]
     names = tuple(relation.columns[i] for i in root.columns)
     keys = affected_keys(reader, how.rows, names)
-    number = 0 if keys is None else engine.count(keys)
-    if keys is None or not number:
-        nothing = engine.empty(stored)
-        return Followed(view.name, names, 0, (), (), Delta(nothing, nothing), root.relation)
+    if not engine.count(keys):
+        return unchanged(reader, view, names, root.relation)
     more, less = (recomputing.evaluated(view, needed) for needed in _either(reader, how, keys))
     old = _touched(reader, how, stored, more, less, [columns[i] for i in how.groups])
     new = engine.keep(engine.like(_added(reader, how, (old, more, less), types), stored))
-    change = Delta(engine.minus_all(new, old), engine.minus_all(old, new))
-    relations = tuple(dict.fromkeys(step.relation for step in how.rows.steps))
-    return Followed(view.name, names, number, relations, how.rows.whole, change, root.relation)
+    return by_keys(reader, view, how.rows, keys, difference(engine, view, new, old), root.relation)
 
 
 def _either(reader: KeyedRows[D], how: Additive, keys: D) -> tuple[dict[str, D], dict[str, D]]:
@@ -164,7 +160,9 @@ def _is_zero(variable: Variable) -> Condition:
 
 def _not_known(how: Additive, row: Sequence[Variable]) -> Condition:
     """Whether a group's new values are not known; conditions 3 and 5."""
-    doubtful: list[Condition] = [_is_zero(row[i]) for i in how.sums if i not in how.whole_sums]
+    told = how.whole_sums.union(how.counted)
+    doubtful: list[Condition] = [_is_zero(row[i]) for i in how.sums if i not in told]
+    doubtful += [Compared("<", row[i], Constant(0)) for i in how.counted.values()]
     if how.size is None:
         every = (AnyOf((_is_zero(row[i]), IsNull(row[i]))) for i in (*how.counts, *how.sums))
         return AnyOf((AllOf(tuple(every)), *doubtful))
@@ -176,13 +174,16 @@ def _not_known(how: Additive, row: Sequence[Variable]) -> Condition:
 def _left(how: Additive, row: Sequence[Variable], names: tuple[str, ...]) -> ViewDefinition:
     """The groups that are left; the one of all rows is there without rows too, its sums null."""
     filters: list[Condition] = []
-    outputs: list[Expression] = list(row)
+    outputs: list[Expression] = [
+        Case(((_is_zero(row[how.counted[i]]), Constant(None)),), one) if i in how.counted else one
+        for i, one in enumerate(row)
+    ]
     if how.size is not None and how.groups:
         filters = [Compared("!=", row[how.size], Constant(0))]
     elif how.size is not None:
         empty = _is_zero(row[how.size])
         outputs = [
-            Case(((empty, Constant(None)),), one) if i in how.sums else one for i, one in enumerate(row)
+            Case(((empty, Constant(None)),), one) if i in how.sums else one for i, one in enumerate(outputs)
         ]
     return ViewDefinition(
         "left", names, (block("left", 0, [Atom(_TOTAL, tuple(row))], outputs, filters=filters),)

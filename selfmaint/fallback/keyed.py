@@ -13,17 +13,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic
 
+from datalog.model import ANY
 from datalog.sql.affected import Keyed, Step
 from selfmaint.engine.protocol import D
 from selfmaint.fallback.keyed_rows import KeyedRows
 from selfmaint.fallback.recompute import Recomputing
-from selfmaint.maintain import Delta, recounted
+from selfmaint.maintain import Delta, difference
 from selfmaint.warehouse.catalog import View
 
 
 @dataclass(frozen=True)
-class Followed(Generic[D]):
-    """A view that was followed by keys.
+class KeyedDelta(Generic[D]):
+    """A view's change as keyed reads give it.
 
     Attributes:
         view: its name.
@@ -32,8 +33,8 @@ class Followed(Generic[D]):
         relations: the base relations that were read by keys for it.
         whole: those that were read whole, because no key leads to their rows.
         delta: its change.
-        of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose;
-            None where the key is of the view's columns.
+        of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose,
+            or the stored view each of whose rows makes rows of this one; None where the key is of the view's columns.
     """
 
     view: str
@@ -45,7 +46,7 @@ class Followed(Generic[D]):
     of: str | None = None
 
 
-def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Keyed) -> Followed[D]:
+def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Keyed) -> KeyedDelta[D]:
     """A view's change.
 
     Args:
@@ -64,32 +65,44 @@ def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
     columns = engine.columns(stored) or view.columns
     names = tuple(columns[i] for i in how.key)
     keys = affected_keys(reader, how, names)
-    number = 0 if keys is None else engine.count(keys)
-    if keys is None or not number:
-        nothing = engine.empty(stored)
-        return Followed(view.name, names, 0, (), (), Delta(nothing, nothing))
+    if not engine.count(keys):
+        return unchanged(reader, view, names)
     needed = needed_rows(reader, how, keys)
     new, old = (
         engine.keep(engine.bags.matching(rows, how.key, keys))
         for rows in (recomputing.evaluated(view, needed), stored)
     )
-    if view.is_counted:
-        change = recounted(engine, new, old)
-    else:
-        change = Delta(engine.minus_all(new, old), engine.minus_all(old, new))
+    return by_keys(reader, view, how, keys, difference(engine, view, new, old))
+
+
+def unchanged(
+    reader: KeyedRows[D], view: View, names: tuple[str, ...], of: str | None = None
+) -> KeyedDelta[D]:
+    """That nothing of a view changes, no key being affected."""
+    nothing = reader.engine.empty(reader.facts.relations[view.predicate])
+    return KeyedDelta(view.name, names, 0, (), (), Delta(nothing, nothing), of)
+
+
+def by_keys(
+    reader: KeyedRows[D], view: View, how: Keyed, keys: D, change: Delta[D], of: str | None = None
+) -> KeyedDelta[D]:
+    """A view's change with how it came about, for some affected keys."""
+    engine = reader.engine
     relations = tuple(dict.fromkeys(step.relation for step in how.steps))
-    return Followed(view.name, names, number, relations, how.whole, change)
+    return KeyedDelta(view.name, engine.columns(keys), engine.count(keys), relations, how.whole, change, of)
 
 
-def affected_keys(reader: KeyedRows[D], how: Keyed, names: tuple[str, ...]) -> D | None:
-    """The keys for which rows may differ; None if nothing changes that the view reads."""
+def affected_keys(reader: KeyedRows[D], how: Keyed, names: tuple[str, ...]) -> D:
+    """The keys for which rows may differ, in columns of these names."""
     steps = {step.scan: step for step in how.steps}
     changed = reader.situation.inserted | reader.situation.deleted
     parts: list[D] = []
     for step in how.steps:
         if step.relation in changed:
             _back(reader, steps, step, reader.changed(step.relation), names, parts)
-    return reader.engine.keep(reader.engine.union(parts)) if parts else None
+    if not parts:  # nothing changes that the view reads
+        return reader.engine.load((), names, [ANY] * len(names))
+    return reader.engine.keep(reader.engine.union(parts))
 
 
 def _back(

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
-from datalog.model import Atom, Negation, NullTest, Predicate, Program, Rule, Variable, Version
+from datalog.model import Atom, NullTest, Predicate, Program, Rule, Variable, Version
 from selfmaint.canonical import row_atom
 from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
-from selfmaint.fallback.states import BEFORE, require_before, signs_of_state
+from selfmaint.fallback.states import rows_after, signs_of_state
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import BaseRelation
 from selfmaint.warehouse.situation import Situation
@@ -177,13 +177,9 @@ class KeyedRows(Generic[D]):
             name, frozenset()
         )
         self._signs[name] = signs
-        if not signs & BEFORE:
-            return held.relations[row.predicate]
-        require_before(relation, situation, signs)
-        goal = row_atom(relation, Version.AFTER)
-        gone = (Negation((row_atom(relation, Version.DELETED),)),) if name in situation.deleted else ()
-        rules = [Rule(goal, (asked, row, *gone))]
-        if name in situation.inserted:
-            rules.append(Rule(goal, (asked, row_atom(relation, Version.INSERTED))))
-        found = engine.evaluate(Program(tuple(rules)), goal.predicate, held, list(relation.columns))
-        return engine.keep(found)
+        keys = held.relations[probe.keys]
+
+        def of_keys(rows: D) -> D:
+            return engine.bags.matching(rows, columns, keys)
+
+        return engine.keep(rows_after(engine, held, situation, relation, signs, of_keys))

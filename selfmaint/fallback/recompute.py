@@ -26,7 +26,7 @@ from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code
 from selfmaint.fallback.settle import Progress, Readable, require_not_moved
-from selfmaint.fallback.states import BEFORE, require_before, signs_of_state
+from selfmaint.fallback.states import rows_after, signs_of_state
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 from selfmaint.warehouse.situation import Situation
@@ -239,13 +239,9 @@ def read_after(
     rows, read = source.read(relation.name, [], None)
     name, found = relation.name, Predicate(relation.name, Version.FOUND)
     if name in situation.inserted | situation.deleted:
-        signs = signs_of_state(engine, facts.extended({found: rows}, small=False), situation, relation)
-        if signs & BEFORE:
-            require_before(relation, situation, signs)
-            if name in situation.deleted:
-                rows = engine.minus(rows, facts.relations[Predicate(name, Version.DELETED)])
-            if name in situation.inserted:
-                rows = engine.union([rows, facts.relations[Predicate(name, Version.INSERTED)]])
+        given = facts.extended({found: rows}, small=False)
+        signs = signs_of_state(engine, given, situation, relation)
+        rows = rows_after(engine, given, situation, relation, signs)
     held = facts.extended({found: rows}, small=False)
     require_not_moved(decision, engine, held, situation, relation)
     return rows, read

@@ -26,6 +26,7 @@ from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.probes import Probe, next_probes
+from selfmaint.fallback.states import moved
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, View
 from selfmaint.warehouse.situation import Situation
@@ -235,16 +236,8 @@ def _check_moved(
     for goal in sorted(engine.nonempty(program, given, facts), key=lambda p: p.columns):
         rows = engine.sample(engine.evaluate(program, goal, facts, relation.columns), _SHOWN_ROWS)
         shown = "; ".join(str(row) for row in rows)
-        raise SourceError(
-            [
-                Diagnostic(
-                    code=Code.SOURCE_MOVED,
-                    message=f"`{relation.name}` is not in the state after the update: {goals[goal]}: {shown}",
-                    note="a base row counts only if it is read in the state right after the update",
-                    hint="read from a snapshot at the update's position, or include the later changes in the update",
-                )
-            ]
-        )
+        note = "a base row counts only if it is read in the state right after the update"
+        raise moved(relation, f"{goals[goal]}: {shown}", note)
 
 
 def _require_referenced(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Negation, Predicate, Program, Rule, Variable, Version
@@ -61,12 +61,55 @@ def signs_of_state(
     return frozenset(words[goal] for goal in found)
 
 
-def require_before(relation: BaseRelation, situation: Situation, signs: frozenset[str]) -> None:
-    """Refuses a source that is not after the update, unless it is right before it.
+def rows_after(
+    engine: Engine[D],
+    facts: Facts[D],
+    situation: Situation,
+    relation: BaseRelation,
+    signs: frozenset[str],
+    of_keys: Callable[[D], D] = lambda rows: rows,
+) -> D:
+    """The rows that a source gave (`Version.FOUND`) as they are after the update.
+
+    Args:
+        engine: where the data is.
+        facts: these rows and the update.
+        situation: the kinds of facts.
+        relation: the base relation.
+        signs: what the rows say of the source's state.
+        of_keys: the rows, of some of the relation, that have the keys that were asked for.
 
     Raises:
-        SourceError: SM402.
+        SourceError: SM402 the source is neither right before nor right after the update.
     """
+    name, rows = relation.name, facts.relations[Predicate(relation.name, Version.FOUND)]
+    if not signs & BEFORE:
+        return rows
+    _require_before(relation, situation, signs)
+    if name in situation.deleted:
+        rows = engine.minus(rows, facts.relations[Predicate(name, Version.DELETED)])
+    if name in situation.inserted:
+        new = of_keys(facts.relations[Predicate(name, Version.INSERTED)])
+        rows = engine.union([rows, new])
+    return rows
+
+
+def moved(relation: BaseRelation, why: str, note: str) -> SourceError:
+    """That a source is in another state than the one after the update (SM402)."""
+    return SourceError(
+        [
+            Diagnostic(
+                code=Code.SOURCE_MOVED,
+                message=f"`{relation.name}` is not in the state after the update: {why}",
+                note=note,
+                hint="read from a snapshot at the update's position, or include the later changes in the update",
+            )
+        ]
+    )
+
+
+def _require_before(relation: BaseRelation, situation: Situation, signs: frozenset[str]) -> None:
+    """Refuses a source that is not after the update, unless it is right before it."""
     both = situation.effective and signs & {"new rows there", "old rows missing"}
     if not both and "a clash" not in signs and relation.keys:
         return
@@ -75,13 +118,8 @@ def require_before(relation: BaseRelation, situation: Situation, signs: frozense
         why = "it has other rows with the keys of inserted ones"
     elif not both:
         why = "the update is not in it, and without a key its rows may have twins"
-    raise SourceError(
-        [
-            Diagnostic(
-                code=Code.SOURCE_MOVED,
-                message=f"`{relation.name}` is not in the state after the update: {why}",
-                note="a view is recomputed from its sources in the state right after the update, or right before it",
-                hint="read from a snapshot at the update's position, or include the later changes in the update",
-            )
-        ]
+    raise moved(
+        relation,
+        why,
+        "a view is recomputed from its sources in the state right after the update, or right before it",
     )

@@ -1,7 +1,7 @@
 """Maintenance queries: the rows that a view gains and loses."""
 
 from selfmaint.maintain.core_rows import for_changes, new_rows
-from selfmaint.maintain.deltas import Delta, applied, delta, gained, lost, maintenance_program, recounted
+from selfmaint.maintain.deltas import Delta, applied, delta, difference, gained, lost, maintenance_program
 from selfmaint.maintain.groups import GroupChange, group_change
 from selfmaint.maintain.roll_up import RollUp, roll_ups
 
@@ -11,12 +11,12 @@ __all__ = [
     "RollUp",
     "applied",
     "delta",
+    "difference",
     "for_changes",
     "gained",
     "group_change",
     "lost",
     "maintenance_program",
     "new_rows",
-    "recounted",
     "roll_ups",
 ]

@@ -37,6 +37,13 @@ def applied(engine: Engine[D], view: View, stored: D, change: Delta[D]) -> D:
     return engine.union([engine.minus(stored, change.lost), change.gained])
 
 
+def difference(engine: Engine[D], view: View, new: D, old: D) -> Delta[D]:
+    """How rows of a view differ from old ones, each as often as it stands, or as counted rows, if these are."""
+    if view.is_counted:
+        return recounted(engine, new, old)
+    return Delta(engine.minus_all(new, old), engine.minus_all(old, new))
+
+
 def recounted(engine: Engine[D], new: D, old: D) -> Delta[D]:
     """How counted rows differ from old ones, held by the engine."""
     more, fewer = ([(new, sign), (old, -sign)] for sign in (1, -1))

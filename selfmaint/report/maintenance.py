@@ -11,7 +11,7 @@ from selfmaint.api.maintain import Maintained
 from selfmaint.api.verify import Difference
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D
-from selfmaint.fallback.keyed import Followed
+from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.report.values import Json, json_rows, shown_rows, table
 from selfmaint.sources.protocol import Read
 
@@ -71,12 +71,13 @@ def reads_table(reads: Sequence[Read]) -> Table:
     return table("base relations read", ["relation", "source", "by"], numbers, rows)
 
 
-def keyed_json(followed: Iterable[Followed[D]]) -> Json:
+def keyed_json(followed: Iterable[KeyedDelta[D]]) -> Json:
     """A list of `{view, key, key_of, keys, relations, whole}`: the views followed by keyed reads, in order.
 
-    `key` names columns of `key_of`: of the view, whose rows of these keys were computed anew, or of the base relation
-    whose changed rows were added to the view's groups. `keys` is the number of its values that the change affects,
-    `relations` were read by keys, and `whole` were read whole.
+    `key` names columns of `key_of`: of the view, whose rows of these keys were computed anew, of the base relation
+    whose changed rows were added to the view's groups, or of the stored view from whose changed rows it was computed.
+    `keys` is the number of its values that the change affects, `relations` were read by keys, and `whole` were read
+    whole.
     """
     return [
         {
@@ -91,12 +92,13 @@ def keyed_json(followed: Iterable[Followed[D]]) -> Json:
     ]
 
 
-def keyed_table(followed: Iterable[Followed[D]]) -> Table:
+def keyed_table(followed: Iterable[KeyedDelta[D]]) -> Table:
     """One line for each view that was followed by keyed reads."""
     rows: Iterator[tuple[str | int, ...]] = (
         (one.view, key, ", ".join(one.relations), ", ".join(one.whole), one.keys)
         for one in followed
-        for key in [", ".join(f"{one.of or one.view}.{column}" for column in one.key)]
+        for of in [one.of or one.view]
+        for key in [", ".join(f"{of}.{column}" for column in one.key) or of]
     )
     return table(
         "followed by keyed reads", ["view", "key", "read by keys", "read whole"], ["keys affected"], rows

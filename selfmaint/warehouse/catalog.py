@@ -62,6 +62,7 @@ class Catalog:
         relations: the base relations by name.
         remarks: what was found odd when the definitions were read, such as SQL that cannot be analysed.
         unions: the branches of the unions whose rows tell them apart, each with the view that it is.
+        helpers: views that are kept for others to be computed from, each with the view that it is for.
     """
 
     program: Program
@@ -69,6 +70,7 @@ class Catalog:
     relations: Mapping[str, BaseRelation]
     remarks: tuple[Diagnostic, ...] = ()
     unions: Mapping[str, Mapping[Branch, View]] = field(default_factory=dict)
+    helpers: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def apart(self) -> Catalog:

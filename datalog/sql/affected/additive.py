@@ -13,15 +13,16 @@ Conditions of soundness:
    what differs is what rows with an affected key add and take away.
 2. Counts and sums of whole numbers and decimals are exact, so what rows add can be taken away again.
 3. A group is gone if its count(*) is 0. Without one a group is there whose sums are not all 0; else it is not known.
+   Rows of several grouping sets are told apart by their nulls, if what is grouped by is never null.
 4. What was there before is computed again, so it has to come out as it did: nothing may depend on the order of rows.
-5. A sum is null if no value is left. Where a value cannot be null, a count(*) says that; else a sum that is 0 says
-   nothing.
+5. A sum is null if no value is left. A count of the values beside it says that, or where a value cannot be null a
+   count(*); else a sum that is 0 says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -31,6 +32,10 @@ from datalog.sql.affected.demands import Demands
 from datalog.sql.affected.nulls import never_null
 from datalog.sql.affected.plan import (
     Aggregate,
+    Combined,
+    Distinct,
+    Filter,
+    Join,
     Limited,
     Plan,
     Project,
@@ -38,6 +43,7 @@ from datalog.sql.affected.plan import (
     Scan,
     Windows,
     every,
+    linked,
     number_of,
 )
 
@@ -59,6 +65,7 @@ class Additive:
         sums: positions of sums.
         size: the position of count(*), if there is one.
         whole_sums: the sums whose values are never null.
+        counted: by sum, the position of a count of its values.
     """
 
     rows: Keyed
@@ -67,6 +74,7 @@ class Additive:
     sums: tuple[int, ...]
     size: int | None
     whole_sums: frozenset[int]
+    counted: Mapping[int, int] = field(default_factory=dict)
 
 
 def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
@@ -77,12 +85,13 @@ def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
         changed: the relations that an update changes.
     """
     top = query.plan
-    if not (isinstance(top, Project) and isinstance(top.input, Aggregate) and top.input.is_plain):
+    if not (isinstance(top, Project) and isinstance(top.input, Aggregate) and _are_told_apart(top.input)):
         return NotKeyed("it is more than groups with counts and sums")
     grouping, trees, demands = top.input, dict(top.items), Demands(query.plan)
     calls = dict(grouping.items)
     groups, counts, sums, sizes, certain = list[int](), list[int](), list[int](), list[int](), set[int]()
     found = set[int | None]()
+    operands: dict[type[exp.Expr], dict[str, int]] = {exp.Count: {}, exp.Sum: {}}
     for position, (_, number) in enumerate(query.outputs):
         inside = number_of(trees[number])
         found.add(inside)
@@ -94,26 +103,62 @@ def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
                 counts.append(position)
             case exp.Count(this=one, expressions=more) if not isinstance(one, exp.Distinct) and not more:
                 counts.append(position)
+                operands[exp.Count][one.sql()] = position
             case exp.Sum(this=one) if _is_exact(demands, one):
                 sums.append(position)
+                operands[exp.Sum][one.sql()] = position
                 if _is_never_null(grouping.input, one):
                     certain.add(position)
             case _:
                 return NotKeyed("it has more than counts and sums of its groups")
     if not set(grouping.groups) <= found or not (counts or sums):
         return NotKeyed("it does not show what it groups by")
-    if not all(_is_determined(plan) for plan in every(grouping.input)):
+    used = frozenset(number for plan in every(grouping.input) for number in _used(plan))
+    if not all(_is_determined(plan, used) for plan in every(grouping.input)):
         return NotKeyed("its rows may depend on the order in which others come")
     inner = Query(grouping.input, tuple((f"c{number}", number) for number in grouping.input.columns))
     rows = keyed(inner, changed)
     if isinstance(rows, NotKeyed):
         return rows
     size = sizes[0] if sizes else None
-    return Additive(rows, tuple(groups), tuple(counts), tuple(sums), size, frozenset(certain))
+    numbers = operands[exp.Count]
+    counted = {position: numbers[sql] for sql, position in operands[exp.Sum].items() if sql in numbers}
+    return Additive(rows, tuple(groups), tuple(counts), tuple(sums), size, frozenset(certain), counted)
 
 
-def _is_determined(plan: Plan) -> bool:
-    """Whether an operator gives the same rows each time: no ties are broken, and no doubles added up."""
+def _are_told_apart(grouping: Aggregate) -> bool:
+    """Whether the columns grouped by say which group, and of which grouping set, a row is."""
+    among = {number for some in grouping.sets for number in some} - grouping.common
+    never = all(never_null(grouping.input, number) for number in among)
+    return never and len(set(grouping.sets)) == len(grouping.sets)
+
+
+def _used(plan: Plan) -> Iterator[int]:
+    """The columns that an operator looks at, and does not only hand on."""
+    match plan:
+        case Filter(_, trees) | Join(tests=trees):
+            pass
+        case Project(_, items) | Windows(_, items):
+            trees = tuple(tree for _, tree in items)
+        case Aggregate(_, groups, _, items):
+            yield from groups
+            trees = tuple(tree for _, tree in items)
+        case Distinct():
+            yield from plan.columns
+            trees = ()
+        case Combined(pairs=pairs):
+            yield from (number for pair in pairs for number in pair)
+            trees = ()
+        case _:
+            trees = ()
+    operands = tuple(sub.operand for sub in linked(plan) if sub.operand is not None)
+    found = (number_of(one) for tree in (*trees, *operands) for one in tree.find_all(exp.Column))
+    yield from (number for number in found if number is not None)
+    yield from (number for sub in linked(plan) for number in sub.columns)
+
+
+def _is_determined(plan: Plan, used: Collection[int]) -> bool:
+    """Whether an operator gives the same rows each time: no ties are broken, and no doubles looked at."""
     match plan:
         case Limited():
             return False
@@ -122,8 +167,9 @@ def _is_determined(plan: Plan) -> bool:
         case Windows(items=items):
             calls = (*_DETERMINED, exp.Rank, exp.DenseRank)
             return all(isinstance(tree.this, calls) and tree.args.get("spec") is None for _, tree in items)
-        case Scan(table):
-            return not any(kind.name in _INEXACT for kind in table.types)
+        case Scan(table, _, columns):
+            kinds = zip(columns, table.types, strict=True)
+            return not any(kind.name in _INEXACT and number in used for number, kind in kinds)
         case _:
             return True
 

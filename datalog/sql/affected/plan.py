@@ -132,7 +132,7 @@ class Aggregate:
     Attributes:
         groups: the columns grouped by; no group, if there are none, is one of all rows.
         common: those of them that every grouping set has: in all others a value may be null for another reason.
-        is_plain: whether there is but one grouping set.
+        sets: the grouping sets, if there are others than all of `groups`.
     """
 
     input: Plan
@@ -140,7 +140,7 @@ class Aggregate:
     common: frozenset[int]
     items: tuple[tuple[int, exp.Expr], ...]
     inner: tuple[Linked, ...] = ()
-    is_plain: bool = True
+    sets: tuple[frozenset[int], ...] = ()
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -192,9 +192,17 @@ class Combined:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limited:
-    """Some of the input's rows, chosen by looking at all of them."""
+    """Some of the input's rows, chosen by looking at all of them.
+
+    Attributes:
+        order: the columns that they are the first by, each with whether it descends and whether nulls are first;
+            none if that is not known.
+        number: how many they are at most, if that is known.
+    """
 
     input: Plan
+    order: tuple[tuple[int, bool, bool], ...] = ()
+    number: int | None = None
 
     @property
     def columns(self) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal as OneOf
 
 import sqlglot
@@ -109,7 +110,7 @@ class _Reading:
             case _:
                 raise UnknownShapeError(f"it has a part that is not known: {type(tree).__name__.lower()}")
         if tree.args.get("limit") is not None or tree.args.get("offset") is not None:
-            return replace(found, plan=Limited(found.plan))
+            return replace(found, plan=_limited(tree, found))
         return found
 
     def _combined(self, tree: exp.SetOperation, ctes: Ctes, around: Scope | None) -> Query:
@@ -138,11 +139,11 @@ class _Reading:
         having: list[exp.Expr] = []
         is_grouped = tree.args.get("group") is not None or tree.args.get("having") is not None
         if is_grouped or making.has_aggregates(items):
-            groups, common, is_plain = self._groups(tree, scope, items, aliases, ctes)
+            groups, sets = self._groups(tree, scope, items, aliases, ctes)
             above = replace(scope, aliases=aliases, aliases_first=True)
             if tree.args.get("having") is not None:
                 having = self._inner.tests(tree.args["having"].this, above, ctes, plan)
-            plan, over = making.grouped(plan, groups, common, [*items, *having], is_plain=is_plain)
+            plan, over = making.grouped(plan, groups, sets, [*items, *having])
             items, having = over[: len(items)], over[len(items) :]
             plan = making.filtered(plan, having)
         plan, items = making.with_windows(plan, items)
@@ -187,11 +188,11 @@ class _Reading:
         items: Sequence[exp.Expr],
         aliases: Mapping[str, exp.Expr],
         ctes: Ctes,
-    ) -> tuple[list[exp.Expr], list[exp.Expr], bool]:
-        """All that is grouped by, what of it every grouping set has, and whether there is one set only."""
+    ) -> tuple[list[exp.Expr], list[list[exp.Expr]]]:
+        """All that is grouped by, and the grouping sets, if there are others than that."""
         group = tree.args.get("group")
         if group is None:
-            return [], [], True
+            return [], []
         if group.args.get("all") or group.args.get("totals"):
             raise UnknownShapeError("it has GROUP BY ALL")
         above = replace(scope, aliases=aliases)
@@ -204,19 +205,18 @@ class _Reading:
                 return items[place].copy()
             return self._inner.resolved(node, above, ctes)
 
-        sets = [node for part in ("rollup", "cube", "grouping_sets") for node in group.args.get(part) or ()]
+        nodes = [node for part in ("rollup", "cube", "grouping_sets") for node in group.args.get(part) or ()]
         plain = [one(node) for node in group.expressions if not isinstance(node, _GROUPINGS)]
-        sets += [node for node in group.expressions if isinstance(node, _GROUPINGS)]
-        if not sets:
-            return plain, plain, True
-        if any(not node.expressions for node in sets):  # `GROUP BY a, b WITH ROLLUP`
-            return plain, [], False
-        within = [[one(leaf) for leaf in _leaves(node)] for node in sets]
-        if len(sets) > 1 or not isinstance(sets[0], exp.GroupingSets):
-            return [*plain, *(leaf for some in within for leaf in some)], plain, False
-        parts = [{one(leaf).sql() for leaf in _leaves(part)} for part in sets[0].expressions]
-        shared = [leaf for leaf in within[0] if all(leaf.sql() in part for part in parts)]
-        return [*plain, *within[0]], [*plain, *shared], False
+        nodes += [node for node in group.expressions if isinstance(node, _GROUPINGS)]
+        if not nodes:
+            return plain, []
+        if any(not node.expressions for node in nodes):  # `GROUP BY a, b WITH ROLLUP`
+            if len(nodes) > 1:
+                raise UnknownShapeError("it has several of ROLLUP, CUBE and GROUPING SETS")
+            return plain, _sets(type(nodes[0])(expressions=plain))
+        choices = [[[one(leaf) for leaf in some] for some in _sets(node)] for node in nodes]
+        sets = [[*plain, *(leaf for some in way for leaf in some)] for way in product(*choices)]
+        return [leaf for some in sets for leaf in some], sets
 
     # ---------------------------------------------------------------------------------------------- FROM
 
@@ -337,6 +337,25 @@ class _Reading:
                 return Join("inner", left, right, tuple(tests), inner)
 
 
+def _limited(tree: exp.Expr, query: Query) -> Limited:
+    """The first rows of a query; their order is known where it is by columns of the result."""
+    limit, order = tree.args.get("limit"), tree.args.get("order")
+    number: exp.Expr | None = limit.expression if isinstance(limit, exp.Limit) else None
+    names = dict(query.outputs)
+    by: list[tuple[int, bool, bool]] = []
+    for one in order.expressions if order is not None else ():
+        column = one.this
+        if not isinstance(column, exp.Column) or column.table or column.name.casefold() not in names:
+            return Limited(query.plan)
+        down, first = bool(one.args.get("desc")), one.args.get("nulls_first")
+        by.append((names[column.name.casefold()], down, not down if first is None else bool(first)))
+    if tree.args.get("offset") is not None or not by or len(names) < len(query.outputs):
+        return Limited(query.plan)
+    if not isinstance(number, exp.Literal) or not number.is_int:
+        return Limited(query.plan)
+    return Limited(query.plan, tuple(by), int(number.name))
+
+
 def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:
     """Refuses a node with other parts.
 
@@ -346,6 +365,24 @@ def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:
     other = [part for part, value in tree.args.items() if value and part not in known]
     if other:
         raise UnknownShapeError(f"it has a part that is not known: {other[0].strip('_')}")
+
+
+def _sets(node: exp.Expr) -> list[list[exp.Expr]]:
+    """The grouping sets of ROLLUP, CUBE or GROUPING SETS; of anything else it is one."""
+    parts = [_leaves(one) for one in node.expressions]
+    match node:
+        case exp.GroupingSets():
+            return [some for one in node.expressions for some in _sets(one)]
+        case exp.Rollup():
+            chosen = [parts[:number] for number in range(len(parts), -1, -1)]
+        case exp.Cube():
+            chosen = [
+                [part for part, is_in in zip(parts, way, strict=True) if is_in]
+                for way in product((True, False), repeat=len(parts))
+            ]
+        case _:
+            return [_leaves(node)]
+    return [[leaf for part in some for leaf in part] for some in chosen]
 
 
 def _leaves(node: exp.Expr) -> list[exp.Expr]:

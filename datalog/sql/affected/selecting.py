@@ -52,35 +52,37 @@ class Selecting:
         self,
         plan: Plan,
         groups: Sequence[exp.Expr],
-        common: Sequence[exp.Expr],
+        sets: Sequence[Sequence[exp.Expr]],
         trees: Sequence[exp.Expr],
-        *,
-        is_plain: bool,
     ) -> tuple[Plan, list[exp.Expr]]:
         """The plan grouped, and trees over the groups.
 
         Args:
             plan: the rows.
             groups: what they are grouped by.
-            common: what every grouping set has of that.
+            sets: the grouping sets, if there are others than that.
             trees: the select list, and conditions on groups.
-            is_plain: whether there is one grouping set.
         """
         computed = [tree for tree in groups if number_of(tree) is None]
         new = {tree.sql(): self.number() for tree in computed}
         if new:
             items = tuple((n, next(t for t in computed if t.sql() == sql)) for sql, n in new.items())
             plan = Project(plan, items, self.inner(tree for _, tree in items), extends=True)
-        numbers = dict.fromkeys(
-            number if (number := number_of(g)) is not None else new[g.sql()] for g in groups
-        )
-        shared = {number if (number := number_of(g)) is not None else new[g.sql()] for g in common}
+
+        def numbered(some: Sequence[exp.Expr]) -> dict[int, None]:
+            found = (number_of(one) for one in some)
+            pairs = zip(some, found, strict=True)
+            return dict.fromkeys(new[one.sql()] if number is None else number for one, number in pairs)
+
+        numbers = numbered(groups)
+        grouped = tuple(frozenset(numbered(some)) for some in sets)
+        shared = frozenset(numbers).intersection(*grouped)
         self._calls.clear()
         over = [self._without_aggregates(tree, tuple(new.items())) for tree in trees]
         calls = tuple(self._calls.values())
         inner = self.inner(tree for _, tree in calls)
         known = set(plan.columns)
-        made = Aggregate(plan, tuple(numbers), frozenset(shared), calls, inner, is_plain)
+        made = Aggregate(plan, tuple(numbers), shared, calls, inner, grouped)
         hidden = known.difference(made.columns)
         for tree in over:
             if any(number_of(one) in hidden for one in tree.find_all(exp.Column)):

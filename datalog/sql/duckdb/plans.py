@@ -1,7 +1,7 @@
 """A query of which only the shape is known as one query for DuckDB, with the types that its columns have in Spark.
 
 Operators mean the same in both, expressions are those that view definitions may have, and everything else is refused:
-of LIMIT which rows are taken, of ROLLUP and its kin what is grouped, of a window what is not on the list.
+of LIMIT an order that is not by columns of the result, of a window what is not on the list.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from datalog.sql.affected.plan import (
     Distinct,
     Filter,
     Join,
+    Limited,
     Linked,
     OneRow,
     Plan,
@@ -42,6 +43,7 @@ from datalog.sql.views.source import SqlText
 
 _BOOLEAN = ColumnType(TypeName.BOOLEAN)
 _UNIT = "unit"
+_ZERO = exp.Literal.number(0)
 
 Kinds: TypeAlias = "dict[int, SqlType]"
 
@@ -139,8 +141,23 @@ class _Making:
                 return self._columns(made, input.columns, alias).distinct(copy=False)
             case Combined():
                 return self._combined(plan, around)
-            case _:
-                raise UnlikeSparkError("LIMIT, of which the engines may take different rows")
+            case Limited():
+                return self._limited(plan, around)
+
+    def _limited(self, plan: Limited, around: Mapping[int, str]) -> exp.Query:
+        """The first rows by an order; of those that it leaves equal the first by the other columns."""
+        if plan.number is None:
+            raise UnlikeSparkError("LIMIT without an order by columns of the result")
+        made, alias = self._over(plan.input, around)
+        by = {number: (down, first) for number, down, first in reversed(plan.order)}
+        rest = {number: (False, True) for number in plan.columns if number not in by}
+        order = [
+            exp.Ordered(this=self.place(number, alias), desc=down, nulls_first=first)
+            for number, (down, first) in (*reversed(by.items()), *rest.items())
+        ]
+        query = self._columns(made, plan.columns, alias).limit(plan.number, copy=False)
+        query.set("order", exp.Order(expressions=order))
+        return query
 
     def _over(self, plan: Plan, around: Mapping[int, str]) -> tuple[exp.Select, str]:
         alias = self._alias()
@@ -183,8 +200,8 @@ class _Making:
         )
 
     def _aggregate(self, plan: Aggregate, around: Mapping[int, str]) -> exp.Query:
-        if not plan.is_plain:
-            raise UnlikeSparkError("ROLLUP, CUBE or GROUPING SETS")
+        if len(set(plan.sets)) < len(plan.sets):
+            raise UnlikeSparkError("a grouping set that stands twice")
         made, alias = self._over(plan.input, around)
         self._require_alike(plan.groups)
         trees = self._reading(plan.input.columns, alias, around, plan.inner)
@@ -192,7 +209,12 @@ class _Making:
         for number, tree in plan.items:
             found, self.kinds[number] = trees.value(tree, aggregates=True)
             query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
-        if plan.groups:
+        if plan.sets and plan.groups:
+            # Of no rows Spark makes no group, that of all rows neither, unless it is the only one.
+            sets = [exp.Tuple(expressions=[self.place(n, alias) for n in sorted(s)]) for s in plan.sets]
+            query.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+            query.set("having", exp.Having(this=exp.GT(this=exp.Count(this=exp.Star()), expression=_ZERO)))
+        elif plan.groups:
             query.set("group", exp.Group(expressions=[self.place(n, alias) for n in plan.groups]))
         elif not plan.items:
             raise UnlikeSparkError("one group of all rows, of which nothing is computed")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -14,6 +15,7 @@ from datalog.diagnostics import Code, Diagnostic, ProgramError, Severity, in_tex
 from datalog.model import (
     ANY,
     Column,
+    ColumnType,
     Declaration,
     ForeignKey,
     NotToRun,
@@ -59,7 +61,11 @@ class SqlViews:
 
 
 def read_sql(
-    texts: Iterable[SqlText] | str, declarations: Iterable[Declaration] = (), *, unfolded: Iterable[str] = ()
+    texts: Iterable[SqlText] | str,
+    declarations: Iterable[Declaration] = (),
+    *,
+    unfolded: Iterable[str] = (),
+    instead: Mapping[str, str] = MappingProxyType({}),
 ) -> SqlViews:
     """The views and tables that texts of Spark SQL define.
 
@@ -69,6 +75,7 @@ def read_sql(
             query to be unfolded where it is read, and a query without a name is a view called like its text.
         declarations: of further base relations.
         unfolded: names of views to be unfolded all the same.
+        instead: by view, a query to be read in place of its own.
 
     Returns:
         Each view as a definition over base relations; one that reads a stored view that cannot be unfolded
@@ -85,7 +92,8 @@ def read_sql(
         [('totals', ('item', 'total'))]
     """
     given = [SqlText(texts)] if isinstance(texts, str) else list(texts)
-    return _Reading(given, tuple(declarations), frozenset(name.casefold() for name in unfolded)).run()
+    names = frozenset(name.casefold() for name in unfolded)
+    return _Reading(given, tuple(declarations), names, instead).run()
 
 
 @dataclass
@@ -93,6 +101,7 @@ class _Reading:
     texts: Sequence[SqlText]
     given: tuple[Declaration, ...]
     unfolded: frozenset[str]
+    instead: Mapping[str, str]
     found: list[Diagnostic] = field(default_factory=list)
     tables: list[Declaration] = field(default_factory=list)
     opaque: dict[str, OpaqueView] = field(default_factory=dict)
@@ -156,17 +165,13 @@ class _Reading:
         name = (statement.source.relation if not found.parts else None) or self._new_name(parts)
         stored = found.kind is not Kind.UNFOLDED and name.casefold() not in self.unfolded
         place = problems.source.span_of(found.name_tree) or statement.span
-        view = Named(
-            name,
-            parts,
-            found.body,
-            found.columns,
-            stored,
-            problems,
-            query_text(statement),
-            place,
-        )
-        self.catalogue.add(view)
+        tree, text = found.body, query_text(statement)
+        if name in self.instead:
+            text = self.instead[name]
+            source = SqlText(text, f"{statement.source.name}, `{name}`")
+            tree = next(statements(source, self.found)).tree
+            problems = Problems(source)
+        self.catalogue.add(Named(name, parts, tree, found.columns, stored, problems, text, place))
 
     def _new_name(self, parts: tuple[str, ...]) -> str:
         """The relation's name: the last part, or all of it if another relation has that name."""
@@ -248,10 +253,10 @@ class _Reading:
                     having=made.having,
                 )
             )
-        first = query.drafts[0].outputs
+        outputs = zip(*(draft.outputs for draft in query.drafts), strict=True)
         view.columns_found = tuple(
-            Column(name, expression_type(output, variables.types) or ANY)
-            for name, output in zip(names, first, strict=True)
+            Column(name, _common([expression_type(one, variables.types) or ANY for one in its]))
+            for name, its in zip(names, outputs, strict=True)
         )
         semantics = Semantics.SET if query.distinct else Semantics.BAG
         self.definitions[view.name] = ViewDefinition(
@@ -298,6 +303,13 @@ class _Reading:
     ) -> None:
         words = tuple(f"`{name}`: {one.message[:_LONGEST_REASON]}" for one in reasons)
         self.opaque[name] = OpaqueView(name, text, words, columns, place.span)
+
+
+def _common(kinds: Sequence[ColumnType]) -> ColumnType:
+    """The type of a column of a union: of whole numbers the widest, else that of the first query."""
+    if not all(kind.name.is_integer for kind in kinds):
+        return kinds[0]
+    return max(kinds, key=lambda kind: kind.name.bits or 0)
 
 
 def _select_names(tree: exp.Expr) -> tuple[str, ...]:
