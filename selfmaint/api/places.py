@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from selfmaint.api.secrets import has_password
 from selfmaint.api.toml_tables import TomlTable
