@@ -60,7 +60,8 @@ def independent_parts(rule: Rule) -> tuple[tuple[Rule, ...], tuple[Negation, ...
 
 
 def _part(rule: Rule, body: Sequence[Literal], used: Collection[Variable]) -> Rule:
-    terms = (v for v in variables_of(body) if v in used)
+    positive = (literal for literal in body if not isinstance(literal, Negation))
+    terms = (v for v in variables_of(positive) if v in used)
     return replace(rule, head=Atom(rule.head.predicate, tuple(terms)), body=tuple(body))
 
 

@@ -9,12 +9,14 @@ Conditions of soundness:
 3. A partial copy's `present` rows and, for an effective update, the `deleted` rows were in the database.
 4. A readable relation's before-image is the whole relation: nothing else can add to it.
 5. A view that groups proves the subgoals all of whose variables are group columns: a stored group has a row.
-6. A foreign key proves rows of the relation that it references (`references.py`).
+6. A row of which a view shows a key, and that the update deletes, is the row of that match: what it has in columns
+   that the view hides binds the other subgoals. A deleted line tells its part, and `sold` shows the line's brand.
+7. A foreign key proves rows of the relation that it references (`references.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from datalog.containment import contained_in
@@ -24,6 +26,7 @@ from selfmaint.canonical.references import proved, row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 from selfmaint.warehouse.situation import Situation
+from selfmaint.warehouse.views import Outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +112,47 @@ def known_rules(
         redundant: also what a copy or a readable relation tells anyway if nothing contradicts it: for asking
             whether something does.
     """
+    revealed = tuple(_revealed(catalog, situation))
     evident: dict[str, tuple[Rule, ...]] = {
-        name: _evident(relation, situation, kept, redundant=redundant)
+        name: _evident(relation, situation, kept, revealed, redundant=redundant)
         for name, relation in catalog.relations.items()
     }
     whole: frozenset[str] = frozenset() if redundant else wholly_known(catalog, situation, kept)
     return proved(catalog, situation, evident, whole)
 
 
+def _revealed(catalog: Catalog, situation: Situation) -> Iterator[Rule]:
+    """Condition 6: what views tell of subgoals beside one whose row the update deletes."""
+    for view in catalog.views:
+        if isinstance(view, GroupedView) and not view.grouped.is_total:
+            name = view.core.rule.head.predicate.of(Version.STORED)
+            yield from _beside(catalog, situation, view.core, view.grouped.stored(name, "Q"))
+        elif view.limitation is not None and view.limitation.kind is Outside.PROJECTION:
+            yield from _beside(catalog, situation, view, view.head)
+
+
+def _beside(catalog: Catalog, situation: Situation, view: View, stored: Atom) -> Iterator[Rule]:
+    """The same of a view of which the stored rows are known to stand for matches."""
+    shown = {*stored.terms, *(term for atom in view.body for term in _constants(atom))}
+    hidden = [atom for atom in view.body if not shown.issuperset(atom.terms)]
+    for atom in view.body if situation.effective else ():
+        relation = catalog.relations[atom.predicate.name]
+        if relation.name in situation.deleted and any(
+            all(atom.terms[i] in shown for i in key) for key in relation.keys
+        ):
+            for other in hidden:
+                if other != atom and shown.union(atom.terms).issuperset(other.terms):
+                    guards = (NullTest(v) for v in guarded_variables([other]))
+                    yield Rule(other.of(Version.KNOWN), (atom.of(Version.DELETED), stored, *guards))
+
+
 def _evident(
-    relation: BaseRelation, situation: Situation, kept: tuple[Contribution, ...], *, redundant: bool
+    relation: BaseRelation,
+    situation: Situation,
+    kept: tuple[Contribution, ...],
+    revealed: Collection[Rule],
+    *,
+    redundant: bool,
 ) -> tuple[Rule, ...]:
     """What views and partial copies tell of one relation."""
     known = row_atom(relation, Version.KNOWN)
@@ -130,6 +164,7 @@ def _evident(
     mine = [c for c in kept if c.rule.head.predicate == known.predicate]
     rules.extend(c.rule for c in mine)
     if redundant or not any(c.is_copy for c in mine):
+        rules.extend(rule for rule in revealed if rule.head.predicate == known.predicate)
         rules.extend(given_rules(relation, situation, Version.KNOWN))
     return tuple(rules)
 
