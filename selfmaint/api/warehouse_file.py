@@ -100,6 +100,10 @@ class SourceEntry:
     timeout_s: float | None = None
 
 
+_LOCAL = SourceEntry("files", SourceKind.FILES)
+"""Where a `path` is that names no source."""
+
+
 @dataclass(frozen=True, slots=True)
 class RelationEntry:
     """Where a base relation is, and what looking up one key costs (None: to be estimated)."""
@@ -290,10 +294,11 @@ def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> Re
     name = table.text("source")
     cost = table.number("cost")
     place = table.one_of("table", "path")
+    if "source" not in table.data and place is not None:
+        if place[0] == "path":
+            return RelationEntry(_LOCAL, resolved(table, *place), cost)
+        table.file.report(table.path, f"{table.shown} has no `source`", hint="name a `[sources.NAME]`")
     if name is None:
-        if "source" not in table.data:
-            hint = "name a `[sources.NAME]`"
-            table.file.report(table.path, f"{table.shown} has no `source`", hint=hint)
         return None
     if name not in sources:
         hint = near_miss(name, sources, "source")
@@ -315,9 +320,8 @@ def _check_names(file: TomlFile, schema: Catalog, *, in_store: bool) -> None:
     """Whether the file's views are the program's, and its relations and copies base relations."""
     views = [view.name for view in schema.views]
     given = file.data.get("views")
-    is_misnamed = given is None and bool(
-        file.unknown
-    )  # of `[stor]` or `[veiws.v]` that is said, not what follows
+    # Of `[stor]` or `[veiws.v]` that is said, not what follows.
+    is_misnamed = given is None and bool(file.unknown)
     for name in () if in_store or is_misnamed else views:
         if not isinstance(given, dict) or name not in given:
             message = f"the view `{name}` has no entry: its stored rows are needed"

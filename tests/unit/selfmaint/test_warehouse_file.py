@@ -442,3 +442,11 @@ def test_how_long_a_server_may_take_is_said_of_a_server(tmp_path: Path) -> None:
     assert "`timeout_s` in `[sources.ops]` is 0" in wrong.message
     wrong = only(tmp_path, GOOD.replace('kind = "files"', 'kind = "files"\ntimeout_s = 2'))
     assert wrong.message == "`[sources.lake]` of kind `files` has no `timeout_s`"
+
+
+def test_a_path_needs_no_source(tmp_path: Path) -> None:
+    without = GOOD.replace('source = "lake"\n', "", 1)
+    assert without != GOOD
+    found = read_warehouse_file(write(tmp_path, without, PROGRAM))
+    (entry,) = (one for one in found.relations.values() if one.location.is_local)
+    assert (entry.source.name, entry.source.kind) == ("files", SourceKind.FILES)
