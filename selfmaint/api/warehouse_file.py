@@ -294,8 +294,8 @@ def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> Re
     name = table.text("source")
     cost = table.number("cost")
     place = table.one_of("table", "path")
-    if "source" not in table.data and place is not None:
-        if place[0] == "path":
+    if "source" not in table.data:
+        if place is not None and place[0] == "path":
             return RelationEntry(_LOCAL, resolved(table, *place), cost)
         table.file.report(table.path, f"{table.shown} has no `source`", hint="name a `[sources.NAME]`")
     if name is None:
@@ -307,9 +307,8 @@ def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> Re
     source = sources[name]
     if source is None or place is None:
         return None
-    wanted = "path" if source.kind is SourceKind.FILES else "table"
+    wanted, kind = "path" if source.kind is SourceKind.FILES else "table", source.kind.value
     if place[0] != wanted:
-        kind = source.kind.value
         message = f"a relation in the source `{name}` of kind `{kind}` has a `{wanted}`, no `{place[0]}`"
         table.file.report((*table.path, place[0]), message)
         return None
