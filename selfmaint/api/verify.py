@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from datalog.model import ANY, Atom, Constant, Predicate, Program, Row, Rule, Version, ViewDefinition
+from datalog.model import (
+    ANY,
+    Atom,
+    Constant,
+    OpaqueView,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    TextQuery,
+    Version,
+    ViewDefinition,
+)
 from selfmaint.api.tolerance import beyond_tolerance
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Facts
@@ -109,9 +121,16 @@ def _recomputed(warehouse: Warehouse[D], base: Facts[D], view: View) -> D:
         row = tuple(term.value for term in view.head.terms if isinstance(term, Constant))
         one = warehouse.engine.load([row], view.columns, [ANY] * len(row))
         return warehouse.engine.like(one, warehouse.contents[view.name])
+    types = {Predicate(r.name): r.types for r in warehouse.catalog.relations.values()}
+    if isinstance(view.definition, OpaqueView):  # it was found to read nothing that changes
+        old = warehouse.contents[view.name]
+        query = view.definition.query
+        is_over_base = isinstance(query, TextQuery) and warehouse.catalog.relations.keys() >= {
+            *query.relations
+        }
+        return warehouse.engine.recompute(view.definition, base, types, old) if is_over_base else old
     definition = view.grouping or view.definition
     if isinstance(definition, ViewDefinition) and view.is_more_than_rules:
-        types = {Predicate(r.name): r.types for r in warehouse.catalog.relations.values()}
         found = warehouse.engine.evaluate_view(definition, base, types)
         return warehouse.engine.like(found, warehouse.contents[view.name])
     goal = view.predicate.of(Version.RECOMPUTED)

@@ -7,12 +7,13 @@ An effective update takes the deleted rows from a relation and adds the inserted
 some columns is a query over the bag of what the relation's rows hold there. If the deleted and the inserted rows hold
 the same there, as bags, then so do the relation before and after. With a key among these columns bags are sets. Every
 relation that the view reads has to be so; of a view of which only the text is known, all columns are taken as read.
+Where that reads no relation that changes, the view stays as it is, effective or not.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from datalog.analysis import atoms_of
@@ -34,7 +35,7 @@ from datalog.model import (
 )
 from selfmaint.decide.own_columns import SIDES, projected_changes
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, View, reads
 from selfmaint.warehouse.situation import Situation
 from selfmaint.warehouse.views import Outside
 
@@ -57,8 +58,10 @@ def untouched(
         views: the views to look at.
     """
     changed, both = situation.inserted | situation.deleted, situation.inserted & situation.deleted
+    views = tuple(views)
+    elsewhere = frozenset(_reading_others(catalog, views, changed))
     if not situation.effective or not both:
-        return frozenset()
+        return elsewhere
     asked: dict[str, list[_Held]] = {}
     for view in views:
         its = {name: at for name, at in read_columns(catalog, view).items() if name in changed}
@@ -72,7 +75,18 @@ def untouched(
     program = Program(tuple(rule for (name, at), n in tests.items() for rule in _rules(catalog, n, name, at)))
     goals = [head for head in program.heads if head.name == _MOVED]
     moved = {goal.columns[0] for goal in engine.nonempty(program, goals, facts)} if goals else set()
-    return frozenset(name for name, its in asked.items() if moved.isdisjoint(tests[one] for one in its))
+    same = (name for name, its in asked.items() if moved.isdisjoint(tests[one] for one in its))
+    return elsewhere.union(same)
+
+
+def _reading_others(catalog: Catalog, views: Sequence[View], changed: Collection[str]) -> Iterator[str]:
+    """The views kept as text that read nothing that changes."""
+    texts = {view.name: view.definition for view in catalog.views if isinstance(view.definition, OpaqueView)}
+    unclear = {name for name, one in texts.items() if not isinstance(one.query, TextQuery)}
+    read = reads(catalog) if texts.keys() - unclear else {}
+    for view in views:
+        if view.name in texts.keys() - unclear and read[view.name].isdisjoint({*changed, *unclear}):
+            yield view.name
 
 
 def _rules(catalog: Catalog, number: int, name: str, places: tuple[int, ...]) -> Iterator[Rule]:

@@ -184,3 +184,33 @@ def test_what_may_be_null_is_not_taken_for_a_partner(
     situation = Situation.of(given_facts, effective=True)
     found = check(Decision(made), LargeEngine(), Facts(given_facts), situation, made.views)
     assert not isinstance(found["v"], SelfMaintainable)
+
+
+def test_a_deleted_row_tells_what_a_view_hides() -> None:
+    """Of an order that changes its total the view shows the customer, and hides which contract that goes by."""
+    made = catalog_of("""
+    CREATE TABLE customer (c INT PRIMARY KEY, name STRING NOT NULL);
+    CREATE TABLE contract (k INT PRIMARY KEY, c INT NOT NULL REFERENCES customer(c));
+    CREATE TABLE orders (o INT PRIMARY KEY, k INT NOT NULL REFERENCES contract(k), total INT NOT NULL);
+    CREATE VIEW v AS SELECT o, total, contract.c FROM orders JOIN contract ON orders.k = contract.k;
+    """)
+    stored = {Predicate("v"): frozenset({(1, 10, 7), (2, 10, 8)})}
+    changes: dict[str, dict[Predicate, frozenset[Row]]] = {
+        "a new total": {
+            Predicate("orders", Version.DELETED): frozenset({(1, 5, 10)}),
+            Predicate("orders", Version.INSERTED): frozenset({(1, 5, 11)}),
+        },
+        "another contract": {
+            Predicate("orders", Version.DELETED): frozenset({(1, 5, 10)}),
+            Predicate("orders", Version.INSERTED): frozenset({(1, 6, 10)}),
+        },
+    }
+    found = {}
+    for name, update in changes.items():
+        facts, decision, engine = Facts(stored | update), Decision(made), LargeEngine()
+        situation = Situation.of(facts.relations, effective=True)
+        verdict = check(decision, engine, facts, situation, made.views)["v"]
+        if isinstance(verdict, SelfMaintainable):
+            found[name] = determined_delta(decision.knowledge(engine, facts, situation), made, verdict)
+    assert list(found) == ["a new total"]
+    assert (found["a new total"].lost, found["a new total"].gained) == ({(1, 10, 7)}, {(1, 11, 7)})

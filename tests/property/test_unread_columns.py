@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datalog.model import Row
+from datalog.model import Predicate, Row, Version
 from selfmaint.api.programs import catalog_of
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.engine.memory import MemoryEngine
@@ -93,3 +93,15 @@ def test_what_is_said_to_stay_stays(seed: int) -> None:
 def test_many_views_are_said_to_stay() -> None:
     answers = [found(seed) for seed in range(150)]
     assert sum(len(said) for said, _ in answers) > 30
+
+
+def test_a_view_kept_as_text_stays_where_what_it_reads_does() -> None:
+    views = """
+    CREATE VIEW v AS SELECT s.h, r.k FROM s LEFT JOIN r ON r.a = s.h;
+    CREATE VIEW w AS SELECT h, ROW_NUMBER() OVER (PARTITION BY d ORDER BY h) AS n FROM s;
+    CREATE VIEW x AS SELECT h, rand() AS n FROM s;
+    """
+    made = catalog_of(DECLARED + views)
+    facts = {Predicate("r", Version.INSERTED): frozenset({(1, 1, 1, 1)})}
+    said = untouched(made, MemoryEngine(), Facts(facts), Situation.of(facts), made.views)
+    assert said == {"w"}
