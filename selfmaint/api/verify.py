@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from datalog.model import (
@@ -14,13 +14,12 @@ from datalog.model import (
     Program,
     Row,
     Rule,
-    TextQuery,
     Version,
     ViewDefinition,
 )
 from selfmaint.api.tolerance import beyond_tolerance
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.engine.protocol import D, Facts
+from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.maintain import Delta, applied
 from selfmaint.warehouse.catalog import Catalog, Outside, View, reads
@@ -64,17 +63,28 @@ def differences(
     """
     engine = warehouse.engine
     base = _base_facts(warehouse)
-    found = []
-    for view in warehouse.catalog.views:
-        if view.name in recomputed:
-            continue
-        truth = engine.keep(_recomputed(warehouse, base, view))
+    found = list[Difference]()
+    for view in _after_what_they_read(warehouse.catalog):
         new = engine.keep(applied(engine, view, warehouse.contents[view.name], deltas[view.name]))
-        less, more = beyond_tolerance(engine, view, engine.minus(truth, new), engine.minus(new, truth))
-        missing, extra = (engine.sample(rows, SHOWN_ROWS) for rows in (less, more))
-        if missing or extra:
-            found.append(Difference(view.name, tuple(missing), tuple(extra)))
+        if view.name not in recomputed:
+            found += _difference(engine, view, new, engine.keep(_recomputed(warehouse, base, view)))
+        # What reads this view as it is stored is computed from these rows.
+        base = base.extended({view.predicate: new}, small=False)
     return tuple(found)
+
+
+def _difference(engine: Engine[D], view: View, new: D, truth: D) -> Iterator[Difference]:
+    """How a view's new contents differ from the truth, if they do."""
+    less, more = beyond_tolerance(engine, view, engine.minus(truth, new), engine.minus(new, truth))
+    missing, extra = (engine.sample(rows, SHOWN_ROWS) for rows in (less, more))
+    if missing or extra:
+        yield Difference(view.name, tuple(missing), tuple(extra))
+
+
+def _after_what_they_read(catalog: Catalog) -> list[View]:
+    """The views, each behind those that it reads."""
+    below = reads(catalog)
+    return sorted(catalog.views, key=lambda view: len(below[view.name] - catalog.relations.keys()))
 
 
 def require_sources(catalog: Catalog, given: Iterable[str]) -> None:
@@ -123,12 +133,7 @@ def _recomputed(warehouse: Warehouse[D], base: Facts[D], view: View) -> D:
         return warehouse.engine.like(one, warehouse.contents[view.name])
     types = {Predicate(r.name): r.types for r in warehouse.catalog.relations.values()}
     if isinstance(view.definition, OpaqueView):  # it was found to read nothing that changes
-        old = warehouse.contents[view.name]
-        query = view.definition.query
-        is_over_base = isinstance(query, TextQuery) and warehouse.catalog.relations.keys() >= {
-            *query.relations
-        }
-        return warehouse.engine.recompute(view.definition, base, types, old) if is_over_base else old
+        return warehouse.engine.recompute(view.definition, base, types, warehouse.contents[view.name])
     definition = view.grouping or view.definition
     if isinstance(definition, ViewDefinition) and view.is_more_than_rules:
         found = warehouse.engine.evaluate_view(definition, base, types)

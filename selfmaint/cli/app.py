@@ -116,6 +116,9 @@ def _no_command(arguments: Sequence[str]) -> NoReturn:
         parser.print_help(sys.stderr)
         parser.exit(BAD_USAGE)
     if arguments[0].startswith("-"):
+        from importlib.metadata import version  # noqa: PLC0415 - of no other use, and slow to import
+
+        parser.add_argument("--version", action="version", version=f"selfmaint {version('selfmaint')}")
         parser.parse_args(arguments[:1])
     close = get_close_matches(arguments[0], COMMANDS, n=1)
     parser.error(f"No such command {arguments[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""))

@@ -33,7 +33,7 @@ from datalog.rewrite.branches import Branch, branches
 from datalog.syntax import show
 from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, base_relations, certain_variables
 from selfmaint.warehouse.constraints import Reference
-from selfmaint.warehouse.cores import core_rules, projected, with_core
+from selfmaint.warehouse.cores import core_rules, projected, types_met, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View, as_rule_of
@@ -219,8 +219,9 @@ def catalog(
         add_undeclared(relations, stored, (a for b in one.blocks for a in b.core.atoms))
     by_name = {**rules_by_name(program), **{name: [] for name in beyond}}
     plain = {name: view_of(program, name, rules, relations, by_name) for name, rules in definitions.items()}
+    met = types_met((plain.atoms for rules in definitions.values() for _, plain in rules), relations)
     beyond = {
-        name: with_core(one, cores.get(name), plain.get(name), relations) for name, one in beyond.items()
+        name: with_core(one, cores.get(name), plain.get(name), relations, met) for name, one in beyond.items()
     }
     known = {one.name: one for one in written.views}
     views = {name: replace(view, definition=known.get(name)) for name, view in plain.items()}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from typing import TypeAlias
 
 from datalog.analysis.expression_types import expression_type
 from datalog.evaluate import EvaluationError, evaluate_view
+from datalog.graphs import components
 from datalog.model import (
+    MAX_PRECISION,
     Aggregate,
     AggregateFunction,
     Arithmetic,
@@ -50,8 +53,39 @@ def core_rules(beyond: Mapping[str, View]) -> dict[str, Rule]:
     return {name: rule for name, rule in made.items() if rule is not None}
 
 
+Met: TypeAlias = Mapping[tuple[str, int], frozenset[ColumnType]]
+"""For each column of a base relation the types of those that its values may come from."""
+
+
+def types_met(bodies: Iterable[Iterable[Atom]], relations: Mapping[str, BaseRelation]) -> Met:
+    """The types of the columns that joins and foreign keys equate, through each other, with each column.
+
+    What a view tells of a column may be what stands in a column that the view joins it with.
+
+    Args:
+        bodies: the bodies of all views.
+        relations: the base relations.
+    """
+    same: list[tuple[tuple[str, int], tuple[str, int]]] = []
+    for body in bodies:
+        first: dict[Term, tuple[str, int]] = {}
+        for atom in (atom for atom in body if atom.predicate.name in relations):
+            for i, term in enumerate(atom.terms):
+                place = (atom.predicate.name, i)
+                same.append((place, place if isinstance(term, Constant) else first.setdefault(term, place)))
+    for relation in relations.values():
+        for reference in relation.references:
+            pairs = zip(reference.columns, reference.target_columns, strict=True)
+            same += (((relation.name, i), (reference.target, j)) for i, j in pairs)
+    found = {}
+    for component in components((), same):
+        kinds = frozenset(relations[name].types[i] for name, i in component)
+        found.update(dict.fromkeys(component, kinds))
+    return found
+
+
 def with_core(
-    view: View, written: Rule | None, core: View | None, relations: Mapping[str, BaseRelation]
+    view: View, written: Rule | None, core: View | None, relations: Mapping[str, BaseRelation], met: Met
 ) -> View:
     """The view with its core, or with what is in the way of maintaining it as its limitation.
 
@@ -60,6 +94,7 @@ def with_core(
         written: the rule of its core, if it has one.
         core: the core as a conjunctive view.
         relations: the base relations, for their keys.
+        met: see `types_met`.
     """
     if written is None or core is None or view.grouping is None or view.limitation is None:
         return view
@@ -67,7 +102,7 @@ def with_core(
     if core.always_empty:
         return _over_no_rows(view, view.grouping, core.always_empty, relations)
     does = "keeps duplicates" if is_counted else _DOES[kind]
-    unlike = _unlike(view.grouping, written, core, relations)
+    unlike = _unlike(view.grouping, written, core, relations, met)
     written, core = _needed(view.grouping, written, core, relations)
     found = unlike or _grouped(view.grouping, kind, written, core, relations)
     if isinstance(found, str):
@@ -88,9 +123,9 @@ def with_core(
 
 
 def _unlike(
-    definition: ViewDefinition, written: Rule, core: View, relations: Mapping[str, BaseRelation]
+    definition: ViewDefinition, written: Rule, core: View, relations: Mapping[str, BaseRelation], met: Met
 ) -> str | None:
-    """What is computed with although the core has, of values that are equal but written otherwise, any one."""
+    """What is computed with although what is known has, of values that are equal but written otherwise, any one."""
     terms = dict(zip(written.head.terms, core.head.terms, strict=True))
     for variable in _computed_with(definition):
         term = terms[variable]
@@ -99,8 +134,9 @@ def _unlike(
             is_alike = bool(kinds) and all(_is_written(term, kind) for kind in kinds)
         else:
             kinds = _columns_of(term, core.body, relations)
-            is_alike = len(kinds) <= 1 or (
-                len({*map(_written, kinds)}) == 1 and not kinds[0].name.is_floating
+            others = {kind for place in _places_of(term, core.body) for kind in met.get(place, ())}
+            is_alike = len({*map(_written, [*kinds, *others])}) <= 1 and (
+                len(kinds) <= 1 or not kinds[0].name.is_floating
             )
         if not is_alike:
             return (
@@ -134,6 +170,11 @@ def _columns_of(term: Term, atoms: Iterable[Atom], relations: Mapping[str, BaseR
     ]
 
 
+def _places_of(term: Term, atoms: Iterable[Atom]) -> Iterator[tuple[str, int]]:
+    """The columns that a term stands in."""
+    return ((atom.predicate.name, i) for atom in atoms for i, its in enumerate(atom.terms) if its == term)
+
+
 def _is_written(constant: Constant, kind: ColumnType) -> bool:
     """Whether a constant is written as the values of a type that equal it are."""
     value = constant.value
@@ -144,6 +185,8 @@ def _is_written(constant: Constant, kind: ColumnType) -> bool:
 
 def _written(kind: ColumnType) -> ColumnType:
     """A type of which equal values are written as those of another one."""
+    if kind.name is TypeName.DECIMAL and kind.precision is not None:
+        return ColumnType(TypeName.DECIMAL, MAX_PRECISION, kind.scale)
     return ColumnType(TypeName.BIGINT) if kind.name.is_integer else kind
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from decimal import Decimal
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import (
@@ -28,7 +27,6 @@ from datalog.model import (
     apply_rule,
     block,
     implied_groups,
-    value_kind,
     variables_of,
 )
 from datalog.order import normalise
@@ -36,6 +34,7 @@ from datalog.rewrite import Beyond, MoreThanRules, guard_joins, plain_rules, pro
 from selfmaint.errors import Code, InputError
 from selfmaint.warehouse.base_relations import BaseRelation, certain_variables, variable_types
 from selfmaint.warehouse.constraints import given_subgoal, merged_by_keys
+from selfmaint.warehouse.doubles import joined_as_double, too_close
 from selfmaint.warehouse.emptiness import impossible, unfitting
 from selfmaint.warehouse.grouped import SOME_ROWS
 from selfmaint.warehouse.views import Limitation, Outside, View
@@ -179,9 +178,9 @@ def view_of(
         never = f"`{name}` can have no rows: {'; '.join(r for r in dict.fromkeys(reasons) if r)}"
         (written, plain), none = rules[0], frozenset[Variable]()
         return View(name, written, plain.head, (), none, none, columns, always_empty=never)
-    limitation = _limitation(name, possible, views)
+    limitation = _limitation(name, possible, views, relations)
     written, plain = possible[0]
-    reduced = None if _too_close(plain) else _reduced(plain, relations)
+    reduced = None if too_close(plain) else _reduced(plain, relations)
     rule, comparisons = (plain, ()) if reduced is None else reduced
     body = tuple(dict.fromkeys(rule.atoms))
     guarded = {li.term for li in rule.body if isinstance(li, NullTest) and li.negated}
@@ -269,7 +268,7 @@ def _is_trivial(literal: Literal) -> bool:
 def _never(rule: Rule, relations: Mapping[str, BaseRelation], views: Mapping[str, list[Rule]]) -> str | None:
     """Why a rule gives no row on any database; None if it may give one, as far as that is found out."""
     evident = impossible(rule) or _unmatched(rule, views) or unfitting(rule, relations)
-    if evident is None and not _too_close(rule) and _reduced(rule, relations) is None:
+    if evident is None and not too_close(rule) and _reduced(rule, relations) is None:
         return "a key or comparisons rule them out"
     return evident
 
@@ -291,11 +290,18 @@ def rules_by_name(program: Program) -> dict[str, list[Rule]]:
 
 
 def _limitation(
-    name: str, rules: list[tuple[Rule, Rule]], views: Mapping[str, list[Rule]]
+    name: str,
+    rules: list[tuple[Rule, Rule]],
+    views: Mapping[str, list[Rule]],
+    relations: Mapping[str, BaseRelation],
 ) -> Limitation | None:
     if len(rules) > 1:
         return Limitation(Outside.UNION, f"`{name}` is a union of {len(rules)} rules")
     rule = rules[0][1]
+    joined = joined_as_double(rule, relations)
+    if joined is not None:
+        text = f"`{name}` joins by `{joined.name}` numbers of two types, several of which are one as doubles"
+        return Limitation(Outside.COMPARISON, text)
     for literal in rule.body:
         match literal:
             case Atom() if literal.predicate.name in views:
@@ -307,7 +313,7 @@ def _limitation(
                 return Limitation(
                     Outside.OTHER, f"`{name}` reads the view `{literal.predicate.name}`, a union"
                 )
-            case Comparison() if _too_close(rule):
+            case Comparison() if too_close(rule):
                 return Limitation(
                     Outside.COMPARISON, f"`{name}` compares with numbers that are one as doubles"
                 )
@@ -316,14 +322,6 @@ def _limitation(
             case _:
                 return Limitation(Outside.OTHER, f"`{name}` has a negation or an `is null` test")
     return None
-
-
-def _too_close(rule: Rule) -> bool:
-    """Whether constants of comparisons differ, but are one number as doubles: engines may compare them as such."""
-    compared = (t for li in rule.body if isinstance(li, Comparison) for t in (li.left, li.right))
-    numbers = {t.value for t in compared if isinstance(t, Constant) and value_kind(t.value) == "number"}
-    as_doubles = Counter(float(n) for n in numbers if isinstance(n, int | float | Decimal))
-    return any(times > 1 for times in as_doubles.values())
 
 
 def _column_names(head: Atom) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from random import Random
 
 import pytest
@@ -214,3 +215,33 @@ def test_a_deleted_row_tells_what_a_view_hides() -> None:
             found[name] = determined_delta(decision.knowledge(engine, facts, situation), made, verdict)
     assert list(found) == ["a new total"]
     assert (found["a new total"].lost, found["a new total"].gained) == ({(1, 10, 7)}, {(1, 11, 7)})
+
+
+@pytest.mark.parametrize(
+    ("types", "shown"),
+    [
+        (("DECIMAL(10,2)", "INT"), "CAST(s.h AS STRING)"),
+        (("DECIMAL(10,2)", "DECIMAL(10,1)"), "CONCAT('n', s.h)"),
+        (("DOUBLE", "BIGINT"), "s.h"),
+    ],
+)
+def test_what_a_join_carries_over_from_another_type_is_not_computed_with(
+    types: tuple[str, str], shown: str
+) -> None:
+    """1.00 of `r` joins 1 of `s`, but is written otherwise; of doubles several may be one."""
+    made = catalog_of(f"""
+    CREATE TABLE s (h {types[1]} NOT NULL, d INT PRIMARY KEY);
+    CREATE TABLE r (k INT PRIMARY KEY, a {types[0]} NOT NULL);
+    CREATE TABLE x (i INT PRIMARY KEY);
+    CREATE VIEW v AS SELECT r.k, r.a, s.d FROM r JOIN s ON r.a = s.h;
+    CREATE VIEW w AS SELECT s.d, {shown} AS t FROM s JOIN x ON s.d = x.i;
+    """)
+    value = 9007199254740992.0 if types[0] == "DOUBLE" else Decimal("1.00")
+    facts = {
+        Predicate("v"): frozenset({(1, value, 5)}),
+        Predicate("w"): frozenset[Row](),
+        Predicate("x", Version.INSERTED): frozenset({(5,)}),
+    }
+    situation = Situation.of(facts, effective=True)
+    found = check(Decision(made), LargeEngine(), Facts(facts), situation, made.views)
+    assert not isinstance(found["w"], SelfMaintainable)

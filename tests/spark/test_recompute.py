@@ -43,6 +43,8 @@ QUERIES = {
 BY_KEYS = {"all_customers", "weights", "either", "twice"}
 """The queries whose changed rows can be found by keys; of the others one does not show by what it is partitioned, one
 reads a relation without a key, and one a stored view."""
+STAYS = {"lines"}
+"""It reads nothing that changes."""
 BIGGER = "create temporary view bigger (who, how_much) as select customer, amount from sale where amount > 2;"
 OVER_BIGGER = "select name, how_much from customer left join bigger on who = id"
 
@@ -159,7 +161,7 @@ def test_every_view_is_what_spark_says(
         found = warehouse.maintain(update, recompute=True, most_keys=most_keys)
         by_keys = BY_KEYS & set(names) if most_keys else set()
         assert set(found.keyed) == by_keys
-        assert set(found.recomputed) == set(names) - {"named"} - by_keys
+        assert set(found.recomputed) == set(names) - {"named"} - STAYS - by_keys
         if not most_keys:
             assert {(r.relation, r.key_columns) for r in found.reads} >= {("sale", ()), ("customer", ())}
             assert all(read.rows_read and read.bytes_read for read in found.reads)
