@@ -13,6 +13,7 @@ from datalog.model import (
     Atom,
     Comparison,
     Constant,
+    Declaration,
     IsNull,
     Literal,
     NullTest,
@@ -46,7 +47,7 @@ def separated(program: Program, opaque: tuple[OpaqueView, ...]) -> tuple[Program
     beyond: dict[str, View] = {}
     for written in program.views:
         found = plain_rules(written, program.declarations)
-        one = with_null_filters(written)
+        one = with_null_filters(written, program.declarations)
         if one is not written and isinstance(found, tuple) and len(found) == 1:
             found = MoreThanRules(Beyond.COMPUTED, f"`{one.name}` has an `is null` condition")
         if isinstance(found, MoreThanRules):
@@ -60,8 +61,10 @@ def separated(program: Program, opaque: tuple[OpaqueView, ...]) -> tuple[Program
     return replace(program, rules=tuple(rules), views=()), beyond
 
 
-def with_null_filters(definition: ViewDefinition) -> ViewDefinition:
+def with_null_filters(definition: ViewDefinition, declarations: Iterable[Declaration] = ()) -> ViewDefinition:
     """A view whose `is null` tests are filters: conditions on the core's rows, as the decision takes OR and LIKE.
+
+    Tests of what can not be null stay, for then the view has no rows.
 
     Example:
         >>> from datalog.model import Predicate, Variable, block
@@ -71,8 +74,20 @@ def with_null_filters(definition: ViewDefinition) -> ViewDefinition:
         >>> len(found.core.body), found.filters == (IsNull(y),)
         (1, True)
     """
+    known = {declaration.name: declaration for declaration in declarations}
+
+    def may_be_null(term: Term, atoms: Iterable[Atom]) -> bool:
+        places = [(atom.predicate.name, i) for atom in atoms for i, t in enumerate(atom.terms) if t == term]
+        return len(places) == 1 and all(n not in known or not known[n].is_not_null(i) for n, i in places)
+
     tests = {
-        number: [li for li in its.core.body if isinstance(li, NullTest) and not li.negated]
+        number: [
+            literal
+            for literal in its.core.body
+            if isinstance(literal, NullTest)
+            and not literal.negated
+            and may_be_null(literal.term, its.core.atoms)
+        ]
         for number, its in enumerate(definition.blocks)
     }
     if not any(tests.values()):
