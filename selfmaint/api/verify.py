@@ -22,7 +22,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.maintain import Delta, applied
-from selfmaint.warehouse.catalog import Catalog, Outside, View, reads
+from selfmaint.warehouse.catalog import Catalog, GroupedView, Outside, View, reads
 from selfmaint.warehouse.definitions import unfolded_rules
 
 SHOWN_ROWS = 5
@@ -134,7 +134,7 @@ def _recomputed(warehouse: Warehouse[D], base: Facts[D], view: View) -> D:
     types = {Predicate(r.name): r.types for r in warehouse.catalog.relations.values()}
     if isinstance(view.definition, OpaqueView):  # it was found to read nothing that changes
         return warehouse.engine.recompute(view.definition, base, types, warehouse.contents[view.name])
-    definition = view.grouping or view.definition
+    definition = view.grouping if isinstance(view, GroupedView) else view.definition
     if isinstance(definition, ViewDefinition) and view.is_more_than_rules:
         found = warehouse.engine.evaluate_view(definition, base, types)
         return warehouse.engine.like(found, warehouse.contents[view.name])

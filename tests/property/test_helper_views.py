@@ -149,9 +149,10 @@ def followed(seed: str) -> str:
     ]
     update = selfmaint.Update.from_frames(warehouse, *sides, effective=True)
     try:
-        found = warehouse.maintain(update)
+        found = warehouse.maintain(update, verify=True)
     except selfmaint.NotMaintainedError as error:
         return f"refused: {error.diagnostics[0].note}"
+    assert not found.differences, (text, before, after)
     view = warehouse.catalog.view("v")
     stored = new_contents(warehouse, view, found.deltas["v"])
     if view.is_counted:
