@@ -48,9 +48,6 @@ from selfmaint.warehouse.situation import Situation
 MOST_KEYS = 1_000_000
 """How many keys of base rows are asked for in all, at most: beyond that recomputing is cheaper."""
 
-_UNLIKE = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
-_WHOLE = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -147,9 +144,9 @@ def _are_exact(warehouse: Warehouse[D], view: View, how: Additive) -> bool:
     if types is None:
         return True
     numbers = all(
-        types[i].name in _WHOLE or types[i].name is TypeName.DECIMAL for i in (*how.counts, *how.sums)
+        types[i].name.is_integer or types[i].name is TypeName.DECIMAL for i in (*how.counts, *how.sums)
     )
-    return numbers and not any(types[i].name in _UNLIKE for i in how.groups)
+    return numbers and not any(types[i].name.has_signed_zeros for i in how.groups)
 
 
 def _query(warehouse: Warehouse[D], view: View) -> Query:
@@ -197,7 +194,7 @@ def _types(warehouse: Warehouse[D], how: Keyed) -> tuple[ColumnType, ...] | None
 
 
 def _same(one: ColumnType, other: ColumnType) -> bool:
-    return one in (other, ANY) or (one.name in _WHOLE and other.name in _WHOLE)
+    return one in (other, ANY) or (one.name.is_integer and other.name.is_integer)
 
 
 def followed_by_keys(

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import pyarrow as pa
 
 from datalog.diagnostics import Diagnostic
-from datalog.model.schema import OTHER_HINT
+from datalog.model.schema import MAX_PRECISION, OTHER_HINT
 from selfmaint.engine.arrow_rows import ArrowTable
 from selfmaint.errors import Code, InputError, input_error
 
@@ -30,7 +30,6 @@ _HELD = (
     *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
     *(pa.string(), pa.date32(), pa.null(), pa.timestamp("us"), pa.timestamp("us", "UTC")),
 )
-_MOST_DIGITS = 38
 _INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -84,7 +83,7 @@ def held_type(kind: pa.DataType) -> pa.DataType | None:
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", None if kind.tz is None else "UTC")
     if pa.types.is_decimal(kind):
-        held = 0 <= kind.scale <= kind.precision <= _MOST_DIGITS
+        held = 0 <= kind.scale <= kind.precision <= MAX_PRECISION
         return pa.decimal128(kind.precision, kind.scale) if held else None
     return _NARROW.get(kind) or (kind if kind in _HELD else None)
 

@@ -47,10 +47,6 @@ from datalog.sql.affected.plan import (
     number_of,
 )
 
-_EXACT = (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT, TypeName.DECIMAL)
-
-
-_INEXACT = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
 _DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 
 
@@ -169,7 +165,7 @@ def _is_determined(plan: Plan, used: Collection[int]) -> bool:
             return all(isinstance(tree.this, calls) and tree.args.get("spec") is None for _, tree in items)
         case Scan(table, _, columns):
             kinds = zip(columns, table.types, strict=True)
-            return not any(kind.name in _INEXACT and number in used for number, kind in kinds)
+            return not any(kind.name.has_signed_zeros and number in used for number, kind in kinds)
         case _:
             return True
 
@@ -179,7 +175,9 @@ def _is_exact(demands: Demands, tree: exp.Expr) -> bool:
     number = number_of(tree)
     if number is not None:
         places = demands.origins(number)
-        return bool(places) and all(demands.type_of(place).name in _EXACT for place in places)
+        return bool(places) and all(
+            (kind := demands.type_of(place).name).is_integer or kind is TypeName.DECIMAL for place in places
+        )
     if isinstance(tree, exp.Case):
         ends = [tree.args.get("default"), *(one.args["true"] for one in tree.args["ifs"])]
         return all(one is None or _is_exact(demands, one) for one in ends)

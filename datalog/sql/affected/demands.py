@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from datalog.model import ColumnType, TypeName
+from datalog.model import ColumnType
 from datalog.sql.affected.plan import (
     Aggregate,
     Combined,
@@ -45,8 +45,6 @@ from datalog.sql.affected.plan import (
 
 Place = tuple[int, int]
 """An occurrence of a base relation, and the 0-based position of a column."""
-
-_NO_KEYS = (TypeName.FLOAT, TypeName.DOUBLE, TypeName.ANY)
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class Demands:
     def alike(self, places: Iterable[Place]) -> bool:
         """Condition 4, of some base columns."""
         types = {self.type_of(place) for place in places}
-        return len(types) == 1 and not any(one.name in _NO_KEYS for one in types)
+        return len(types) == 1 and not any(one.name.has_signed_zeros for one in types)
 
     def _are_alike(self, one: int, other: int) -> bool:
         both = [self._origins.get(number) for number in (one, other)]
