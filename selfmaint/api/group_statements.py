@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from datalog.model import Predicate, Program, Rule, Version, ViewDefinition
+from datalog.model import Predicate, Program, Version, ViewDefinition
 from datalog.rewrite import minimised
 from datalog.sql import (
     Table,
@@ -21,6 +21,7 @@ from datalog.sql import (
 from selfmaint.api.toml_tables import dotted
 from selfmaint.decide.decision import Decision
 from selfmaint.maintain.core_rows import core_gained, core_lost, core_program
+from selfmaint.maintain.dropped_groups import dropping
 from selfmaint.maintain.group_plan import PARTS, GroupPlan
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.situation import Situation
@@ -144,11 +145,12 @@ class _Made:
         cls, decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
     ) -> _Made | None:
         """What they are made of in a situation; None if nothing changes the view."""
-        program = minimised(core_program(decision.support(situation), situation, view))
+        dropped = dropping(decision.catalog, situation, view)
+        program = minimised(core_program(decision.support(situation), situation, view, dropped))
         goals = {"gained": core_gained(view), "lost": core_lost(view)}
         parts = tuple(name for name, goal in goals.items() if program.rules_for(goal))
-        plan = GroupPlan(view, decision.catalog.relations, parts)
-        return cls(plan, program, tables) if parts else None
+        plan = GroupPlan(view, decision.catalog.relations, parts, tuple(dropped.values()))
+        return cls(plan, program, tables) if parts or dropped else None
 
     @property
     def steps(self) -> Iterator[tuple[Predicate, Program | ViewDefinition, tuple[str, ...]]]:
@@ -160,9 +162,9 @@ class _Made:
             yield rows, self.program, columns
             part = self.plan.part(rows)
             yield PARTS[name], part, part.columns
-        for step in self.plan.steps:
-            made = Program((step.made,)) if isinstance(step.made, Rule) else step.made
-            yield step.predicate, made, step.columns
+        dropped = (self.plan.old_dropped, self.plan.gone) if self.plan.dropped else ()
+        for step in (*(self.plan.steps if self.plan.parts else ()), *dropped):
+            yield step.predicate, step.made, step.columns
 
     @property
     def reads(self) -> tuple[str, ...]:

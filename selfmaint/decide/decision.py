@@ -16,7 +16,8 @@ from selfmaint.canonical.rules import known_rules
 from selfmaint.canonical.support import Knowledge, Support
 from selfmaint.decide.instances import Instance, plain_instance
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules, may_be_other
+from selfmaint.decide.newness import may_be_other
+from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules
 from selfmaint.decide.supports import HalfKnown
 from selfmaint.decide.surviving import surviving
 from selfmaint.decide.verdict import NOT_USED, PARTLY_USED

@@ -13,7 +13,7 @@ Conditions of soundness:
    itself contradicts the new facts.
 2. A fact with a fresh value is in no relation at hand, so only ground facts are looked up.
 3. A new fact is not in the canonical database, not inserted (it would be known after), not deleted (it would be
-   gone after), not known absent, and not in a region where its relation is fully known (see `_newness`).
+   gone after), not known absent, and not in a region where its relation is fully known (`newness.py`).
 4. A variable that joins is not null, nor is one in a column of a new fact that is never null.
 5. A row that a new fact references is there before the update and after it. Before it may also be an inserted row
    if the update is not effective.
@@ -21,15 +21,13 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from datalog.budget import check
 from datalog.model import (
     Atom,
-    Comparison,
-    Constant,
     Literal,
     Negation,
     NullTest,
@@ -46,9 +44,11 @@ from datalog.model import (
 from datalog.rewrite import without_given
 from selfmaint.canonical.support import Support
 from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.newness import newness
 from selfmaint.decide.surviving import Dominance, has_better_links
 from selfmaint.maintain.core_rows import for_changes
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View, certain_variables
+from selfmaint.maintain.dropped_groups import dropping
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View, certain_variables
 from selfmaint.warehouse.situation import Situation
 
 
@@ -94,7 +94,8 @@ def losing_rules(
 
         v@depends_n_1(bound) :- g@deleted, others@known, not ...
 
-    Condition 6: the update is effective, so that deleted rows were there, and no new fact is one of them.
+    Condition 6: the update is effective, so that deleted rows were there, and no new fact is one of them. What a group
+    loses that shows the key of a deleted row is known (`dropped_groups.py`).
     """
     return _rules(catalog, situation, survivors, Version.DELETED) if situation.effective else ()
 
@@ -110,6 +111,7 @@ def _rules(
     impossible = situation.readable | situation.wholly_known
     losing = version is Version.DELETED
     changed = situation.deleted if losing else situation.inserted
+    dropped = _dropped(catalog, situation, survivors[0].view) if losing else {}
     for new_facts in survivors:
         check()
         anchors = [j for j in new_facts.outside if new_facts.instance.body[j].predicate.name in changed]
@@ -119,6 +121,8 @@ def _rules(
             if not told.issuperset(_positions(new_facts, new_facts.subgoals))
             or told.issuperset(_positions(new_facts, [j]))
         ]
+        stays, ended = _staying(new_facts, dropped)
+        anchors = [j for j in anchors if j not in ended]
         if not anchors or any(atom.predicate.name in impossible for atom in new_facts.atoms):
             continue
         if not catalog.grouped_views:
@@ -129,7 +133,7 @@ def _rules(
             continue
         number = (new_facts.number, 1) if losing else (new_facts.number,)
         predicate = Predicate(new_facts.view.name, Version.DEPENDS, number)
-        negative = tuple(_negative(catalog, new_facts, situation))
+        negative = (*_negative(catalog, new_facts, situation), *stays)
         impossible_here = predicate.of(Version.IMPOSSIBLE, number)
         if impossible_here in situation.ruled_out:
             negative = (*negative, Negation((Atom(impossible_here, new_facts.bound),)))
@@ -179,6 +183,21 @@ def told_subgoals(catalog: Catalog, situation: Situation, view: View) -> frozens
         return frozenset()
     roll = for_changes(catalog, situation, view)
     return frozenset() if roll is None else roll.finer.subgoals
+
+
+def _dropped(catalog: Catalog, situation: Situation, view: View) -> Mapping[int, Atom]:
+    """What tells the groups that lose all rows, by the subgoals whose keys they show."""
+    found = catalog.view(view.name)
+    return dropping(catalog, situation, found) if isinstance(found, GroupedView) else {}
+
+
+def _staying(new_facts: NewFacts, dropped: Mapping[int, Atom]) -> tuple[tuple[Negation, ...], frozenset[int]]:
+    """That no known subgoal drops the group, and which subgoals do where they are deleted."""
+    image, body = new_facts.instance.substitution, new_facts.instance.body
+    moved = {place: apply_atom(image, new_facts.view.body[place]) for place in dropped}
+    known = {place: [j for j in new_facts.outside if body[j] == atom] for place, atom in moved.items()}
+    stays = tuple(Negation((apply_atom(image, dropped[place]),)) for place, its in known.items() if its)
+    return stays, frozenset(j for its in known.values() for j in its)
 
 
 def _positions(new_facts: NewFacts, subgoals: Iterable[int]) -> Iterator[int]:
@@ -251,7 +270,7 @@ def _guards(catalog: Catalog, new_facts: NewFacts) -> tuple[NullTest, ...]:
 
 
 def _negative(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Literal]:
-    yield from _newness(catalog, new_facts, situation)
+    yield from newness(catalog, new_facts, situation)
     yield from new_facts.contradictions
     for taken in new_facts.excluded:
         yield Negation(taken)
@@ -274,111 +293,3 @@ def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
                     whole = without_given(whole)
                 made += [] if whole is None else [whole]
     return support.program(made, [rule.goal for rule in rules])
-
-
-def _newness(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Negation]:
-    """What must not hold for the facts of J and their companions to be new, over the bound variables.
-
-    Conditions of soundness and completeness:
-
-    1. A fact with a fresh value is in no relation at hand, so only ground facts are looked up; likewise a key.
-    2. A fact of a relation with a key is new only if no known row has its key, and no inserted one: that row would be
-       there beside it after the update. What is deleted is known, if the update is effective.
-    3. Two new facts of one relation differ in every key; that they are one fact is another instance of the body.
-    4. A unique constraint asks this of values that are not null.
-    5. The null of a companion stands for any value that nothing known tells: that the row with null is known absent, or
-       would be deleted, rules out no other.
-
-    Args:
-        catalog: the warehouse's schema.
-        new_facts: J.
-        situation: which relations change, and what is known besides the views.
-    """
-    atoms = new_facts.atoms
-    for at, fact in enumerate(atoms):
-        relation = catalog.relations[fact.predicate.name]
-        open_to_others = may_be_other(new_facts, at)
-        yield from _unknown(relation, fact, new_facts.fresh, situation, open_to_others=open_to_others)
-        for other in atoms[at + 1 :]:
-            if other.predicate == fact.predicate:
-                yield from _different(relation, fact, other, new_facts.fresh)
-
-
-def may_be_other(new_facts: NewFacts, at: int) -> bool:
-    """Whether a new fact is a companion whose null stands for any other value, too: condition 5 of `_newness`."""
-    fact = new_facts.atoms[at]
-    return at >= len(new_facts.subgoals) and Constant(None) in fact.terms
-
-
-def _unknown(
-    relation: BaseRelation,
-    fact: Atom,
-    fresh: frozenset[Variable],
-    situation: Situation,
-    *,
-    open_to_others: bool,
-) -> Iterator[Negation]:
-    """Conditions 1, 2 and 5 of `_newness` for one fact."""
-    name = relation.name
-    for key in relation.unique:
-        if not fresh.intersection(fact.terms[i] for i in key):
-            yield from _key_unknown(relation, fact, key, situation)
-    if not fresh.intersection(fact.terms):
-        if not relation.keys:
-            yield Negation((fact.of(Version.KNOWN),))
-            if name in situation.inserted:
-                yield Negation((fact.of(Version.INSERTED),))
-        if name in situation.deleted and not situation.effective and not open_to_others:
-            yield Negation((fact.of(Version.DELETED),))
-        if name in situation.absent and not open_to_others:
-            yield Negation((fact.of(Version.ABSENT),))
-    for region in sorted((r for r in situation.regions if r.name == name), key=lambda r: r.columns):
-        terms = tuple(fact.terms[i] for i in region.columns)
-        if not fresh.intersection(terms) and not (open_to_others and Constant(None) in terms):
-            yield Negation((Atom(region, terms),))
-
-
-def _key_unknown(
-    relation: BaseRelation, fact: Atom, key: Sequence[int], situation: Situation
-) -> Iterator[Negation]:
-    """Conditions 2 and 4 of `_newness`: no known and no inserted row has the fact's values in these columns."""
-    values = [fact.terms[i] for i in key]
-    if any(isinstance(t, Constant) and t.value is None for t in values):
-        return
-    present = tuple(
-        NullTest(t)
-        for i, t in zip(key, values, strict=True)
-        if i in relation.nullable and isinstance(t, Variable)
-    )
-    row = tuple(
-        t if i in key else Variable(f"{relation.columns[i]}_any{i}") for i, t in enumerate(fact.terms)
-    )
-    yield Negation((Atom(fact.predicate.of(Version.KNOWN), row), *present))
-    if relation.name in situation.inserted:
-        yield Negation((Atom(fact.predicate.of(Version.INSERTED), row), *present))
-
-
-def _different(
-    relation: BaseRelation, fact: Atom, other: Atom, fresh: frozenset[Variable]
-) -> Iterator[Negation]:
-    """Condition 3 of `_newness` for two new facts of one relation."""
-    for key in relation.unique:
-        equal = _equal([fact.terms[i] for i in key], [other.terms[i] for i in key], fresh)
-        if equal:
-            yield Negation(equal)
-
-
-def _equal(one: Sequence[Term], other: Sequence[Term], fresh: frozenset[Variable]) -> tuple[Literal, ...]:
-    """What makes two keys equal; nothing if they differ anyway, as those with null do (condition 4 of `_newness`)."""
-    found: list[Literal] = []
-    if Constant(None) in (*one, *other):
-        return ()
-    for left, right in zip(one, other, strict=True):
-        if left == right:
-            continue
-        if left in fresh or right in fresh or (isinstance(left, Constant) and isinstance(right, Constant)):
-            return ()
-        found.append(
-            Comparison("=", right, left) if isinstance(left, Constant) else Comparison("=", left, right)
-        )
-    return tuple(found)

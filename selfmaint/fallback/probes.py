@@ -22,7 +22,8 @@ from datalog.model import (
     Version,
     variables_of,
 )
-from selfmaint.decide.selftest import DependsRules, may_be_other
+from selfmaint.decide.newness import may_be_other
+from selfmaint.decide.selftest import DependsRules
 from selfmaint.warehouse.catalog import Catalog
 
 

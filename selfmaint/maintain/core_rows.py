@@ -51,17 +51,27 @@ def core_lost(view: GroupedView) -> Predicate:
     return Predicate(view.name, Version.LOST, (0,))
 
 
-def core_program(support: Support, situation: Situation, view: GroupedView) -> Program:
-    """The rules of the core rows that a view gains and loses, as one program."""
+def core_program(
+    support: Support, situation: Situation, view: GroupedView, dropped: Mapping[int, Atom]
+) -> Program:
+    """The rules of the core rows that a view gains and loses, as one program.
+
+    Args:
+        support: what is known.
+        situation: what changes.
+        view: a view that groups.
+        dropped: what tells the groups that lose all rows (`dropped_groups.py`), whose rows are not asked for.
+    """
     core, rules = view.core, []
     for index, atom in enumerate(core.body):
         name = atom.predicate.name
         if name in situation.inserted:
             head = Atom(core_gained(view), core.head.terms)
             rules.append(support.rule(head, anchored(core, index, Version.INSERTED, Version.AFTER), ()))
-        if name in situation.deleted:
+        if name in situation.deleted and index not in dropped:
             head = Atom(core_lost(view), core.head.terms)
-            rules.append(support.rule(head, anchored(core, index, Version.DELETED, Version.KNOWN), ()))
+            lost, stays = anchored(core, index, Version.DELETED, Version.KNOWN), staying(dropped)
+            rules.append(support.rule(head, lost, stays))
     made = [rule for rule in rules if rule is not None]
     return support.program(made, [core_gained(view), core_lost(view)])
 
@@ -72,18 +82,25 @@ def anchored(core: View, anchor: int, version: Version, others: Version) -> tupl
     return (core.body[anchor].of(version), *rest, *core.filters)
 
 
+def staying(dropped: Mapping[int, Atom]) -> tuple[Negation, ...]:
+    """That a group is not dropped, over the core's terms."""
+    return tuple(Negation((atom,)) for atom in dropped.values())
+
+
 def gained_rows(known: Knowledge[D], view: GroupedView) -> D | None:
     """The core rows that a view gains, columns as in its core's head, held by the engine; None if there are none."""
-    return _core_rows(known, view, core_gained(view))
+    return _core_rows(known, view, core_gained(view), {})
 
 
-def lost_rows(known: Knowledge[D], view: GroupedView) -> D | None:
-    """The core rows that a view loses, columns as in its core's head, held by the engine; None if there are none."""
-    return _core_rows(known, view, core_lost(view))
+def lost_rows(known: Knowledge[D], view: GroupedView, dropped: Mapping[int, Atom]) -> D | None:
+    """The core rows lost but for dropped groups, columns as in the core's head, held; None if there are none."""
+    return _core_rows(known, view, core_lost(view), dropped)
 
 
-def _core_rows(known: Knowledge[D], view: GroupedView, goal: Predicate) -> D | None:
-    program = core_program(known.support, known.situation, view)
+def _core_rows(
+    known: Knowledge[D], view: GroupedView, goal: Predicate, dropped: Mapping[int, Atom]
+) -> D | None:
+    program = core_program(known.support, known.situation, view, dropped)
     if not program.rules_for(goal):
         return None
     names = [f"x{i}" for i in range(program.rules_for(goal)[0].head.arity)]

@@ -13,7 +13,7 @@ missing, grouped. Each side is read once, and null groups are equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,13 +28,16 @@ from datalog.model import (
     Condition,
     Constant,
     Expression,
+    Negation,
     Predicate,
+    Program,
     Rule,
     Term,
     TypeName,
     Variable,
     Version,
     ViewDefinition,
+    apply_atom,
     block,
 )
 from selfmaint.maintain.exact_numbers import summand
@@ -43,7 +46,9 @@ from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import SOME_ROWS, Grouped, Measure
 
-ROWS, OLD, BESIDE = (Predicate(n, Version.STEP) for n in ("rows", "old", "beside"))
+ROWS, OLD, BESIDE, DROPPED, GONE = (
+    Predicate(n, Version.STEP) for n in ("rows", "old", "beside", "dropped", "gone")
+)
 PARTS = {name: Predicate(name, Version.STEP) for name in ("gained", "lost", "known")}
 """The parts that a group may have, and the predicates of their rows."""
 
@@ -59,7 +64,7 @@ class Step:
     """
 
     predicate: Predicate
-    made: Rule | ViewDefinition
+    made: Program | ViewDefinition
     columns: tuple[str, ...]
 
 
@@ -81,11 +86,13 @@ class GroupPlan:
         view: the view.
         relations: the base relations, for their columns' types.
         parts: which of `PARTS` a group may have: some core rows are gained, lost, or asked for as known to be there.
+        dropped: what tells the groups that lose all rows (`dropped_groups.py`), over the core's terms.
     """
 
     view: GroupedView
     relations: Mapping[str, BaseRelation]
     parts: tuple[str, ...] = tuple(PARTS)
+    dropped: tuple[Atom, ...] = ()
 
     def of(self, parts: Iterable[str]) -> GroupPlan:
         """The plan for groups with some parts only."""
@@ -157,17 +164,41 @@ class GroupPlan:
             found += _outer_join(named, self.keys, first, side)
             taken = (*first.named, *side.named)
             first = _Side(Atom(named, (*self.keys, *taken)), taken, (*first.missing, *side.missing), taken)
-        stored: list[Term] = [Variable(f"O{i}") for i in range(self.view.head.arity)]
-        for column, key in zip(self.grouped.columns, self.keys, strict=True):
-            stored[column] = key
-        row = Atom(OLD, tuple(stored))
-        found.append(
-            Step(OLD, Rule(row, (first.atom, Atom(self.view.predicate, row.terms))), self.view.columns)
-        )
-        measures = tuple(stored[m.column] for m in self.grouped.measures)
+        row = Atom(OLD, self._row)
+        stays = (Negation((atom,)) for atom in self._dropped)
+        rule = Rule(row, (first.atom, Atom(self.view.predicate, self._row), *stays))
+        found.append(Step(OLD, Program((rule,)), self.view.columns))
+        measures = tuple(self._row[m.column] for m in self.grouped.measures)
         missing = (Constant(0), *(Constant(None) for _ in measures))
         old = _Side(row, (Constant(1), *measures), missing, self._old)
         return (*found, *_outer_join(BESIDE, self.keys, first, old))
+
+    @cached_property
+    def _row(self) -> tuple[Variable, ...]:
+        """A stored row."""
+        keys = dict(zip(self.grouped.columns, self.keys, strict=True))
+        return tuple(keys.get(i, Variable(f"O{i}")) for i in range(self.view.head.arity))
+
+    @property
+    def _dropped(self) -> Iterator[Atom]:
+        """What tells the groups that are dropped, over a stored row."""
+        terms = {t: self._row[column] for column, t in self.grouped.group_terms.items()}
+        shown: dict[Variable, Term] = {t: v for t, v in terms.items() if isinstance(t, Variable)}
+        return (apply_atom(shown, atom) for atom in self.dropped)
+
+    @property
+    def old_dropped(self) -> Step:
+        """The stored rows of the groups that are dropped."""
+        row = Atom(DROPPED, self._row)
+        rules = (Rule(row, (atom, Atom(self.view.predicate, self._row))) for atom in self._dropped)
+        return Step(DROPPED, Program(tuple(rules)), self.view.columns)
+
+    @property
+    def gone(self) -> Step:
+        """The stored rows of the groups that are dropped and gain nothing, read after `DROPPED` and the parts."""
+        again = [Negation((self._side("gained").atom,))] if "gained" in self.parts else []
+        rule = Rule(Atom(GONE, self._row), (Atom(DROPPED, self._row), *again))
+        return Step(GONE, Program((rule,)), self.view.columns)
 
     def _side(self, name: str) -> _Side:
         own = self.own(name)
@@ -234,9 +265,14 @@ class GroupPlan:
     @property
     def changes(self) -> ViewDefinition:
         """The new rows of all touched groups, with 1 in a last column for those that are there, 0 for those gone."""
-        there = Case(((self.values.exists, Constant(1)),), Constant(0))
-        made = block("changes", 0, [self.beside], [*self.outputs, there])
-        return ViewDefinition("changes", (*self.view.columns, "is_there"), (made,))
+        blocks = []
+        if self.parts:
+            there = Case(((self.values.exists, Constant(1)),), Constant(0))
+            blocks.append(block("changes", 0, [self.beside], [*self.outputs, there]))
+        if self.dropped:
+            gone = Atom(GONE, self._row)
+            blocks.append(block("changes", len(blocks), [gone], [*self._row, Constant(0)]))
+        return ViewDefinition("changes", (*self.view.columns, "is_there"), tuple(blocks))
 
     @property
     def never_null(self) -> frozenset[int]:

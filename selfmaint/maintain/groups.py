@@ -8,7 +8,7 @@ what stays open is told group by group.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
 
@@ -37,7 +37,8 @@ from selfmaint.maintain.core_rows import (
     rolled_lost,
     rows_of,
 )
-from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan
+from selfmaint.maintain.dropped_groups import dropping
+from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Step
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
@@ -79,10 +80,20 @@ def group_change(
 
 
 def _change(work: _Work[D], *, whole: bool) -> GroupChange[D] | None:
-    known, catalog, view = work.known, work.catalog, work.view
     parts = work.parts()
-    if not any(rows is not None for rows in parts.values()):
-        return None
+    some = any(rows is not None for rows in parts.values())
+    found = _of_parts(work, parts, whole=whole) if some else None
+    dropped = work.dropped_rows()
+    if dropped is None:
+        return found
+    if found is None:
+        return GroupChange(work.engine.empty(dropped), dropped, None)
+    return replace(found, old=work.engine.keep(work.engine.union([found.old, dropped])))
+
+
+def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> GroupChange[D]:
+    """The change of the groups that gain or lose some core rows."""
+    known, catalog, view = work.known, work.catalog, work.view
     found = work.changed(parts)
     if found.open is None:
         return found
@@ -107,8 +118,12 @@ class _Work(Generic[D]):
     view: GroupedView
 
     @cached_property
+    def dropped(self) -> Mapping[int, Atom]:
+        return dropping(self.catalog, self.known.situation, self.view)
+
+    @cached_property
     def plan(self) -> GroupPlan:
-        return GroupPlan(self.view, self.catalog.relations)
+        return GroupPlan(self.view, self.catalog.relations, dropped=tuple(self.dropped.values()))
 
     @property
     def engine(self) -> Engine[D]:
@@ -135,16 +150,25 @@ class _Work(Generic[D]):
         engine, given = self.engine, {PARTS[name]: rows for name, rows in parts.items() if rows is not None}
         plan = self.plan.of(name for name in PARTS if PARTS[name] in given)
         for step in plan.steps:
-            if isinstance(step.made, Rule):
-                facts, program = self.known.facts.extended(given), Program((step.made,))
-                made = engine.evaluate(program, step.predicate, facts, step.columns)
-            else:
-                made = engine.evaluate_view(step.made, _small(given), {})
-            given[step.predicate] = engine.keep(made)
+            given[step.predicate] = self._made(step, given)
         beside = _small({BESIDE: given[BESIDE]})
         new = engine.keep(engine.evaluate_view(plan.new, beside, {}))
         left = engine.keep(engine.evaluate_view(plan.open, beside, {}))
         return GroupChange(new, given[OLD], left if engine.count(left) else None)
+
+    def dropped_rows(self) -> D | None:
+        """The stored rows of the groups that are dropped; None if there are none."""
+        if not self.dropped:
+            return None
+        rows = self._made(self.plan.old_dropped, {})
+        return rows if self.engine.count(rows) else None
+
+    def _made(self, step: Step, given: Mapping[Predicate, D]) -> D:
+        """The rows of one step of the plan, held by the engine."""
+        if isinstance(step.made, Program):
+            facts = self.known.facts.extended(given)
+            return self.engine.keep(self.engine.evaluate(step.made, step.predicate, facts, step.columns))
+        return self.engine.keep(self.engine.evaluate_view(step.made, _small(given), {}))
 
     def _held(self, rules: Sequence[Rule], given: Mapping[Predicate, D]) -> D:
         """The rows of a predicate over small relations, held by the engine."""
@@ -159,7 +183,8 @@ class _Work(Generic[D]):
         known = self.known
         roll = for_changes(self.catalog, known.situation, self.view)
         if roll is None:
-            rows = {"gained": gained_rows(known, self.view), "lost": lost_rows(known, self.view)}
+            gained, lost = gained_rows(known, self.view), lost_rows(known, self.view, self.dropped)
+            rows = {"gained": gained, "lost": lost}
             return {name: self.aggregated(found) for name, found in rows.items()}
         return {
             "gained": self._with_rolled(kept_gained(known, roll), roll, rolled_gained(known, roll)),

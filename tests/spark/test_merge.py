@@ -137,6 +137,34 @@ def test_the_merge_is_right_but_for_open_groups(postgres: str, view: View) -> No
     assert sorted(r for r in rows if r[0] not in opened) == sorted(r for r in expected if r[0] not in opened)
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        View("v", ("I",), (SUM, Aggregate("min", "A")), (SALES,)),
+        View("v", ("R", "I"), (Aggregate("max", "A"),), (SALES, ("cust", ("C", "R")))),
+    ],
+    ids=["by sale", "by sale and region"],
+)
+def test_the_merge_drops_groups_that_show_the_key_of_a_deleted_row(postgres: str, view: View) -> None:
+    """No group is open, though extrema are lost and nothing is counted; the lost core rows are not computed."""
+    schema = schema_of(view)
+    found = catalog(parse_program(schema.text))
+    situation = Situation.any_update(["sale"], effective=True)
+    made = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
+    assert made is not None
+    assert made.open is not None
+    assert "`lost`" not in made.merge
+    query, statement = (
+        sqlglot.transpile(text, read="spark", write="postgres")[0] for text in (made.open, made.merge)
+    )
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        expected = filled(connection, found.view("v").columns, view, schema)
+        assert not connection.execute(query.encode()).fetchall()
+        connection.execute(statement.encode())
+        rows = connection.execute("SELECT * FROM v").fetchall()
+    assert sorted(rows) == sorted(expected)
+
+
 def open_by_hand(view: View, schema: Schema) -> set[object]:
     """The groups of which the old row and the rows gained and lost tell too little."""
     old, new = states(schema)
