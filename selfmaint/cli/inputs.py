@@ -20,7 +20,7 @@ from selfmaint.api.update_rows import update_files, update_from
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.cli.app import UsageError
-from selfmaint.cli.output import Format, print_warnings
+from selfmaint.cli.output import Format, print_briefly, print_warnings
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.near import require_known
 
@@ -94,7 +94,7 @@ def using(
         UsageError: options that make no update.
     """
     file = at_snapshot(read_warehouse_file(path), arguments.as_of)
-    print_warnings(file.catalog.warnings, format_)
+    print_briefly(file.catalog.warnings, format_)
     if verify:
         from selfmaint.api.verify import require_sources  # noqa: PLC0415 - not where nothing is recomputed
 

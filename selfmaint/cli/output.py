@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console, RenderableType
 
 from datalog.budget import observed
-from datalog.diagnostics import Diagnostic
+from datalog.diagnostics import Code, Diagnostic
 from datalog.errors import DatalogError
 from selfmaint.cli.app import BAD_USAGE, EndedError
 from selfmaint.errors import SelfmaintError
@@ -81,6 +81,17 @@ def print_warnings(warnings: Sequence[Diagnostic], format_: Format) -> None:
         return
     text = json.dumps(warnings_json(warnings), ensure_ascii=False)
     sys.stderr.write((text if format_ is Format.JSON else diagnostics_text(warnings)) + "\n")
+
+
+def print_briefly(warnings: Sequence[Diagnostic], format_: Format) -> None:
+    """Prints the same, but of SQL that is kept as text only in how many places; `audit` and `sql` print where."""
+    kept = [one for one in warnings if one.code is Code.SQL_UNSUPPORTED]
+    if format_ is Format.JSON or not kept:
+        print_warnings(warnings, format_)
+        return
+    print_warnings([one for one in warnings if one not in kept], format_)
+    places = "one place" if len(kept) == 1 else f"{len(kept)} places"
+    sys.stderr.write(f"note: SQL that is kept as text in {places}; `selfmaint audit` says where and why (DL402)\n")
 
 
 @contextlib.contextmanager

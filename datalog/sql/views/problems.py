@@ -62,7 +62,7 @@ class Problems:
                 Code.SQL_UNSUPPORTED,
                 f"{what} cannot be analysed",
                 self.source.span_of(tree),
-                "the view is kept as text, and stays undecided",
+                "the view is kept as text, and is undecided where what it reads changes",
                 hint=hint,
                 severity=Severity.WARNING,
             )
