@@ -96,7 +96,9 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     readable = {} if strict else warehouse.readable
     reader = Reader(decision, engine, *known, readable, progress, partial(require_alike, warehouse))
     try:
-        _settle(reader, open_views, verdicts, strict=strict)
+        # Where keyed reads can follow all of them, they need not wait for long.
+        tries = 1 if others.can_follow(_wholes(catalog, open_views)) else len(open_views)
+        _settle(reader, open_views, verdicts, decision.budget_s * tries, strict=strict)
     except BudgetSpentError as spent:
         cut = {v: Undecided(v.name, (str(spent),), is_cut=True) for v in _wholes(catalog, open_views)}
         verdicts = Verdicts({**verdicts, **{view.name: its for view, its in cut.items()}})
@@ -180,9 +182,14 @@ def _decided(
 
 
 def _settle(
-    reader: Reader[D], open_views: Sequence[View], verdicts: Mapping[str, Verdict], *, strict: bool
+    reader: Reader[D],
+    open_views: Sequence[View],
+    verdicts: Mapping[str, Verdict],
+    seconds: float,
+    *,
+    strict: bool,
 ) -> None:
-    """Reads everything that the open views need.
+    """Reads everything that the open views need, and tests them again for at most so many seconds.
 
     Raises:
         SourceError: SM303, SM401, SM402.
@@ -191,7 +198,7 @@ def _settle(
     """
     engine, decision = reader.engine, reader.decision
     if open_views:
-        with limit(decision.budget_s * len(open_views), "testing the views again after each read"):
+        with limit(seconds, "testing the views again after each read"):
             failing = settle(reader, open_views)
         if failing:
             names = {decision.catalog.whole(r.new_facts.view.name) for r in failing}

@@ -54,6 +54,13 @@ class Others(Generic[D]):
         """All of these views."""
         return [view for view in self.warehouse.catalog.views if view.name in self.names]
 
+    def can_follow(self, views: Sequence[View]) -> bool:
+        """Whether all of some views can be followed by keys."""
+        if not self.most_keys:
+            return False
+        plans, _ = plans_by_keys(self.warehouse, views, self.situation)
+        return all(view.name in plans for view in views)
+
     def add(self, views: Sequence[View], verdicts: Mapping[str, Verdict]) -> None:
         """Takes views that can be followed by keys, or recomputed; leaves the others.
 
