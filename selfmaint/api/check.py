@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
@@ -27,7 +28,10 @@ def check(
     facts, situation = warehouse.given(update)
     require_possible(warehouse, facts, situation, update.files, full=full)
     facts, situation = informed(decision, warehouse.engine, facts, situation)
-    chosen = warehouse.catalog.views if views is None else [warehouse.view(name) for name in views]
-    parts = [part for view in chosen for part in warehouse.catalog.parts(view)]
+    catalog = warehouse.catalog
+    chosen = catalog.views if views is None else [warehouse.view(name) for name in views]
+    parts = [part for view in with_views_below(catalog, chosen) for part in catalog.parts(view)]
     found = decide(decision, warehouse.engine, facts, situation, parts)
-    return of_unions(warehouse.catalog, found)
+    verdicts = of_views_below(catalog, of_unions(catalog, found))
+    hidden = catalog.helpers if views is None else ()
+    return Verdicts({v.name: verdicts[v.name] for v in chosen if v.name not in hidden})

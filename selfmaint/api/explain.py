@@ -23,6 +23,7 @@ from datalog.model import (
 )
 from datalog.syntax import show
 from datalog.syntax.anonymous import fresh_names
+from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
@@ -36,6 +37,7 @@ from selfmaint.decide.procedure import Decision
 from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.searched import found_databases
 from selfmaint.decide.selftest import compact_program
+from selfmaint.decide.unions import of_unions
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import options
@@ -185,14 +187,19 @@ def explain(
     warehouse: Warehouse[D], update: Update[D], view: str, *, budget_s: float | None = None
 ) -> Explanation:
     """The certificate of a verdict; see `Warehouse.explain`."""
-    parts = warehouse.catalog.parts(warehouse.view(view))
+    catalog, asked = warehouse.catalog, warehouse.view(view)
+    parts = catalog.parts(asked)
     decision, engine = warehouse.decision_within(budget_s), warehouse.engine
     facts, situation = warehouse.given(update)
     require_possible(warehouse, facts, situation, update.files)
     facts, situation = informed(decision, engine, facts, situation)
-    verdicts = decide(decision, engine, facts, situation, parts)
+    every = [part for below in with_views_below(catalog, [asked]) for part in catalog.parts(below)]
+    verdicts = decide(decision, engine, facts, situation, every)
     chosen = min(parts, key=lambda part: _IN_ORDER.index(type(verdicts[part.name])))
     verdict = verdicts[chosen.name]
+    over_views = of_views_below(catalog, of_unions(catalog, verdicts))[view]
+    if not verdict and isinstance(over_views, SelfMaintainable):
+        return Explanation(chosen, situation, over_views, (), (), None, (), {}, ())
     proof = None
     settled: tuple[tuple[str, tuple[str, ...]], ...] = ()
     if not isinstance(verdict, SelfMaintainable) and verdict.witnesses:

@@ -13,6 +13,7 @@ from selfmaint.api.by_rows import followed_by_rows
 from selfmaint.api.keyed import MOST_KEYS
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.others import Others, not_by_keys, unlike_recomputed
+from selfmaint.api.over_views import of_views_below
 from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible
@@ -87,7 +88,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     if verify:
         require_sources(catalog, warehouse.readable)
     known, found = _decided(warehouse, update, progress, full=full)
-    verdicts, views = of_unions(catalog, found), catalog.apart.views
+    verdicts, views = of_views_below(catalog, of_unions(catalog, found)), catalog.apart.views
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
     others = Others(warehouse, known[1], 0 if strict else most_keys, recompute=recompute)
     others.add(_wholes(catalog, not_followed(open_views, known[1], found)), verdicts)
@@ -121,6 +122,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     followed = {**by_keys.followed, **by_rows}
     differ = _differences(warehouse, update, deltas, others, followed) if verify else None
     reads = (*reader.reads, *by_keys.reads, *anew.reads)
+    verdicts = Verdicts({name: its for name, its in verdicts.items() if name not in catalog.helpers})
     return Maintained(verdicts, reads, deltas, differ, update, anew.contents, warehouse.contents, followed)
 
 

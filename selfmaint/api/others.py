@@ -73,9 +73,19 @@ class Others(Generic[D]):
             self._plans |= plans
             self.reasons |= reasons
         left = [view for view in views if view.name not in plans]
-        again = left if self.recompute else [view for view in left if self._reads_followed_views(view, views)]
+        again = left if self.recompute else self._over_followed_views(left, views)
         require_recomputable(self.warehouse, again, verdicts)
         self.again += again
+
+    def _over_followed_views(self, left: Sequence[View], others: Sequence[View]) -> list[View]:
+        """Of some views, those that are computed from views that are followed, or from such."""
+        found: list[View] = []
+        while True:
+            lost = [view for view in others if view not in found]
+            more = [view for view in left if view in lost and self._reads_followed_views(view, lost)]
+            if not more:
+                return found
+            found += more
 
     def _reads_followed_views(self, view: View, others: Sequence[View]) -> bool:
         """Whether all that changes of what a view reads are views that are followed: these are its sources."""

@@ -111,11 +111,12 @@ def maintain(given: Namespace) -> int:
             budget_s=given.budget,
             progress=progress,
         )
-        sizes = changes(opened, found)
+        helpers = opened.catalog.helpers
+        sizes = tuple(one for one in changes(opened, found) if one.view not in helpers)
         written: tuple[Written, ...] = ()
         if not given.dry_run and not found.differences:
             progress("writing")
-            written = apply(opened, found)
+            written = tuple(one for one in apply(opened, found) if one.name not in helpers)
             if opened.store is not None:
                 from selfmaint.api.store_upkeep import compact_if_due  # noqa: PLC0415 - only where there is one
 
@@ -172,8 +173,12 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text("no base relation was read to maintain the views")
     if found.keyed:
         print_text(keyed_table(found.keyed.values()))
-    if found.recomputed:
-        print_text(cell("recomputed from their sources: " + ", ".join(found.recomputed)))
+    above = [name for name in found.recomputed if found.verdicts[name]]
+    anew = [name for name in found.recomputed if name not in above]
+    if above:
+        print_text(cell("computed from other views: " + ", ".join(above)))
+    if anew:
+        print_text(cell("recomputed from their sources: " + ", ".join(anew)))
     print_text(changes_table(result.changes))
     if found.differences:
         print_text(differences_table(found.differences), _SOURCES_ARE_AFTER, "nothing was written")

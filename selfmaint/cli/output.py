@@ -91,7 +91,9 @@ def print_briefly(warnings: Sequence[Diagnostic], format_: Format) -> None:
         return
     print_warnings([one for one in warnings if one not in kept], format_)
     places = "one place" if len(kept) == 1 else f"{len(kept)} places"
-    sys.stderr.write(f"note: SQL that is kept as text in {places}; `selfmaint audit` says where and why (DL402)\n")
+    sys.stderr.write(
+        f"note: SQL that is kept as text in {places}; `selfmaint audit` says where and why (DL402)\n"
+    )
 
 
 @contextlib.contextmanager

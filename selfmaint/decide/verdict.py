@@ -99,6 +99,7 @@ class SelfMaintainable(_Stated):
         semantics: what state is meant.
         change: the view's change, if it was found together with the verdict; else maintenance queries compute it.
         delta: computes the change, held by the engine, where the maintenance queries of the view as it is do not.
+        over: the views that it is computed from, if that is why.
     """
 
     kind: ClassVar[VerdictKind] = VerdictKind.YES
@@ -107,13 +108,19 @@ class SelfMaintainable(_Stated):
     semantics: Semantics | None = None
     change: Change | None = None
     delta: Callable[[], Any] | None = field(default=None, compare=False)
+    over: tuple[str, ...] = ()
 
     @property
     def because(self) -> str:
         """That there is one new state, and what to know of it."""
         state = "" if self.semantics is None else f", as a {self.semantics.value}"
         found = f"every database that explains what is known gives one new state{state}"
-        return "\n".join([found, *self.remarks])
+        return "\n".join([found, *self.remarks, *([self.computed_from] if self.over else [])])
+
+    @property
+    def computed_from(self) -> str:
+        """What it is computed from, if that is other views."""
+        return f"it is computed from what {', '.join(f'`{name}`' for name in self.over)} will be"
 
     def __repr__(self) -> str:
         return f"SelfMaintainable({self.view!r})"

@@ -8,9 +8,9 @@ from datalog.model import OpaqueView, Predicate, TextQuery
 from datalog.sql.affected import Query, Table, UnknownShapeError, plan_of_text
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database, Relation, refused
 from selfmaint.engine.protocol import Facts
-from selfmaint.errors import Code, InputError, input_error
+from selfmaint.errors import InputError
 
 
 def text_rows(
@@ -25,7 +25,7 @@ def text_rows(
         columns: the names of its columns, in the order wanted; by default its own, in lower case.
 
     Raises:
-        InputError: SM404 it cannot be run here.
+        InputError: SM502 it cannot be run here.
     """
     assert isinstance(view.query, TextQuery)
     given = {name: facts.relations[Predicate(name)] for name in view.query.relations}
@@ -51,5 +51,4 @@ def text_rows(
 
 
 def _refused(view: OpaqueView, why: str) -> InputError:
-    message = f"the view `{view.name}` is known by its SQL alone, and not run by DuckDB: {why}"
-    return input_error(Code.NOT_MAINTAINED, message, "use the Spark engine: `--engine spark`")
+    return refused(f"the view `{view.name}` is known by its SQL alone, and not run by DuckDB: {why}")

@@ -164,7 +164,7 @@ class Engine(Protocol[D]):
             like: the columns of the result; a text's are matched by name.
 
         Raises:
-            InputError: SM404 a text that the engine cannot run; SM104 one with other columns.
+            InputError: SM502 a text that the engine cannot run; SM104 one with other columns.
         """
         ...
 

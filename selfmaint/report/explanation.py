@@ -38,6 +38,8 @@ def render(explanation: Explanation, *, verbose: bool = False) -> Group:
     ]
     if explanation.view.unchanging:
         return Group(*parts, cell(explanation.view.unchanging))
+    if isinstance(explanation.verdict, SelfMaintainable) and explanation.verdict.over:
+        return Group(*parts, cell(explanation.verdict.computed_from))
     if isinstance(explanation.verdict, Undecided):
         parts += [cell(because(explanation.verdict, verbose=verbose)), Text()]
     if explanation.counterexample is not None:

@@ -25,7 +25,7 @@ def status(verdicts: Iterable[Verdict]) -> int:
 
 
 def verdicts_json(verdicts: Mapping[str, Verdict]) -> Json:
-    """A list of `{view, verdict, semantics, reasons, unknown, remarks}`.
+    """A list of `{view, verdict, semantics, reasons, unknown, remarks, over}`.
 
     `semantics` is `set` or `bag`, where these differ. `unknown` lists, for some witnesses, the facts that may or may
     not exist; a variable stands for any value that nothing known tells.
@@ -42,6 +42,8 @@ def _json(name: str, verdict: Verdict) -> Json:
     if isinstance(verdict, SelfMaintainable):
         if verdict.remarks:
             found["remarks"] = list(verdict.remarks)
+        if verdict.over:
+            found["over"] = list(verdict.over)
     else:
         found["unknown"] = [[show(fact) for fact in unknown] for unknown in unknown_facts(verdict.witnesses)]
     return found

@@ -1,0 +1,68 @@
+"""Views over views: what is determined because all that a view reads is.
+
+    by_region: SELECT region, COUNT(*) AS n, SUM(total) AS total FROM sale ... GROUP BY region
+    large:     SELECT region FROM by_region WHERE total > 100 ORDER BY total LIMIT 10
+
+The decision unfolds views of rules. What it cannot unfold is a query over the stored rows of other views, and
+`maintain` computes it from their new rows.
+
+Conditions of soundness:
+
+1. The view reads views alone, and the new states of all of these are determined.
+2. The query gives the same rows for the same rows: of a text that is known, which `NotToRun` is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from datalog.model import NotToRun, OpaqueView
+from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
+from selfmaint.fallback.recompute import reads
+from selfmaint.warehouse.catalog import Catalog, View
+
+
+def with_views_below(catalog: Catalog, views: Iterable[View]) -> list[View]:
+    """Some views and those that their verdicts rest on, in the catalog's order."""
+    found: set[str] = set()
+    waiting = list(views)
+    while waiting:
+        view = waiting.pop()
+        if view.name not in found:
+            found.add(view.name)
+            waiting += [catalog.view(name) for name in _below(catalog, view)]
+    return [view for view in catalog.views if view.name in found]
+
+
+def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdicts:
+    """The verdicts, where views over views have those that what they read gives them."""
+    found = dict(verdicts)
+    left = [view for view in catalog.views if not found.get(view.name, True) and _below(catalog, view)]
+    while left:
+        ready = [
+            view
+            for view in left
+            if all(isinstance(found.get(name), SelfMaintainable) for name in _below(catalog, view))
+        ]
+        if not ready:
+            break
+        for view in ready:
+            below = _below(catalog, view)
+            found[view.name] = SelfMaintainable(view.name, semantics=view.semantics, over=below)
+        left = [view for view in left if view not in ready]
+    for view in left:
+        for name in _below(catalog, view):
+            its = found.get(name)
+            if catalog.helpers.get(name) == view.name and isinstance(its, Undecided):
+                reasons = (f"its helper `{name}` is undecided", *its.reasons)
+                found[view.name] = Undecided(view.name, reasons, semantics=view.semantics)
+    return Verdicts(found)
+
+
+def _below(catalog: Catalog, view: View) -> tuple[str, ...]:
+    """The views that a view is computed from; none if it reads a base relation, too, or is unfolded."""
+    definition = view.definition
+    if view.is_decided or (isinstance(definition, OpaqueView) and isinstance(definition.query, NotToRun)):
+        return ()
+    names = reads(catalog, view)
+    return () if any(name in catalog.relations for name in names) else names

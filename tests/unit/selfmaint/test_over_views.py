@@ -1,0 +1,86 @@
+"""Views over views: determined where all that they read is, and computed from it without base rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from selfmaint import Update, load
+from selfmaint.decide.verdict import SelfMaintainable, Undecided
+from tests.command_line import run
+
+PROGRAM = """
+CREATE TABLE customer (id INT PRIMARY KEY, name STRING NOT NULL, region STRING NOT NULL);
+CREATE TABLE sale (id INT PRIMARY KEY, customer INT NOT NULL REFERENCES customer, total DECIMAL(10, 2) NOT NULL);
+CREATE VIEW by_customer AS SELECT customer, SUM(total) AS total, COUNT(*) AS n FROM sale GROUP BY customer;
+CREATE VIEW best AS SELECT customer, total FROM by_customer ORDER BY total DESC, customer LIMIT 1;
+CREATE VIEW share AS SELECT MAX(total) - MIN(total) AS spread FROM by_customer;
+CREATE VIEW of_best AS SELECT COUNT(DISTINCT total) AS n FROM best;
+CREATE VIEW means AS SELECT customer, AVG(total) AS mean FROM sale GROUP BY customer;
+CREATE VIEW regions AS SELECT c.region, AVG(s.total) AS mean FROM sale s JOIN customer c ON s.customer = c.id
+  GROUP BY c.region;
+"""
+WAREHOUSE = """program = "views.sql"
+[store]
+kind = "lake"
+path = "lake"
+helpers = true
+[sources.files]
+kind = "files"
+[relations.customer]
+path = "customer.csv"
+[relations.sale]
+path = "sale.csv"
+[update]
+effective = true
+"""
+CUSTOMERS = "id,name,region\n1,ann,north\n2,bob,south\n"
+SALES = "id,customer,total\n1,1,10.00\n2,2,11.00\n"
+MORE = "3,2,1.00\n"
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """A warehouse in a lake, and an update that its sources have had already."""
+    for name, text in {"views.sql": PROGRAM, "w.toml": WAREHOUSE, "customer.csv": CUSTOMERS}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "sale.csv").write_text(SALES, encoding="utf-8")
+    assert run("init", str(tmp_path / "w.toml")).status == 0
+    (tmp_path / "sale.csv").write_text(SALES + MORE, encoding="utf-8")
+    (tmp_path / "u").mkdir()
+    (tmp_path / "u" / "sale.insert.csv").write_text("id,customer,total\n" + MORE, encoding="utf-8")
+    return tmp_path / "w.toml"
+
+
+def test_what_determined_views_determine_is_determined(warehouse: Path) -> None:
+    with load(warehouse) as wh:
+        verdicts = wh.check(Update.from_files(wh, warehouse.parent / "u"))
+    for view in ("best", "share", "of_best", "means"):
+        assert isinstance(verdicts[view], SelfMaintainable), view
+    assert "it is computed from what `means__sums` will be" in verdicts["means"].because
+    undecided = verdicts["regions"]  # nothing tells the region of customer 2
+    assert isinstance(undecided, Undecided)
+    assert undecided.reasons[0] == "its helper `regions__sums` is undecided"
+    assert set(verdicts) == {"by_customer", "best", "share", "of_best", "means", "regions"}
+
+
+def test_one_view_is_decided_with_what_it_reads(warehouse: Path) -> None:
+    with load(warehouse) as wh:
+        verdicts = wh.check(Update.from_files(wh, warehouse.parent / "u"), ["of_best"])
+    assert list(verdicts) == ["of_best"]
+    assert verdicts
+
+
+def test_no_base_row_is_read_for_them(warehouse: Path) -> None:
+    update = ("--update", str(warehouse.parent / "u"), "--format", "json")
+    done = json.loads(run("maintain", str(warehouse), *update, "--verify").stdout)
+    assert done["verified"]
+    assert {read["relation"] for read in done["reads"]} == {"customer"}  # for the regions
+    shown = {one["view"]: (one["gained"], one["lost"]) for one in done["changes"]}
+    assert shown == {
+        **dict.fromkeys(("by_customer", "best", "share", "means", "regions"), (1, 1)),
+        "of_best": (0, 0),
+    }
+    assert not any("__sums" in one["name"] for one in done["written"])
