@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from datalog.budget import DEFAULT_S
+from selfmaint.api.over_views import views_below, with_views_below
 from selfmaint.audit.advice import Advice, advised
 from selfmaint.audit.matrix import Audit, audited
 from selfmaint.audit.needs import Loss, loss
 from selfmaint.audit.search import Search
 from selfmaint.audit.unions import advice_of_unions, loss_of_unions, of_unions
+from selfmaint.audit.views_below import of_views_below
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.near import near_miss, require_known
@@ -122,7 +124,7 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
         require_known(part, catalog.relations, "base relation")
     search = Search(catalog.apart, known, budget_s=options.budget_s)
     asked = [view for view in catalog.views if options.views is None or view.name in options.views]
-    chosen = [part for view in asked for part in catalog.parts(view)]
+    chosen = [part for view in with_views_below(catalog, asked) for part in catalog.parts(view)]
     columns = _positions(catalog, options.updates or {})
     cut: list[str] = []
     if min(options.processes, len(chosen)) > 1:
@@ -135,9 +137,10 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
             advice = advised(search, sizes=options.sizes, views=chosen, progress=told, cut=cut.append)
     lost = loss_of_unions(catalog, loss(search, options.without)) if options.without else None
     unfinished = tuple(dict.fromkeys(map(catalog.whole, cut)))
-    return AuditReport(
-        of_unions(catalog, found), advice_of_unions(catalog, advice, found.words()), lost, unfinished
-    )
+    below = {view.name: its for view in catalog.views if (its := views_below(catalog, view))}
+    whole = of_views_below(of_unions(catalog, found), below)
+    shown = replace(whole, views=tuple(one for one in whole.views if one.view in asked))
+    return AuditReport(shown, advice_of_unions(catalog, advice, found.words()), lost, unfinished)
 
 
 def _side_by_side(

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping
 
 from datalog.model import NotToRun, OpaqueView
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
-from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.catalog import Catalog, View
 
 
@@ -30,28 +29,28 @@ def with_views_below(catalog: Catalog, views: Iterable[View]) -> list[View]:
         view = waiting.pop()
         if view.name not in found:
             found.add(view.name)
-            waiting += [catalog.view(name) for name in _below(catalog, view)]
+            waiting += [catalog.view(name) for name in views_below(catalog, view)]
     return [view for view in catalog.views if view.name in found]
 
 
 def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdicts:
     """The verdicts, where views over views have those that what they read gives them."""
     found = dict(verdicts)
-    left = [view for view in catalog.views if not found.get(view.name, True) and _below(catalog, view)]
+    left = [view for view in catalog.views if not found.get(view.name, True) and views_below(catalog, view)]
     while left:
         ready = [
             view
             for view in left
-            if all(isinstance(found.get(name), SelfMaintainable) for name in _below(catalog, view))
+            if all(isinstance(found.get(name), SelfMaintainable) for name in views_below(catalog, view))
         ]
         if not ready:
             break
         for view in ready:
-            below = _below(catalog, view)
+            below = views_below(catalog, view)
             found[view.name] = SelfMaintainable(view.name, semantics=view.semantics, over=below)
         left = [view for view in left if view not in ready]
     for view in left:
-        for name in _below(catalog, view):
+        for name in views_below(catalog, view):
             its = found.get(name)
             if catalog.helpers.get(name) == view.name and isinstance(its, Undecided):
                 reasons = (f"its helper `{name}` is undecided", *its.reasons)
@@ -59,10 +58,12 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdict
     return Verdicts(found)
 
 
-def _below(catalog: Catalog, view: View) -> tuple[str, ...]:
+def views_below(catalog: Catalog, view: View) -> tuple[str, ...]:
     """The views that a view is computed from; none if it reads a base relation, too, or is unfolded."""
     definition = view.definition
     if view.is_decided or (isinstance(definition, OpaqueView) and isinstance(definition.query, NotToRun)):
         return ()
+    from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
+
     names = reads(catalog, view)
     return () if any(name in catalog.relations for name in names) else names

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from selfmaint import Update, load
+from selfmaint.audit.outcome import Unclear
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from tests.command_line import run
 
@@ -84,3 +85,22 @@ def test_no_base_row_is_read_for_them(warehouse: Path) -> None:
         "of_best": (0, 0),
     }
     assert not any("__sums" in one["name"] for one in done["written"])
+
+
+def test_the_audit_says_of_them_what_it_says_of_what_they_read(warehouse: Path) -> None:
+    with load(warehouse) as wh:
+        found = wh.audit(advise=False).audit
+        alone = wh.audit(views=["of_best"], advise=False).audit
+    words = found.words()
+    for view in ("best", "share", "of_best", "means"):
+        assert {words[view, "sale", kind] for kind in ("insert", "delete", "update", "any")} == {"always"}, (
+            view
+        )
+    assert words["regions", "customer", "insert"] == words["regions__sums", "customer", "insert"] == "always"
+    assert words["regions", "sale", "insert"] == "undecided"
+    (regions,) = (one for one in found.views if one.view.name == "regions")
+    assert regions.anything.any == Unclear(
+        ("it is computed from `regions__sums`, and determined where that is",)
+    )
+    assert {name for name, _, _ in alone.words()} == {"of_best"}
+    assert alone.words()["of_best", "sale", "any"] == "always"
