@@ -9,16 +9,19 @@ The decision unfolds views of rules. What it cannot unfold is a query over the s
 Conditions of soundness:
 
 1. The view reads views alone, and the new states of all of these are determined.
-2. The query gives the same rows for the same rows: of a text that is known, which `NotToRun` is not.
+2. The query gives the same rows for the same rows: of a text that is run, one that has one result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from datalog.model import NotToRun, OpaqueView
+from datalog.model import NotToRun, OpaqueView, TextQuery
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.warehouse.catalog import Catalog, View
+
+INEXACT = "where it adds up doubles, their last digits depend on the order"
+"""What is to be known of sums in a query of which the types are not."""
 
 
 def with_views_below(catalog: Catalog, views: Iterable[View]) -> list[View]:
@@ -47,7 +50,7 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdict
             break
         for view in ready:
             below = views_below(catalog, view)
-            found[view.name] = SelfMaintainable(view.name, semantics=view.semantics, over=below)
+            found[view.name] = SelfMaintainable(view.name, _remarks(view), view.semantics, over=below)
         left = [view for view in left if view not in ready]
     for view in left:
         for name in views_below(catalog, view):
@@ -61,9 +64,23 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdict
 def views_below(catalog: Catalog, view: View) -> tuple[str, ...]:
     """The views that a view is computed from; none if it reads a base relation, too, or is unfolded."""
     definition = view.definition
-    if view.is_decided or (isinstance(definition, OpaqueView) and isinstance(definition.query, NotToRun)):
+    if view.is_decided or (isinstance(definition, OpaqueView) and not _has_one_result(definition.query)):
         return ()
     from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
 
     names = reads(catalog, view)
     return () if any(name in catalog.relations for name in names) else names
+
+
+def _has_one_result(query: TextQuery | NotToRun) -> bool:
+    from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - where there are texts
+
+    return isinstance(query, TextQuery) and has_one_result(query)
+
+
+def _remarks(view: View) -> tuple[str, ...]:
+    """What to know of the rows."""
+    from datalog.sql.views.one_result import adds_up  # noqa: PLC0415 - where there are texts
+
+    query = view.definition.query if isinstance(view.definition, OpaqueView) else None
+    return (INEXACT,) if isinstance(query, TextQuery) and adds_up(query) else ()

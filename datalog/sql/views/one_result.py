@@ -1,0 +1,70 @@
+"""Whether a query has one result: it chooses nothing among rows that its orders leave equal.
+
+    SELECT region, total FROM v ORDER BY total DESC LIMIT 1           either region of two with the largest total
+    SELECT region, total FROM v ORDER BY total DESC, region LIMIT 1   one of equal rows, which are the same
+
+What is on a list has one; the last digits of sums of doubles, which depend on the order of adding, are not looked at.
+"""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+
+from datalog.model import TextQuery
+
+_CHOOSING = (
+    exp.Offset,
+    exp.Window,
+    exp.Sort,
+    exp.Cluster,
+    exp.Distribute,
+    exp.Anonymous,
+    exp.Lateral,
+    exp.Pivot,
+)
+_AGGREGATES = (exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr)
+
+
+def has_one_result(query: TextQuery) -> bool:
+    """Whether a query gives the same rows, each as often, however it is run.
+
+    >>> has_one_result(TextQuery("select a, b from t order by b, a desc limit 3", ()))
+    True
+    >>> has_one_result(TextQuery("select a, b from t order by b limit 3", ()))
+    False
+    """
+    try:
+        tree = sqlglot.parse_one(query.text, read="spark")
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return False
+    below = (read.of for read in query.reads)
+    return all(map(_is_definite, tree.walk())) and all(
+        isinstance(one, str) or has_one_result(one) for one in below
+    )
+
+
+def adds_up(query: TextQuery) -> bool:
+    """Whether a query that is read has sums or averages."""
+    tree = sqlglot.parse_one(query.text, read="spark")
+    below = (read.of for read in query.reads)
+    return tree.find(exp.Sum, exp.Avg) is not None or any(
+        isinstance(one, TextQuery) and adds_up(one) for one in below
+    )
+
+
+def _is_definite(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Query) and node.args.get("limit") is not None:
+        return _orders_all(node)
+    if isinstance(node, exp.AggFunc):
+        return isinstance(node, _AGGREGATES)
+    return not isinstance(node, _CHOOSING)
+
+
+def _orders_all(query: exp.Query) -> bool:
+    """Whether an order is by all columns of a result, so that rows that it leaves equal are."""
+    order = query.args.get("order")
+    by = [one.this for one in order.expressions] if order is not None else []
+    names = {one.name.casefold() for one in by if isinstance(one, exp.Column) and not one.table}
+    its = [one.alias_or_name.casefold() for one in query.selects]
+    return bool(its) and not query.is_star and names.issuperset(its)
