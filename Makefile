@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # More arguments for `make demo`, `make test` and `make explore` (pytest's), and `make bench`.
 ARGS ?=
+# Containers often set it; each command that a test starts would then compile the packages anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test explore lint bench clean
 

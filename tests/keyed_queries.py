@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 import selfmaint
@@ -19,6 +18,7 @@ from datalog.model import ColumnType, TypeName
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.sources.protocol import Read
+from tests.plain_duckdb import plain_duckdb
 
 Rows = frozenset[tuple[Any, ...]]
 Database = Mapping[str, Rows]
@@ -63,7 +63,7 @@ def arrow(rows: Rows, names: Sequence[str]) -> pa.Table:
 
 def truth(text: str, database: Database) -> pa.Table:
     """What the query gives over a database; sums as whole numbers of 64 bits."""
-    with duckdb.connect() as plain:
+    with plain_duckdb() as plain:
         for name, rows in database.items():
             plain.register(name, arrow(rows, COLUMNS[name]))
         found = plain.sql(text)

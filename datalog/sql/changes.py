@@ -130,7 +130,7 @@ def judged(changes: exp.Query, shape: Shape) -> exp.Query:
         exp.alias_(_one_of("scale", shape.follows_lines), "follows_lines"),
         f"{number} AS number",
         f"{number_of} AS number_of",
-    ).from_(changes.subquery("changes"))
+    ).from_(changes.subquery("changes", copy=False), copy=False)
     rest = [c for i, c in enumerate(row) if i not in shape.identity]  # so that messages are always the same
     key = f"{partition(', '.join(row[i] for i in shape.identity))} ORDER BY {_in_order([*_ORDER, *rest])}"
     placed = exp.select(
@@ -140,9 +140,11 @@ def judged(changes: exp.Query, shape: Shape) -> exp.Query:
         *(f"FIRST_VALUE({c}) OVER ({key}) AS first_{c}" for c in (*row, "kind")),
         f"LEAD(kind) OVER ({key}) IS NULL AS is_last",
     )
-    placed = placed.from_(once.subquery("once")).where("number = 1 OR NOT is_exact")
+    placed = placed.from_(once.subquery("once", copy=False), copy=False)
+    placed = placed.where("number = 1 OR NOT is_exact", copy=False)
     *known, _ = (exp.column(name) for name in _judged_names(shape.width))
-    return _numbered([*known, _problem(shape)]).from_(placed.subquery("placed"))
+    found = _numbered([*known, _problem(shape)])
+    return _bare(found.from_(placed.subquery("placed", copy=False), copy=False))
 
 
 def _problem(shape: Shape) -> exp.Expr:
@@ -179,7 +181,7 @@ def measures(name: str, width: int, problems: Sequence[str]) -> exp.Query:
         exp.Max(this=exp.column("scale")),
         *(_number_of(_one_of("problem", [problem])) for problem in problems),
     ]
-    return _numbered(found).from_(_named(name, _judged_names(width)).subquery("judged"))
+    return _bare(_of_all(_numbered(found), name, width))
 
 
 def deleted(name: str, width: int) -> exp.Query:
@@ -195,16 +197,22 @@ def inserted(name: str, width: int) -> exp.Query:
 def wrong(name: str, width: int, problem: str, most: int) -> exp.Query:
     """Of judged changes: the first ones with a problem: the row, the row before, position, file, line and kind."""
     names = [*_row(width), *(f"before_{c}" for c in _row(width)), *_ORDER]
-    query = _numbered(map(exp.column, names)).from_(_named(name, _judged_names(width)).subquery("judged"))
+    query = _of_all(_numbered(map(exp.column, names)), name, width)
     ordered = _in_order([*_ORDER, *_row(width)]).split(", ")
-    return query.where(_one_of("problem", [problem])).order_by(*ordered).limit(most)
+    query = query.where(_one_of("problem", [problem]), copy=False).order_by(*ordered, copy=False)
+    return _bare(query.limit(most, copy=False))
 
 
 def _of_judged(name: str, width: int, columns: Sequence[str], there: str, unless: str) -> exp.Query:
     """Some columns where something holds, but not with something else for the same row."""
     carried_over = exp.and_(unless, _alike("first_", width))
-    rows = _named(name, _judged_names(width)).subquery("judged")
-    return _numbered(map(exp.column, columns)).from_(rows).where(there, exp.not_(carried_over))
+    query = _of_all(_numbered(map(exp.column, columns)), name, width)
+    return _bare(query.where(there, exp.not_(carried_over), copy=False))
+
+
+def _of_all(query: exp.Select, name: str, width: int) -> exp.Select:
+    """A selection from all judged changes."""
+    return query.from_(_named(name, _judged_names(width)).subquery("judged", copy=False), copy=False)
 
 
 def _judged_names(width: int) -> list[str]:
@@ -259,13 +267,20 @@ def _whole(total: exp.Expr) -> exp.Expr:
 
 def _numbered(items: Iterable[exp.Expr]) -> exp.Select:
     """A selection whose columns are `c0`, `c1`, ..."""
-    return exp.select(*(exp.alias_(item, f"c{i}") for i, item in enumerate(items)))
+    return exp.select(*(exp.alias_(item, f"c{i}", copy=False) for i, item in enumerate(items)), copy=False)
 
 
 def _named(name: str, names: Sequence[str]) -> exp.Select:
     """A relation's columns under names."""
-    items = (exp.alias_(exp.column(f"c{i}"), label) for i, label in enumerate(names))
-    return exp.select(*items).from_(_table(name))
+    items = (exp.alias_(exp.column(f"c{i}"), label, copy=False) for i, label in enumerate(names))
+    return exp.select(*items, copy=False).from_(_table(name), copy=False)
+
+
+def _bare(query: exp.Select) -> exp.Select:
+    """A query whose parts say no more where they stood in a text: copying that takes longer than copying them."""
+    for node in query.walk():
+        node._meta = None
+    return query
 
 
 def _table(name: str) -> exp.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import random
 import signal
@@ -25,14 +26,14 @@ pytestmark = pytest.mark.usefixtures("postgres")
 
 
 @contextlib.contextmanager
-def writing(shop: LoggedShop, seed: int, pause_s: float = 0.0) -> Iterator[list[int]]:
-    """Transactions that go on meanwhile, in a thread; how many there were."""
+def writing(shop: LoggedShop, seed: int, pause_s: float = 0.0, most: float = math.inf) -> Iterator[list[int]]:
+    """Transactions that go on meanwhile, in a thread, but not more than so many; how many there were."""
     stop, done, failures = threading.Event(), [0], list[BaseException]()
 
     def write() -> None:
         writer = Writer(shop, seed)
         try:
-            while not stop.is_set():
+            while done[0] < most and not stop.is_set():
                 with contextlib.suppress(psycopg.errors.DeadlockDetected, psycopg.IntegrityError):
                     writer.transaction()
                 done[0] += 1
@@ -93,12 +94,16 @@ def test_views_are_made_while_others_write_and_then_follow(hard: LoggedShop) -> 
     assert run("follow", str(hard.toml), "--create").status == 0
     waiting = psycopg.connect(hard.url)
     waiting.execute("insert into shop.sale values (77, 1, 1, 1)")
-    with writing(hard, 1, 0.01), writing(hard, 2, 0.01):
+    # Not more than so many: each makes steps, which take time, in which there would be more, and so on.
+    with writing(hard, 1, 0.02, 60) as first, writing(hard, 2, 0.02, 60) as second:
         assert run("init", str(hard.toml)).status == 0
-        waiting.execute("update shop.sale set amount = 2 where id = 77")
-        waiting.commit()
-        waiting.close()
-        assert hard.follow("--once", "--transactions", "7").status == 0
+        assert max(*first, *second) > 0, "nobody wrote meanwhile"
+        with writing(hard, 3, 0.04, 60) as third, writing(hard, 4, 0.04, 60) as fourth:
+            waiting.execute("update shop.sale set amount = 2 where id = 77")
+            waiting.commit()
+            waiting.close()
+            assert hard.follow("--once", "--transactions", "7").status == 0
+            assert max(*third, *fourth) > 0, "nobody wrote meanwhile"
     assert hard.follow("--once", "--transactions", "50", "--verify").status == 0
     assert hard.stored() == hard.expected()
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import TypeAlias
 
-import duckdb
-
 from datalog.model import Predicate, Row, Version
+from tests.plain_duckdb import plain_duckdb
 
 Tables: TypeAlias = Mapping[str, Mapping[int, Row]]
 """For each table its rows, by their key."""
@@ -30,7 +29,7 @@ def contents(columns: Mapping[str, Sequence[str]], tables: Tables, views: str) -
         tables: their rows.
         views: CREATE VIEW statements.
     """
-    with duckdb.connect() as connection:
+    with plain_duckdb() as connection:
         for name, its in columns.items():
             connection.execute(f"CREATE TABLE {name} ({', '.join(f'{c} INT' for c in its)})")
             for row in tables[name].values():

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -25,6 +24,7 @@ from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.duckdb import DuckEngine, Relation
 from tests.keyed_queries import Held
+from tests.plain_duckdb import plain_duckdb
 
 TABLES = """
 create table r (a int not null primary key, b int, c decimal(6, 2));
@@ -91,7 +91,7 @@ def query(random: Random) -> str:
 
 def given(database: dict[str, Rows], text: str, types: Sequence[ColumnType] = ()) -> pa.Table:
     """What the text gives, sums in the types that they have in Spark."""
-    with duckdb.connect() as plain:
+    with plain_duckdb() as plain:
         for name, its in database.items():
             plain.register(name, frame(name, list(its.values())))
         found = plain.sql(text)
