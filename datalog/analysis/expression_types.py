@@ -6,7 +6,7 @@ arithmetic, cut to 38 digits so that at least 6 digits stay behind the point.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import assert_never
 
@@ -34,6 +34,7 @@ _STRING, _BOOLEAN = ColumnType(TypeName.STRING), ColumnType(TypeName.BOOLEAN)
 _OF_CALLS = {
     **dict.fromkeys(("concat", "lower", "substring", "trim", "upper"), _STRING),
     **dict.fromkeys(("day", "length", "month", "quarter", "year"), _INT),
+    "date_add": ColumnType(TypeName.DATE),
     "like": _BOOLEAN,
 }
 
@@ -68,6 +69,8 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
         case Call(function, arguments):
             if function in _OF_CALLS:
                 return _OF_CALLS[function]
+            if function == "round":
+                return _rounded(expression_type(arguments[0], variables), arguments[1:])
             given = arguments[:1] if function in ("abs", "nullif") else arguments
             return _common(expression_type(argument, variables) for argument in given)
         case Case(branches, otherwise):
@@ -97,6 +100,18 @@ def average_type(operand: ColumnType | None) -> ColumnType:
         return ANY
     precision, scale = as_decimal(operand)
     return _cut(precision + 4, scale + 4, exact_scale=True)
+
+
+def _rounded(operand: ColumnType | None, places: Sequence[Expression]) -> ColumnType | None:
+    """The type of a rounded number: a decimal may get one more digit before the point."""
+    if operand is None or operand.name.is_integer or operand.name.is_floating:
+        return operand
+    wanted = places[0].value if places and isinstance(places[0], Constant) else None if places else 0
+    if operand.name is not TypeName.DECIMAL or operand.is_open or type(wanted) is not int or wanted < 0:
+        return ANY
+    precision, scale = as_decimal(operand)
+    kept = min(scale, wanted)
+    return ColumnType(TypeName.DECIMAL, min(MAX_PRECISION, precision - scale + 1 + kept), kept)
 
 
 def _aggregate(function: AggregateFunction, operand: ColumnType | None) -> ColumnType | None:

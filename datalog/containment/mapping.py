@@ -58,14 +58,14 @@ def mappings(
         yield from _extend(atoms, index, start)
         return
     others = [literal for literal in target if not isinstance(literal, Atom)]
-    own = frozenset(variables_of(literal for literal in source if not isinstance(literal, Negation)))
-    bound = frozenset(variables_of(literal for literal in target if not isinstance(literal, Negation)))
-    bound |= {term for term in (fixed or {}).values() if isinstance(term, Variable)}
+    negations = [literal for literal in filters if isinstance(literal, Negation)]
     for found in _extend(atoms, index, start):
-        if all(
-            _holds(apply_literal(found, literal), others) and not _captured(literal, own.union(found), bound)
-            for literal in filters
-        ):
+        if not all(_holds(apply_literal(found, literal), others) for literal in filters):
+            continue
+        own = frozenset(variables_of(literal for literal in source if not isinstance(literal, Negation)))
+        bound = frozenset(variables_of(literal for literal in target if not isinstance(literal, Negation)))
+        bound |= {term for term in (fixed or {}).values() if isinstance(term, Variable)}
+        if not any(_captured(literal, own.union(found), bound) for literal in negations):
             yield found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,6 +119,17 @@ def _quarter(day: dt.date) -> int:
     return (day.month + 2) // 3
 
 
+def _round(number: float | Decimal, places: int = 0) -> Value:
+    """Halves are rounded away from zero, those of a double as they are in its shortest text."""
+    match number:
+        case Decimal():
+            return number if -int(number.as_tuple().exponent) <= places else rounded_to(number, places)
+        case float() if math.isfinite(number):
+            return float(rounded_to(Decimal(repr(number)), places))
+        case _:
+            return number
+
+
 _OF_NULLS: Mapping[str, Callable[[Sequence[Value]], Value]] = {
     "coalesce": _coalesce,
     "greatest": _extreme(max),
@@ -127,12 +139,14 @@ _OF_NULLS: Mapping[str, Callable[[Sequence[Value]], Value]] = {
 _STRICT: Mapping[str, Callable[..., Value]] = {
     "abs": lambda number: number.copy_abs() if isinstance(number, Decimal) else abs(number),
     "concat": _concat,
+    "date_add": lambda day, days: day + dt.timedelta(days=days),
     "day": lambda day: day.day,
     "length": len,
     "like": _like,
     "lower": str.lower,
     "month": lambda day: day.month,
     "quarter": _quarter,
+    "round": _round,
     "substring": _substring,
     "trim": lambda text: text.strip(" "),
     "upper": str.upper,

@@ -26,7 +26,8 @@ FUNCTIONS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("abs", "day", "length", "lower", "month", "quarter", "trim", "upper", "year"), (1, 1)),
     **dict.fromkeys(("greatest", "least"), (2, _ANY_NUMBER)),
     **dict.fromkeys(("coalesce", "concat"), (1, _ANY_NUMBER)),
-    **dict.fromkeys(("like", "nullif"), (2, 2)),
+    **dict.fromkeys(("date_add", "like", "nullif"), (2, 2)),
+    "round": (1, 2),
     "substring": (2, 3),
 }
 """The scalar functions that a `Call` may name, with the least and most arguments that each takes.

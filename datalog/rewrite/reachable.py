@@ -87,14 +87,16 @@ def drop_subsumed(program: Program) -> Program:
     Before: `p(X) :- r(X, Y), s(Y).  p(X) :- r(X, Y).`
     After:  `p(X) :- r(X, Y).`
     """
-    kept: list[Rule] = []
-    for rule in program.rules:
-        siblings = [r for r in kept if r.head.predicate == rule.head.predicate]
-        if any(contained_in(rule, sibling) for sibling in siblings):
+    kept: dict[Predicate, dict[int, Rule]] = {}
+    for number, rule in enumerate(program.rules):
+        siblings = kept.setdefault(rule.head.predicate, {})
+        if any(contained_in(rule, sibling) for sibling in siblings.values()):
             continue
-        kept = [r for r in kept if r not in siblings or not contained_in(r, rule)]
-        kept.append(rule)
-    return replace(program, rules=tuple(kept))
+        for other in [n for n, sibling in siblings.items() if contained_in(sibling, rule)]:
+            del siblings[other]
+        siblings[number] = rule
+    left = sorted(number for siblings in kept.values() for number in siblings)
+    return replace(program, rules=tuple(program.rules[number] for number in left))
 
 
 def drop_null_tests(program: Program, never_null: Mapping[Predicate, Collection[int]]) -> Program:

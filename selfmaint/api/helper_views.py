@@ -1,14 +1,14 @@
 """Helpers: views that are kept beside others for these to be computed from; see `datalog.sql.views.splitting`.
 
 A view that cannot be followed by what it shows (a quotient of sums, an average alone, HAVING, the largest of all sums,
-the first groups by an order) is read as a query over a helper, which is a view like any other. It is called like the
-view with `__sums`.
+the first groups by an order) is read as a query over helpers, which are views like any other: all its groups, or
+queries inside it (`datalog.sql.views.inner_queries`). They are called like the view with `__sums`, `__sums_2`, ...
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from datalog.diagnostics import ProgramError
 from datalog.model import Declaration, NotToRun, OpaqueView, TextQuery, ViewDefinition
@@ -25,10 +25,11 @@ from datalog.sql.affected import (
     plan_of_text,
 )
 from datalog.sql.views import SqlText, read_sql
-from datalog.sql.views.splitting import Split, split, split_first_groups, split_inside
+from datalog.sql.views.inner_queries import Kept, replaced, whole
+from datalog.sql.views.splitting import split, split_first_groups
 from selfmaint.errors import InputError
 from selfmaint.fallback.recompute import reads
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
 SUFFIX = "__sums"
 """What a helper's name ends in."""
@@ -49,18 +50,26 @@ def with_helpers(
         view.name: found
         for view in schema.views
         if not view.is_decided
-        and f"{view.name}{SUFFIX}".casefold() not in names
+        and not any(name.startswith(f"{view.name}{SUFFIX}".casefold()) for name in names)
         and (found := _split(schema, view)) is not None
     }
     while splits:
         made = _read(texts, declarations, splits)
         if made is None:
             return schema
-        useless = {v for v in splits if not _is_followed(made, made.view(f"{v}{SUFFIX}"))}
+        useless = {v for v, one in splits.items() if not _gains(schema, made, v, one)}
         if not useless:
             return made
         splits = {name: one for name, one in splits.items() if name not in useless}
     return schema
+
+
+def _gains(schema: Catalog, made: Catalog, name: str, found: _Helpers) -> bool:
+    """Whether the helpers of a view are followed, and leave it less to read."""
+    left = set(reads(made, made.view(name))) & set(schema.relations)
+    before = set(reads(schema, schema.view(name))) & set(schema.relations)
+    is_less = left < before or len(found.queries) == 1
+    return is_less and all(_is_followed(made, made.view(helper)) for helper in found.queries)
 
 
 def tables_of(schema: Catalog) -> dict[str, Table]:
@@ -71,7 +80,20 @@ def tables_of(schema: Catalog) -> dict[str, Table]:
     }
 
 
-def _split(schema: Catalog, view: View) -> Split | None:
+@dataclass(frozen=True, slots=True)
+class _Helpers:
+    """The helpers of a view.
+
+    Attributes:
+        queries: by name, the query of each.
+        rest: the view's query over them.
+    """
+
+    queries: Mapping[str, str]
+    rest: str
+
+
+def _split(schema: Catalog, view: View) -> _Helpers | None:
     text = view.definition.text if isinstance(view.definition, ViewDefinition | OpaqueView) else None
     if text is None or (
         isinstance(view.definition, OpaqueView) and isinstance(view.definition.query, NotToRun)
@@ -81,18 +103,55 @@ def _split(schema: Catalog, view: View) -> Split | None:
         return None
     name = f"{view.name}{SUFFIX}"
     found = split(text, name) or split_first_groups(text, name)
-    if found is not None or _is_keyed(schema, view):
-        return found
-    return split_inside(text, name)
+    if found is not None and _alone(schema, found.helper) is not None:
+        return _Helpers({name: found.helper}, found.rest)
+    return None if _is_keyed(schema, view) else _split_inside(schema, text, name)
+
+
+def _split_inside(schema: Catalog, text: str, name: str) -> _Helpers | None:
+    """The queries inside a query that are followed by themselves, or by the counts and sums of their groups."""
+
+    def kept(inner: str) -> Kept | None:
+        alone = _alone(schema, inner)
+        if alone is not None and _is_added_up(schema, alone):
+            return whole(inner)
+        sums = split(inner, name)
+        if sums is not None and _alone(schema, sums.helper) is not None:
+            return Kept(sums.helper, lambda its: _over(inner, its))
+        return None if alone is None else whole(inner)
+
+    rest, queries = replaced(text, kept, lambda number: name if number == 1 else f"{name}_{number}")
+    return _Helpers(queries, rest) if queries else None
+
+
+def _over(inner: str, helper: str) -> str:
+    found = split(inner, helper)
+    assert found is not None
+    return found.rest
+
+
+def _alone(schema: Catalog, text: str) -> View | None:
+    """A query as a view that is followed; None if it is not, or cannot be read."""
+    bases = [one for one in schema.program.declarations if one.name in schema.relations]
+    try:
+        from selfmaint.api.programs import catalog_of_sql  # noqa: PLC0415 - it asks for helpers
+
+        made = catalog_of_sql(read_sql([SqlText(text, "a query inside", ("inner_query",))], bases))
+    except (ProgramError, InputError):
+        return None
+    (view,) = made.views
+    is_read = bool(set(reads(made, view)) & set(schema.relations))
+    return view if is_read and _is_followed(made, view) else None
 
 
 def _read(
-    texts: Sequence[SqlText], declarations: Sequence[Declaration], splits: Mapping[str, Split]
+    texts: Sequence[SqlText], declarations: Sequence[Declaration], splits: Mapping[str, _Helpers]
 ) -> Catalog | None:
     """The catalog with helpers; None if they cannot be read."""
     more = [
-        SqlText(one.helper, f"the helper of {name}", (f"{name}{SUFFIX}",), f"{name}{SUFFIX}")
+        SqlText(query, f"the helper of {name}", (helper,), helper)
         for name, one in splits.items()
+        for helper, query in one.queries.items()
     ]
     try:
         found = read_sql([*texts, *more], declarations, instead={n: one.rest for n, one in splits.items()})
@@ -101,7 +160,18 @@ def _read(
         made = catalog_of_sql(found)
     except (ProgramError, InputError):
         return None
-    return replace(made, helpers={f"{name}{SUFFIX}": name for name in splits})
+    return replace(made, helpers={helper: name for name, one in splits.items() for helper in one.queries})
+
+
+def _is_added_up(schema: Catalog, view: View) -> bool:
+    """Whether what rows add and take away tells a view's new groups, whatever values its sums are of."""
+    if view.is_decided and not isinstance(view, GroupedView):
+        return True
+    query = _query(schema, view)
+    if query is None:
+        return False
+    found = additive(query, set(reads(schema, view)))
+    return isinstance(found, Additive) and found.is_certain
 
 
 def _is_followed(schema: Catalog, helper: View) -> bool:
@@ -121,7 +191,10 @@ def _is_cheap(schema: Catalog, view: View) -> bool:
         return False
     for name in reads(schema, view):
         how = keyed(query, {name})
-        if not (isinstance(how, Keyed) and how.looks_up) and isinstance(additive(query, {name}), NotKeyed):
+        if isinstance(how, Keyed) and how.looks_up:
+            continue
+        added = additive(query, {name})
+        if isinstance(added, NotKeyed) or not (added.groups or added.is_certain):
             return False
     return True
 

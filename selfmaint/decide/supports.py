@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import permutations
+from itertools import islice, permutations
 
 from datalog.budget import check
 from datalog.model import (
@@ -31,6 +31,9 @@ from selfmaint.decide.instances import Instance
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.warehouse.catalog import BaseRelation, Catalog
 from selfmaint.warehouse.constraints import unifier
+
+_MOST_WAYS = 300
+"""In more ways foreign keys are not followed beyond a view's own relations: each way is a test."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,14 @@ def supports(instance: Instance, subgoals: int) -> Iterator[Support]:
         if found not in seen:
             seen.add(found)
             yield found
+
+
+def has_many_supports(instance: Instance) -> bool:
+    """Whether the foreign keys of facts for the subgoals can be satisfied in too many ways to look at each."""
+    number = 1
+    for j in range(len(instance.body)):
+        number *= max(sum(1 for _ in islice(supports(instance, 1 << j), _MOST_WAYS)), 1)
+    return number >= _MOST_WAYS
 
 
 def _ways(

@@ -18,6 +18,8 @@ Conditions of soundness and completeness:
    few values), or groups or comparisons restrict what is fresh, the one row for both is taken as possible.
 5. A variable that is fresh at first may be given a value at hand by a group that it must be in, or by comparisons:
    only then does it matter that this may be the value of another variable, and that is asked on data.
+6. Where foreign keys can be satisfied in too many ways, those that leave the view's relations are taken as satisfied.
+   More facts are then taken as possible than are: that makes no "yes", and such facts make no "no" (`is_cut`).
 """
 
 from __future__ import annotations
@@ -32,10 +34,10 @@ from datalog.model import Atom, Comparison, Constant, Literal, NullTest, Term, V
 from selfmaint.decide.arrangements import arranged
 from selfmaint.decide.group_evidence import demands, with_groups
 from selfmaint.decide.inconsistency import Contradiction
-from selfmaint.decide.instances import Instance, instances, places
+from selfmaint.decide.instances import Instance, instances, places, plain_instance
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.positions import resolved
-from selfmaint.decide.supports import supports
+from selfmaint.decide.supports import has_many_supports, supports
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
@@ -52,15 +54,29 @@ def candidates(catalog: Catalog, view: View) -> Iterator[NewFacts]:
     """Every J of every instance, with each way of satisfying its foreign keys: not yet in groups or in an order."""
     if view.unchanging:
         return
+    is_cut = has_many_supports(plain_instance(catalog, view))
+    if is_cut:
+        catalog = _with_own_references(catalog, view)
     for instance in instances(catalog, view):
         for facts in sorted(_alive(instance), key=lambda m: (m.bit_count(), m)):
             if instance.needed & ~facts == 0:
                 for way in supports(instance, facts):
+                    cut = is_cut or way.is_cut
                     made = _settled(
-                        catalog, NewFacts(instance, way.facts, way.links, way.conditions, is_cut=way.is_cut)
+                        catalog, NewFacts(instance, way.facts, way.links, way.conditions, is_cut=cut)
                     )
                     if made is not None:
                         yield made
+
+
+def _with_own_references(catalog: Catalog, view: View) -> Catalog:
+    """The catalog with no other foreign keys than those between relations that a view reads (condition 6)."""
+    own = {atom.predicate.name for atom in view.body}
+    relations = {
+        name: replace(one, references=tuple(r for r in one.references if name in own and r.target in own))
+        for name, one in catalog.relations.items()
+    }
+    return replace(catalog, relations=relations)
 
 
 def placed(catalog: Catalog, found: Iterable[NewFacts]) -> Iterator[NewFacts]:

@@ -133,7 +133,8 @@ class DuckEngine:
         if isinstance(definition, OpaqueView):
             from selfmaint.duckdb.text_views import text_rows  # noqa: PLC0415 - texts are read only where there are some
 
-            return self.keep(self.like(text_rows(self.database, definition, facts, like.columns), like))
+            rows = text_rows(self.database, definition, facts, like.columns)
+            return self.keep(self.like(rows, like) if like.columns else rows)  # of `SELECT *` nothing is told
         found = Relation(self._view(definition, facts, distinct=False), definition.columns)
         return self.keep(self.like(found, like))
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from datalog.analysis.expression_types import expression_type
 from datalog.model import (
     Aggregate,
     AggregateFunction,
     AllOf,
     AnyOf,
+    Arithmetic,
     Atom,
     Case,
+    Cast,
     ColumnType,
     Compared,
     Condition,
@@ -32,7 +35,7 @@ from datalog.model import (
     block,
 )
 from datalog.sql.affected import Additive
-from selfmaint.engine.protocol import D, Facts
+from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.keyed import KeyedDelta, affected_keys, by_keys, needed_rows, unchanged
 from selfmaint.fallback.keyed_rows import KeyedRows
 from selfmaint.fallback.recompute import Recomputing
@@ -42,6 +45,10 @@ from selfmaint.warehouse.catalog import View
 _STORED, _MORE, _LESS, _PARTS, _TOTAL = (
     Predicate(name) for name in ("stored", "more", "less", "parts", "total")
 )
+
+
+_DIGITS_OF_COUNTS = 12
+"""No group has so many rows that their number has more digits."""
 
 
 class NotKnownError(Exception):
@@ -109,7 +116,8 @@ def _touched(reader: KeyedRows[D], how: Additive, stored: D, more: D, less: D, n
     engine = reader.engine
     if not how.groups:
         return stored
-    rows = tuple(Variable(f"X{i}") for i in range(len(how.groups) + len({*how.counts, *how.sums})))
+    width = len(how.groups) + len({*how.counts, *how.sums, *how.averages})
+    rows = tuple(Variable(f"X{i}") for i in range(width))
     goal = Atom(Predicate("groups", Version.STEP), tuple(rows[i] for i in how.groups))
     program = Program(tuple(Rule(goal, (Atom(p, rows),)) for p in (_MORE, _LESS)))
     facts = Facts({_MORE: more, _LESS: less}, {}, frozenset({_MORE, _LESS}))
@@ -137,7 +145,14 @@ def _added(reader: KeyedRows[D], how: Additive, parts: tuple[D, D, D], types: Se
     united = ViewDefinition("parts", names, tuple(blocks), Semantics.BAG)
     signed = engine.keep(engine.evaluate_view(united, Facts(given), dict.fromkeys(given, types)))
     part = Variable("Part")
-    sums = [Aggregate(AggregateFunction.SUM, one) if i in measures else one for i, one in enumerate(row)]
+    sums = [
+        Aggregate(AggregateFunction.SUM, one)
+        if i in measures
+        else Aggregate(AggregateFunction.MAX, one)
+        if i in how.averages
+        else one
+        for i, one in enumerate(row)
+    ]
     groups = [row[i] for i in how.groups]
     one = block("total", 0, [Atom(_PARTS, (part, *row))], sums, groups=groups)
     adding = ViewDefinition("total", names[1:], (one,), Semantics.BAG)
@@ -151,7 +166,33 @@ def _added(reader: KeyedRows[D], how: Additive, parts: tuple[D, D, D], types: Se
     )
     if engine.count(engine.keep(engine.evaluate_view(open_, facts, {_TOTAL: types}))):
         raise NotKnownError("what is stored and what changes do not tell whether a group has values left")
-    return engine.evaluate_view(_left(how, row, names[1:]), facts, {_TOTAL: types})
+    _require_exact_averages(engine, how, types)
+    return engine.evaluate_view(_left(how, row, names[1:], types), facts, {_TOTAL: types})
+
+
+def _require_exact_averages(engine: Engine[D], how: Additive, types: Sequence[ColumnType]) -> None:
+    """Refuses averages that a quotient of a sum and a count may not give to the last digit.
+
+    Spark adds whole numbers up as doubles. A quotient of decimals is rounded, and then to the digits of the average:
+    that is as good as once where so many digits lie between that a count of that size is needed to tell.
+
+    Raises:
+        NotKnownError: there is one.
+    """
+    for position, (total, number) in how.averages.items():
+        kind, sum_, count = types[position], Variable("S"), Variable("N")
+        known = {sum_: types[total], count: types[number]}
+        found = expression_type(Arithmetic("/", sum_, count), known)
+        exact = found is not None and (
+            (kind.name is TypeName.DOUBLE and found == kind and engine.name == "duckdb")
+            or (
+                kind.name is found.name is TypeName.DECIMAL
+                and found.scale is not None
+                and (found.scale == kind.scale or found.scale >= (kind.scale or 0) + _DIGITS_OF_COUNTS)
+            )
+        )
+        if not exact:
+            raise NotKnownError("its averages are not known to be the quotients of their sums and counts")
 
 
 def _is_zero(variable: Variable) -> Condition:
@@ -159,7 +200,7 @@ def _is_zero(variable: Variable) -> Condition:
 
 
 def _not_known(how: Additive, row: Sequence[Variable]) -> Condition:
-    """Whether a group's new values are not known; conditions 3 and 5."""
+    """Whether a group's new values are not known; conditions 3 and 6."""
     told = how.whole_sums.union(how.counted)
     doubtful: list[Condition] = [_is_zero(row[i]) for i in how.sums if i not in told]
     doubtful += [Compared("<", row[i], Constant(0)) for i in how.counted.values()]
@@ -171,13 +212,18 @@ def _not_known(how: Additive, row: Sequence[Variable]) -> Condition:
     return AnyOf((negative, IsNull(row[how.size]), AllOf((there, AnyOf(tuple(doubtful))))))
 
 
-def _left(how: Additive, row: Sequence[Variable], names: tuple[str, ...]) -> ViewDefinition:
+def _left(
+    how: Additive, row: Sequence[Variable], names: tuple[str, ...], types: Sequence[ColumnType]
+) -> ViewDefinition:
     """The groups that are left; the one of all rows is there without rows too, its sums null."""
     filters: list[Condition] = []
     outputs: list[Expression] = [
         Case(((_is_zero(row[how.counted[i]]), Constant(None)),), one) if i in how.counted else one
         for i, one in enumerate(row)
     ]
+    for i, (total, number) in how.averages.items():
+        quotient = Cast(Arithmetic("/", row[total], row[number]), types[i])
+        outputs[i] = Case(((_is_zero(row[number]), Constant(None)),), quotient)
     if how.size is not None and how.groups:
         filters = [Compared("!=", row[how.size], Constant(0))]
     elif how.size is not None:

@@ -168,6 +168,9 @@ class Generator:
         if depth and pick < 0.35:
             word = self.random.choice((" and ", " or "))
             both = word.join(self.condition(columns, depth - 1) for _ in range(2))
+            if pick < 0.05:  # alternatives that share a condition
+                shared, *others = (self.condition(columns, 0) for _ in range(3))
+                both = " or ".join(f"({shared} and {one})" for one in others)
             return self.random.choice((f"({both})", f"not ({both})"))
         name, kind = self.random.choice(columns.names)
         kind = family(kind)
@@ -206,6 +209,7 @@ class Generator:
         ]
         options += [f"nullif({inner}, 1)", f"if({self.condition(columns, 0)}, {inner}, null)"]
         options += [f"{f}({d})" for d in columns.of("date") for f in ("year", "month", "day", "quarter")]
+        options += [f"round({inner}, {self.random.randrange(4)})", f"round({inner})"]
         options += [f"length({s})" for s in columns.of("string")]
         options += [f"cast({n} as decimal(20,1))" for n in numbers]
         return self.random.choice(options)
@@ -222,7 +226,8 @@ class Generator:
             return self.number_expression(columns)
         if kind == "string":
             return self.string_expression(columns)
-        return self.random.choice([*columns.of(kind), LITERALS[kind][0]])
+        days = [f"{day} {self.random.choice('+-')} {self.random.randrange(40)}" for day in columns.of("date")]
+        return self.random.choice([*columns.of(kind), LITERALS[kind][0], *(days if kind == "date" else ())])
 
     # ---------------------------------------------------------------------------------------------- selects
 

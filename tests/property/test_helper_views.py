@@ -6,7 +6,7 @@ Small tables with nulls, equal rows in all but the key, NaN and -0.0; every aggr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -89,6 +89,41 @@ def query(random: Random) -> str:
     return f"select {', '.join([*shown, random.choice(items) + ' as m'])} from {source}{by}{having}"
 
 
+def groups(random: Random) -> str:
+    """A query that groups by `g` with two numbers."""
+    source = random.choice(["r", "r", "r join s on f = b"])
+    one, other = random.sample(["sum(b)", "count(*)", "count(c)", "max(b)", "sum(b + a)", "avg(b)"], 2)
+    where = random.choice(["", " where a > 2", " where b is not null"])
+    having = random.choice(["", "", " having count(*) > 1"])
+    return f"select b as g, {one} as n, {other} as m from {source}{where} group by b{having}"
+
+
+def nested(random: Random) -> str:
+    """A query around queries that group; some names stand for other things inside than around."""
+    one, other = groups(random), groups(random)
+    numbers = ["sum(b)", "avg(b)", "count(*)", "count(b)", "max(a)", "avg(a + b)"]
+    some = [
+        f"(select {random.choice(numbers)} from r{random.choice(['', ' where a > 3', ' where b = 1'])})"
+        for _ in range(3)
+    ]
+    joined = "select t.g as x, u.g as y, t.n as n, u.m as m from t full join u on t.g = u.g"
+    options = [
+        f"with t as ({one}) select max(n) as x, count(m) as y from t",
+        f"with t as ({one}) select g, n from t where n >= (select max(n) from t)",
+        f"select g, n from ({one}) as i where n > {some[0]}",
+        f"select g, sum(n) as x from ({one} union all {other}) as u group by rollup(g) having count(m) > 0",
+        f"with t as ({one}), u as ({other}) {joined} where t.n is null or u.m > 0",
+        f"select case when {some[0]} > 1 then {some[1]} else {some[2]} end as x, {some[0]} as y",
+        f"select count(*) as x from ({one}) as t where g in (select g from ({other}) as r where n > 0)",
+        # a common table expression that hides a table
+        f"with s as (select a as f, b as d from r) select (select count(d) from s) as x, {some[0]} as y",
+        f"with r as (select a, b, c from r where a > 3) select {some[0]} as x, (select max(d) from s) as y",
+        f"select {some[0]} as x union all select {some[1]} as x",
+        "select max(k) as x from (select a, (select count(*) from s where d = b) as k from r) as t",
+    ]
+    return random.choice(options)
+
+
 def given(database: dict[str, Rows], text: str, types: Sequence[ColumnType] = ()) -> pa.Table:
     """What the text gives, sums in the types that they have in Spark."""
     with plain_duckdb() as plain:
@@ -133,12 +168,12 @@ def told(row: tuple[Any, ...]) -> str:
     return repr(row).replace("-0.0", "0.0")
 
 
-def followed(seed: str) -> str:
+def followed(seed: str, made: Callable[[Random], str] = query) -> str:
     """How a random view was followed, its rows being right."""
     random = Random(seed)
     before = {name: rows(random, name) for name in TYPES}
     after = {name: changed(random, name, its) for name, its in before.items()}
-    text = query(random)
+    text = made(random)
     warehouse = opened(text, before, after)
     sides = [
         {
@@ -170,4 +205,10 @@ def followed(seed: str) -> str:
 @pytest.mark.parametrize("seed", range(6))
 def test_a_view_with_a_helper_is_what_recomputing_gives(seed: int) -> None:
     ways = Counter(followed(f"{seed}.{trial}") for trial in range(8))
+    assert ways["by rows"] + ways["from the helper"] >= 3, ways
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_view_over_queries_inside_it_is_what_recomputing_gives(seed: int) -> None:
+    ways = Counter(followed(f"inside.{seed}.{trial}", nested) for trial in range(8))
     assert ways["by rows"] + ways["from the helper"] >= 3, ways

@@ -15,7 +15,8 @@ Conditions of soundness:
 3. A group is gone if its count(*) is 0. Without one a group is there whose sums are not all 0; else it is not known.
    Rows of several grouping sets are told apart by their nulls, if what is grouped by is never null.
 4. What was there before is computed again, so it has to come out as it did: nothing may depend on the order of rows.
-5. A sum is null if no value is left. A count of the values beside it says that, or where a value cannot be null a
+5. An average is the quotient of its sum and its count, which stand beside it.
+6. A sum is null if no value is left. A count of the values beside it says that, or where a value cannot be null a
    count(*); else a sum that is 0 says nothing.
 """
 
@@ -62,6 +63,7 @@ class Additive:
         size: the position of count(*), if there is one.
         whole_sums: the sums whose values are never null.
         counted: by sum, the position of a count of its values.
+        averages: by average, the positions of the sum and the count of its values.
     """
 
     rows: Keyed
@@ -71,6 +73,13 @@ class Additive:
     size: int | None
     whole_sums: frozenset[int]
     counted: Mapping[int, int] = field(default_factory=dict)
+    averages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether a group's new values are known whatever its values are (conditions 3 and 6)."""
+        known = all(one in self.whole_sums or one in self.counted for one in self.sums)
+        return known and not (self.groups and self.size is None)
 
 
 def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
@@ -83,43 +92,85 @@ def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
     top = query.plan
     if not (isinstance(top, Project) and isinstance(top.input, Aggregate) and _are_told_apart(top.input)):
         return NotKeyed("it is more than groups with counts and sums")
-    grouping, trees, demands = top.input, dict(top.items), Demands(query.plan)
-    calls = dict(grouping.items)
-    groups, counts, sums, sizes, certain = list[int](), list[int](), list[int](), list[int](), set[int]()
-    found = set[int | None]()
-    operands: dict[type[exp.Expr], dict[str, int]] = {exp.Count: {}, exp.Sum: {}}
-    for position, (_, number) in enumerate(query.outputs):
-        inside = number_of(trees[number])
-        found.add(inside)
-        match calls.get(inside) if inside is not None else None:
-            case None if inside in grouping.groups:
-                groups.append(position)
-            case exp.Count(this=exp.Star() | exp.Literal()):
-                sizes.append(position)
-                counts.append(position)
-            case exp.Count(this=one, expressions=more) if not isinstance(one, exp.Distinct) and not more:
-                counts.append(position)
-                operands[exp.Count][one.sql()] = position
-            case exp.Sum(this=one) if _is_exact(demands, one):
-                sums.append(position)
-                operands[exp.Sum][one.sql()] = position
-                if _is_never_null(grouping.input, one):
-                    certain.add(position)
-            case _:
-                return NotKeyed("it has more than counts and sums of its groups")
-    if not set(grouping.groups) <= found or not (counts or sums):
+    grouping, trees = top.input, dict(top.items)
+    shown = _Shown(grouping, Demands(query.plan))
+    found = [number_of(trees[number]) for _, number in query.outputs]
+    if not all(shown.takes(position, inside) for position, inside in enumerate(found)):
+        return NotKeyed("it has more than counts and sums of its groups")
+    if not set(shown.averages.values()) <= shown.sums.keys() & shown.numbers.keys():
+        return NotKeyed("it has an average without its sum and its count")
+    if not set(grouping.groups) <= set(found) or not (shown.counts or shown.sums):
         return NotKeyed("it does not show what it groups by")
     used = frozenset(number for plan in every(grouping.input) for number in _used(plan))
     if not all(_is_determined(plan, used) for plan in every(grouping.input)):
         return NotKeyed("its rows may depend on the order in which others come")
     inner = Query(grouping.input, tuple((f"c{number}", number) for number in grouping.input.columns))
     rows = keyed(inner, changed)
-    if isinstance(rows, NotKeyed):
-        return rows
-    size = sizes[0] if sizes else None
-    numbers = operands[exp.Count]
-    counted = {position: numbers[sql] for sql, position in operands[exp.Sum].items() if sql in numbers}
-    return Additive(rows, tuple(groups), tuple(counts), tuple(sums), size, frozenset(certain), counted)
+    return rows if isinstance(rows, NotKeyed) else shown.followed_by(rows)
+
+
+@dataclass
+class _Shown:
+    """What the columns of a query that groups are.
+
+    Attributes:
+        grouping: its groups.
+        demands: where its values come from.
+        groups: positions of columns grouped by.
+        counts: positions of counts.
+        sizes: positions of count(*).
+        numbers: positions of counts of values, by these.
+        sums: positions of sums, by the values; the last of equal ones.
+        totals: positions of all sums.
+        averages: by position, the values of an average.
+        certain: positions of sums whose values are never null.
+    """
+
+    grouping: Aggregate
+    demands: Demands
+    groups: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    sums: dict[str, int] = field(default_factory=dict)
+    totals: list[int] = field(default_factory=list)
+    averages: dict[int, str] = field(default_factory=dict)
+    certain: set[int] = field(default_factory=set)
+
+    def takes(self, position: int, inside: int | None) -> bool:
+        """Notes what a column is; whether that is known."""
+        match dict(self.grouping.items).get(inside) if inside is not None else None:
+            case None if inside in self.grouping.groups:
+                self.groups.append(position)
+            case exp.Count(this=exp.Star() | exp.Literal()):
+                self.sizes.append(position)
+                self.counts.append(position)
+            case exp.Count(this=one, expressions=more) if not isinstance(one, exp.Distinct) and not more:
+                self.counts.append(position)
+                self.numbers[one.sql()] = position
+            case exp.Sum(this=one) if _is_exact(self.demands, one):
+                self.totals.append(position)
+                self.sums[one.sql()] = position
+                if _is_never_null(self.grouping.input, one):
+                    self.certain.add(position)
+            case exp.Avg(this=one) if _is_exact(self.demands, one):
+                self.averages[position] = one.sql()
+            case _:
+                return False
+        return True
+
+    def followed_by(self, rows: Keyed) -> Additive:
+        """How the groups follow from rows."""
+        return Additive(
+            rows,
+            tuple(self.groups),
+            tuple(self.counts),
+            tuple(self.totals),
+            self.sizes[0] if self.sizes else None,
+            frozenset(self.certain),
+            {position: self.numbers[sql] for sql, position in self.sums.items() if sql in self.numbers},
+            {position: (self.sums[sql], self.numbers[sql]) for position, sql in self.averages.items()},
+        )
 
 
 def _are_told_apart(grouping: Aggregate) -> bool:

@@ -72,7 +72,8 @@ def keyed(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
         The key and steps, or why there is no key.
     """
     demands = Demands(query.plan)
-    reached = [_Choice(demands, places) for places in _candidates(demands, query)]
+    options = _options(demands)
+    reached = [_Choice(demands, places, options) for places in _candidates(demands, query)]
     possible = [one for one in reached if not one.missing & set(changed)]
     if not possible:
         return NotKeyed(_why(query.plan, reached, changed))
@@ -101,13 +102,15 @@ def _candidates(demands: Demands, query: Query) -> Iterable[Mapping[int, frozens
 class _Choice:
     """The steps from one key."""
 
-    def __init__(self, demands: Demands, places: Mapping[int, frozenset[Place]]) -> None:
+    def __init__(
+        self, demands: Demands, places: Mapping[int, frozenset[Place]], options: Sequence[Step]
+    ) -> None:
         self.key = tuple(places)
         self.steps: list[Step] = []
         self._demands = demands
         if all(demands.alike(its) for its in places.values()):
             self._start(list(places.values()))
-            self._follow()
+            self._follow(options)
         done = {step.scan for step in self.steps}
         self.missing = {one.table.name for n, one in demands.scans.items() if n not in done}
         found = sum(_is_key(demands.scans[step.scan], step.columns) for step in self.steps)
@@ -130,9 +133,8 @@ class _Choice:
             if len(given) == len(places):
                 self.steps.append(Step(scan, one.table.name, given, ((None, every),)))
 
-    def _follow(self) -> None:
+    def _follow(self, options: Sequence[Step]) -> None:
         """Those that these lead to: rows that are found by a key before others."""
-        options = _options(self._demands)
         while True:
             done = {step.scan for step in self.steps}
             possible = [

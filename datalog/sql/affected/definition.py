@@ -59,6 +59,13 @@ def plan_of_definition(definition: ViewDefinition, tables: Mapping[str, Table]) 
     return Query(Distinct(plan) if definition.semantics is Semantics.SET else plan, outputs)
 
 
+_CALLS: Mapping[AggregateFunction, type[exp.Expr]] = {
+    AggregateFunction.COUNT: exp.Count,
+    AggregateFunction.SUM: exp.Sum,
+    AggregateFunction.AVG: exp.Avg,
+}
+
+
 @dataclass
 class _Making:
     tables: Mapping[str, Table]
@@ -132,12 +139,11 @@ class _Making:
         return Filter(plan, tuple(tests)) if tests else plan
 
     def _call(self, call: Aggregate) -> exp.Expr:
-        if call.distinct or call.function not in (AggregateFunction.COUNT, AggregateFunction.SUM):
+        if call.distinct or call.function not in _CALLS:
             return self._of([call])
         if call.operand is None:
             return exp.Count(this=exp.Star())
-        operand = self._tree(call.operand)
-        return exp.Count(this=operand) if call.function is AggregateFunction.COUNT else exp.Sum(this=operand)
+        return _CALLS[call.function](this=self._tree(call.operand))
 
     def _tree(self, expression: Expression) -> exp.Expr:
         if isinstance(expression, Variable):

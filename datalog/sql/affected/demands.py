@@ -69,6 +69,7 @@ class Demands:
     plan: Plan
     scans: dict[int, Scan] = field(default_factory=dict)
     _origins: dict[int, frozenset[Place]] = field(default_factory=dict)
+    _found: dict[tuple[int, int], frozenset[Place]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.scans = {one.number: one for one in every(self.plan) if isinstance(one, Scan)}
@@ -122,6 +123,12 @@ class Demands:
 
     def of(self, plan: Plan, number: int) -> frozenset[Place]:
         """Condition 1; nothing if the demand leads nowhere."""
+        key = (id(plan), number)
+        if key not in self._found:
+            self._found[key] = self._of(plan, number)
+        return self._found[key]
+
+    def _of(self, plan: Plan, number: int) -> frozenset[Place]:
         same = self._same(plan, number)
         found = [self._directly(plan, one, same) for one in same]
         for sub in plan.inner if isinstance(plan, Filter) else ():  # elsewhere rows may depend on other rows

@@ -174,7 +174,7 @@ class _Reading:
                 continue
             inside = item.this if isinstance(item, exp.Alias) else item
             found = self._inner.resolved(inside, replace(scope, aliases=dict(aliases)), ctes)
-            name = item.alias_or_name.casefold()
+            name = item.unnest().alias_or_name.casefold()  # `SELECT DISTINCT (a)` has a column `a`
             if isinstance(item, exp.Alias):
                 aliases[name] = found
             names.append(name or f"_{len(names)}")

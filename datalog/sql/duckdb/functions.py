@@ -24,6 +24,8 @@ from datalog.sql.duckdb.types import (
 )
 
 _OPERATORS: Mapping[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
+_WHOLE, _DIGITS_OF_DOUBLE, _PLACES = 16, 17, 4
+"""A double of so many digits before the point has none behind; its shortest text has at most 17; both fit in 38."""
 _NARROW = 18
 """DuckDB computes with decimals of at most so many digits in 64 bits, and fails where the result needs more."""
 
@@ -33,12 +35,13 @@ def computed(
 ) -> exp.Expr:
     """The value of `left operator right`, which has type `found` in Spark.
 
-    A sum, difference or product of decimals is exact in both, where Spark keeps all digits behind the point; one for
-    which it gives some up is refused. DuckDB divides decimals as doubles, and anything by zero to null or infinity: a
-    quotient of decimals is computed here from whole numbers of 128 bits, and a division by zero is an error.
+    A sum, difference or product of decimals is computed with all digits behind the point, and is an error where it
+    has more than 38 digits; where the types have so many, Spark gives some up, rounding. DuckDB divides decimals as
+    doubles, and anything by zero to null or infinity: a quotient of decimals is computed here from whole numbers of
+    128 bits, and a division by zero is an error.
 
     Raises:
-        UnlikeSparkError: the digits behind the point are cut, or it is no arithmetic on numbers.
+        UnlikeSparkError: more than 38 digits are behind the point, or it is no arithmetic on numbers.
     """
     if found.name is TypeName.DECIMAL:
         if operator == "/":
@@ -69,8 +72,10 @@ def _exact(
 ) -> exp.Expr:
     (whole1, scale1), (whole2, scale2) = _digits(left[1]), _digits(right[1])
     scale = scale1 + scale2 if operator == "*" else max(scale1, scale2)
-    if found.scale != scale:
-        raise UnlikeSparkError(f"`{left[1]} {operator} {right[1]}`, of which Spark cuts digits")
+    if scale > MAX_PRECISION:
+        raise UnlikeSparkError(
+            f"`{left[1]} {operator} {right[1]}`, which has more than {MAX_PRECISION} digits"
+        )
     width = (whole1 + whole2 if operator == "*" else max(whole1, whole2)) + scale + 1
     least = _NARROW + 1 if width > _NARROW else 0
     one = cast(left[0], decimal(max(whole1 + scale1, least), scale1))
@@ -243,6 +248,35 @@ def _substring(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     return exp.Anonymous(this=function, expressions=[*_texts([text]), *(tree for tree, _ in places)])
 
 
+def _rounded(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """Halves away from zero, those of a double as its shortest text has them: DuckDB multiplies it first."""
+    (tree, kind), *places = arguments
+    number = places[0][0] if places else exp.Literal.number(0)
+    if isinstance(kind, str) or not (isinstance(number, exp.Literal) and number.is_int):
+        raise UnlikeSparkError(f"`{function}` of `{kind}`")
+    if kind.name.is_integer:
+        return tree
+    count = int(number.this)
+    if kind.name is TypeName.DECIMAL:
+        whole, scale = _digits(kind)
+        kept = min(scale, count)
+        return cast(tree, decimal(min(whole + 1 + kept, MAX_PRECISION), kept))
+    if kind.name is not TypeName.DOUBLE or count > _PLACES:
+        raise UnlikeSparkError(f"`{function}` of `{kind}`")
+    text = cast(tree, _STRING)
+    exact = decimal(MAX_PRECISION, count + _DIGITS_OF_DOUBLE)
+    short = as_double(cast(cast(text, exact), decimal(MAX_PRECISION, count)), decimal(MAX_PRECISION, count))
+    is_whole = exp.GTE(this=exp.Abs(this=tree.copy()), expression=exp.Literal.number(10**_WHOLE))
+    return exp.Case(ifs=[exp.If(this=is_whole, true=tree.copy())], default=short)
+
+
+def _after(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    (day, kind), (days, of) = arguments
+    if kind != ColumnType(TypeName.DATE) or isinstance(of, str) or of.name is not TypeName.INT:
+        raise UnlikeSparkError(f"days added to `{kind}`")
+    return exp.Paren(this=exp.Add(this=_paren(day), expression=_paren(cast(days, of))))
+
+
 def _trim(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     return exp.Anonymous(this=function, expressions=[*_texts(arguments), exp.Literal.string(" ")])
 
@@ -250,8 +284,10 @@ def _trim(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 _OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     "abs": _abs,
     "concat": _concat,
+    "date_add": _after,
     "like": _like,
     "length": _length,
+    "round": _rounded,
     "substring": _substring,
     "trim": _trim,
     **dict.fromkeys(("lower", "upper"), _cased),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -27,6 +28,7 @@ from datalog.sql.affected.plan import (
     Query,
     Scan,
     Windows,
+    below,
     number_of,
 )
 from datalog.sql.block import Frame
@@ -36,7 +38,7 @@ from datalog.sql.duckdb.windows import windowed
 from datalog.sql.views.conditions import condition
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.outside import report_outside
-from datalog.sql.views.problems import Problems, UnreadableError
+from datalog.sql.views.problems import NOT_ANALYSED, Problems, UnreadableError
 from datalog.sql.views.scope import Scope, Source, Variables
 from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import SqlText
@@ -115,12 +117,8 @@ class _Making:
                 return exp.select(*items).from_(exp.alias_(name, "base", quoted=True), copy=False)
             case OneRow():
                 return exp.select(exp.alias_(exp.true(), _UNIT, quoted=True))
-            case Filter(input, tests, inner):
-                made, alias = self._over(input, around)
-                trees = self._reading(plan.columns, alias, around, inner)
-                return self._columns(made, plan.columns, alias).where(
-                    *(trees.test(t) for t in tests), copy=False
-                )
+            case Filter() | Join("inner"):
+                return self._product(plan, around)
             case Project():
                 return self._project(plan, around)
             case Join():
@@ -176,6 +174,21 @@ class _Making:
             found, self.kinds[number] = trees.value(tree)
             query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
         return query
+
+    def _product(self, plan: Filter | Join, around: Mapping[int, str]) -> exp.Query:
+        """Filters over inner joins as one SELECT: DuckDB puts no joins in order across a subquery's select list."""
+        leaves, tests, inner = _factors(plan)
+        made, alias = self._over(leaves[0], around)
+        places = dict.fromkeys(leaves[0].columns, alias)
+        for leaf in leaves[1:]:
+            alias = self._alias()
+            other = self.plan(leaf, around).subquery(alias, copy=False)
+            made.append("joins", exp.Join(this=other, kind="CROSS"))
+            places |= dict.fromkeys(leaf.columns, alias)
+        trees = self._reading_of(places, around, inner)
+        items = [exp.alias_(self.place(n, alias), f"c{n}", quoted=True) for n, alias in places.items()]
+        made.select(*(items or [exp.alias_(exp.true(), _UNIT, quoted=True)]), copy=False)
+        return made.where(*(trees.test(test) for test in tests), copy=False) if tests else made
 
     def _join(self, plan: Join, around: Mapping[int, str]) -> exp.Query:
         made, left = self._over(plan.left, around)
@@ -340,5 +353,15 @@ class Expressions:
         return reader, Trees(_Frame(subqueries=subqueries), kinds)
 
 
+def _factors(plan: Plan) -> tuple[list[Plan], list[exp.Expr], list[Linked]]:
+    """What filters and inner joins are over, and their tests with the subqueries in them."""
+    if not (isinstance(plan, Filter) or (isinstance(plan, Join) and plan.kind == "inner")):
+        return [plan], [], []
+    parts = [_factors(one) for one in below(plan)]
+    leaves, tests, inner = (list(chain.from_iterable(some)) for some in zip(*parts, strict=True))
+    return leaves, [*tests, *plan.tests], [*inner, *plan.inner]
+
+
 def _refused(problems: Problems) -> UnlikeSparkError:
-    return UnlikeSparkError("; ".join(one.message for one in problems.found) or "an expression")
+    what = (one.message.removesuffix(NOT_ANALYSED) for one in problems.found)
+    return UnlikeSparkError("; ".join(what) or "an expression")

@@ -13,6 +13,7 @@ from sqlglot import exp
 from datalog.analysis.types import common_type, constant_type
 from datalog.diagnostics import Code
 from datalog.model import (
+    MAX_PRECISION,
     Aggregate,
     AggregateFunction,
     Arithmetic,
@@ -60,6 +61,7 @@ _CALLS: Mapping[type[exp.Expr], str] = {
     exp.Month: "month",
     exp.Nullif: "nullif",
     exp.Quarter: "quarter",
+    exp.Round: "round",
     exp.Substring: "substring",
     exp.Trim: "trim",
     exp.Upper: "upper",
@@ -149,12 +151,23 @@ class Reader:
 
     def _arithmetic(self, node: exp.Expr) -> Expression:
         left, right = self.expression(node.this), self.expression(node.expression)
+        days = self._days(node, left, right)
+        if days is not None:
+            return Call("date_add", (left, days), self.problems.source.span_of(node))
         for side, tree in ((left, node.this), (right, node.expression)):
             found = family(self.variables.type_of(side))
             if found not in ("number", "any"):
                 hint = "compute the date before, or compare with a constant date"
                 raise self.problems.outside(f"arithmetic on a {found}", tree, hint)
         return Arithmetic(_ARITHMETIC[type(node)], left, right, self.problems.source.span_of(node))
+
+    def _days(self, node: exp.Expr, left: Expression, right: Expression) -> Expression | None:
+        """What is added to a date: a number of days written out."""
+        if family(self.variables.type_of(left)) != "date" or not isinstance(right, Constant):
+            return None
+        if type(right.value) is not int or not isinstance(node, exp.Add | exp.Sub):
+            return None
+        return right if isinstance(node, exp.Add) else replace(right, value=-right.value)
 
     def _aggregate(self, node: exp.Expr) -> Expression:
         function = _AGGREGATES[type(node)]
@@ -186,8 +199,10 @@ class Reader:
 
     def _call(self, name: str, node: exp.Expr) -> Expression:
         arguments = [node.args.get("this"), *node.args.get("expressions", ())]
-        arguments += [node.args.get(part) for part in ("expression", "start", "length")]
+        arguments += [node.args.get(part) for part in ("expression", "start", "length", "decimals")]
         read = tuple(self.expression(argument) for argument in arguments if isinstance(argument, exp.Expr))
+        if name == "round" and not all(_is_number_of_places(one) for one in read[1:]):
+            raise self.problems.outside("`round` to places that are not written out", node, "write a number")
         if not takes(name, len(read)):
             message = f"`{name}` does not take {len(read)} argument{'' if len(read) == 1 else 's'}"
             raise self.problems.error(Code.ARITY_DIFFERS, message, node)
@@ -221,6 +236,10 @@ class Reader:
             branches.append((condition(self, test), self.expression(one.args["true"])))
         last = Constant(None) if otherwise is None else self.expression(otherwise)
         return Case(tuple(branches), last, self.problems.source.span_of(node))
+
+
+def _is_number_of_places(one: Expression) -> bool:
+    return isinstance(one, Constant) and type(one.value) is int and 0 <= one.value <= MAX_PRECISION
 
 
 def typed_constant(value: Value, to: ColumnType) -> Value:

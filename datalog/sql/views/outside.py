@@ -6,6 +6,7 @@ the nearest thing that works.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
@@ -61,6 +62,7 @@ _ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
     **dict.fromkeys((exp.Upper, exp.Lower, exp.Length, exp.Abs, exp.Year, exp.Month, exp.Day), _ONE),
     **dict.fromkeys((exp.Quarter, exp.Trim, exp.TsOrDsToDate, exp.Sum, exp.Avg, exp.Min, exp.Max), _ONE),
     exp.Substring: frozenset({"this", "start", "length"}),
+    exp.Round: frozenset({"this", "decimals"}),
     exp.If: frozenset({"this", "true", "false"}),
     exp.Case: frozenset({"this", "ifs", "default"}),
     exp.Extract: _BINARY,
@@ -183,7 +185,13 @@ def unknown(node: exp.Expr) -> tuple[str, str]:
     if isinstance(node, exp.Anonymous):
         return f"the function `{node.name.lower()}`", "compute its value when the rows are loaded"
     if isinstance(node, exp.AggFunc):
-        return f"the aggregate `{node.sql_name().lower()}`", "count, sum, avg, min and max are analysed"
+        return f"the aggregate `{_name(node)}`", "count, sum, avg, min and max are analysed"
     if isinstance(node, exp.Func):
-        return f"the function `{node.sql_name().lower()}`", "compute its value when the rows are loaded"
+        return f"the function `{_name(node)}`", "compute its value when the rows are loaded"
     return f"this (`{type(node).__name__.lower()}`)", _OWN_VIEW
+
+
+def _name(node: exp.Func) -> str:
+    """What a function is called in Spark's SQL: `date_trunc` and not `timestamp_trunc`."""
+    found = re.match(r"(\w+)\(", node.sql("spark"))
+    return (found[1] if found else node.sql_name()).lower()

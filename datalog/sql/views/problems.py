@@ -14,6 +14,9 @@ from datalog.sql.views.source import SqlText
 _MOST_FOUND = 100
 """About one text: more help nobody."""
 
+NOT_ANALYSED = " cannot be analysed"
+"""What stands behind the name of a construct that no view definition can hold."""
+
 
 class UnreadableError(Exception):
     """A part of a query that cannot be read; why is among the problems already."""
@@ -60,7 +63,7 @@ class Problems:
         self._add(
             Diagnostic(
                 Code.SQL_UNSUPPORTED,
-                f"{what} cannot be analysed",
+                f"{what}{NOT_ANALYSED}",
                 self.source.span_of(tree),
                 "the view is kept as text, and is undecided where what it reads changes",
                 hint=hint,

@@ -6,6 +6,7 @@
     a <=> b                       (a = b AND a IS NOT NULL AND b IS NOT NULL) OR (a IS NULL AND b IS NULL)
     a IS DISTINCT FROM b          NOT (a <=> b)
     a NOT LIKE b                  NOT (a LIKE b)
+    (a AND b) OR (a AND c)        a AND (b OR c)
 
 Each has the same value as what it is short for, null and unknown included; `<=>` is never unknown. A column of a select
 list without an alias keeps the name that it has as it is written.
@@ -13,7 +14,7 @@ list without an alias keeps the name that it has as it is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -90,6 +91,35 @@ def _like(node: exp.Expr) -> exp.Expr:
     return exp.Not(this=node.copy())
 
 
+def _or(node: exp.Expr) -> exp.Expr:
+    """Alternatives without what all of them ask for: an equality of columns there is one that joins."""
+    if isinstance(node.parent, exp.Or):
+        return node  # one of the alternatives of that
+    branches = [list(_parts(one, exp.And)) for one in _parts(node, exp.Or)]
+    first, *others = ({one.sql() for one in branch} for branch in branches)
+    shared = first.intersection(*others)
+    if not shared:
+        return node
+    common = {one.sql(): one.copy() for one in branches[0] if one.sql() in shared}
+    left = [[one.copy() for one in branch if one.sql() not in shared] for branch in branches]
+    found = [*common.values()]
+    if all(left):
+        found.append(exp.paren(exp.or_(*(exp.and_(*some) for some in left))))
+    return exp.paren(exp.and_(*found))
+
+
+def _parts(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, exp.Paren):
+            waiting.append(one.this)
+        elif isinstance(one, kind):
+            waiting += [one.expression, one.this]
+        else:
+            yield one
+
+
 def _is_null(node: exp.Expr) -> exp.Expr:
     return exp.Is(this=node.copy(), expression=exp.Null())
 
@@ -100,4 +130,5 @@ _WRITTEN_OUT: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
     exp.NullSafeEQ: _same,
     exp.NullSafeNEQ: _differ,
     exp.Like: _like,
+    exp.Or: _or,
 }

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.errors import EmissionError
 from datalog.sql.text import text as sql_text
@@ -77,14 +77,6 @@ def split(text: str, helper: str) -> Split | None:
         return None
 
 
-def split_inside(text: str, helper: str) -> Split | None:
-    """The same of the first common table expression of a query that is such a query; the rest is all of the query."""
-    try:
-        return _of_cte(text, helper)
-    except _NOT_SPLIT:
-        return None
-
-
 def split_first_groups(text: str, helper: str) -> Split | None:
     """A query of the first groups by an order as a helper with all groups, and the first of these; None for another.
 
@@ -98,7 +90,7 @@ def split_first_groups(text: str, helper: str) -> Split | None:
 
 
 def _of_first_groups(text: str, helper: str) -> Split | None:
-    tree, tokens = sqlglot.parse_one(text, read="spark"), _Tokens(text)
+    tree, tokens = sqlglot.parse_one(text, read="spark"), Tokens(text)
     place = tokens.first(TokenType.ORDER_BY)
     parts = ("order", "limit", "group")
     if not isinstance(tree, exp.Select) or place is None or any(not tree.args.get(p) for p in parts):
@@ -115,35 +107,10 @@ def _of_first_groups(text: str, helper: str) -> Split | None:
     cut.set("limit", None)
     if sqlglot.parse_one(above, read="spark") != cut:
         return None
-    return Split(above, f"SELECT {', '.join(map(_quoted, names))} FROM {_quoted(helper)} {text[start:]}")  # noqa: S608
+    return Split(above, f"SELECT {', '.join(map(quoted, names))} FROM {quoted(helper)} {text[start:]}")  # noqa: S608
 
 
-def _of_cte(text: str, helper: str) -> Split | None:
-    tree, tokens = sqlglot.parse_one(text, read="spark"), _Tokens(text)
-    given = tree.args.get("with_")
-    if given is None or given.args.get("recursive"):
-        return None
-    names = {cte.alias.casefold() for cte in given.expressions}
-    bodies = [i for i, one in enumerate(tokens.all) if tokens.depths[i] == 0 and _opens_cte(tokens.all, i)]
-    if len(bodies) != len(given.expressions):
-        return None
-    for cte, opening in zip(given.expressions, bodies, strict=True):
-        start, end = tokens.all[opening].end + 1, tokens.all[tokens.closing(opening)].start
-        read = {table.name.casefold() for table in cte.this.find_all(exp.Table)}
-        found = None if read & names else split(text[start:end].strip(), helper)
-        if found is not None:
-            return Split(found.helper, f"{text[:start]}{found.rest}{text[end:]}")
-    return None
-
-
-def _opens_cte(tokens: Sequence[Token], place: int) -> bool:
-    if tokens[place].token_type is not TokenType.L_PAREN or place < 3:  # noqa: PLR2004 - WITH name AS (
-        return False
-    before = tokens[place - 3].token_type
-    return tokens[place - 1].token_type is TokenType.ALIAS and before in (TokenType.WITH, TokenType.COMMA)
-
-
-class _Tokens:
+class Tokens:
     """A text's tokens, and how deep each stands in parentheses."""
 
     def __init__(self, text: str) -> None:
@@ -193,21 +160,21 @@ class _Splitting:
     _plain: dict[str, str] = field(default_factory=dict)
 
     def split(self) -> Split:
-        self.tokens = _Tokens(self.text)
+        self.tokens = Tokens(self.text)
         tree = sqlglot.parse_one(self.text, read="spark")
         if not isinstance(tree, exp.Select) or any(v and part not in _PARTS for part, v in tree.args.items()):
             raise _NoSplitError
         self._taken = {one.name.casefold() for one in tree.find_all(exp.Identifier)}
         items = self._items(tree)
         self._require_own_names(tree, items)
-        rest, plain = list[str](), list[str]()
+        rest, plain = list[str](), self._hidden_groups(tree, items)
         for written, item in items:
             if not _groups(item):
                 plain.append(written)
                 if item.find(exp.Column) is not None:
-                    self._plain.setdefault(item.unalias().sql(), _quoted(item.alias_or_name))
+                    self._plain.setdefault(item.unalias().sql(), quoted(item.alias_or_name))
         for _, item in items:
-            name = _quoted(item.alias_or_name)
+            name = quoted(item.alias_or_name)
             rest.append(f"{self._over(item.unalias())} AS {name}" if _groups(item) else name)
         having = tree.args.get("having")
         where = "" if having is None else f" WHERE {self._over(having.this)}"
@@ -218,7 +185,7 @@ class _Splitting:
         self._require_known_numbers(tree, [_groups(item) for _, item in items])
         helper = self._around(", ".join(columns))
         self._require_same(tree, helper, len(plain))
-        return Split(helper, f"SELECT {', '.join(rest)} FROM {_quoted(self.helper)}{where}")  # noqa: S608
+        return Split(helper, f"SELECT {', '.join(rest)} FROM {quoted(self.helper)}{where}")  # noqa: S608
 
     def _items(self, tree: exp.Select) -> list[tuple[str, exp.Expr]]:
         """The select list: texts and trees, each with a name of its own."""
@@ -233,6 +200,32 @@ class _Splitting:
         if len(texts) != len(names) or not named or len(set(names)) < len(names):
             raise _NoSplitError
         return list(zip(texts, tree.expressions, strict=True))
+
+    def _hidden_groups(self, tree: exp.Select, items: Sequence[tuple[str, exp.Expr]]) -> list[str]:
+        """What is grouped by and not shown, as columns of the helper: its groups are told apart by these."""
+        group, place = tree.args.get("group"), self.tokens.first(TokenType.GROUP_BY)
+        if group is None or place is None:
+            return []
+        behind = (TokenType.HAVING, TokenType.ORDER_BY)
+        until = min((i for kind in behind if (i := self.tokens.first(kind, place)) is not None), default=None)
+        texts = list(self.tokens.parts(place + 1, len(self.tokens.all) if until is None else until))
+        if len(texts) != len(group.expressions):
+            raise _NoSplitError
+        named = {item.alias_or_name.casefold() for _, item in items}
+        shown = {item.unalias().sql() for _, item in items}
+        found = []
+        for text, one in zip(texts, group.expressions, strict=True):
+            names = {column.name.casefold() for column in one.find_all(exp.Column)}
+            if one.sql() not in shown and names and not names & named:
+                found.append(f"{text} AS {self._unused('group')}")
+        return found
+
+    def _unused(self, word: str) -> str:
+        number = 1
+        while f"{word}_{number}" in self._taken:
+            number += 1
+        self._taken.add(f"{word}_{number}")
+        return f"{word}_{number}"
 
     def _around(self, columns: str) -> str:
         """The text with another select list, without HAVING and ORDER BY."""
@@ -339,5 +332,6 @@ def _groups(item: exp.Expr) -> bool:
     return item.find(exp.AggFunc) is not None
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as an identifier."""
     return sql_text(exp.to_identifier(name), pretty=False)

@@ -1,0 +1,165 @@
+"""The queries inside a query that mean the same alone: those that may be kept as views of their own.
+
+    WITH t AS (SELECT b, sum(c) AS n FROM r GROUP BY b) SELECT max(n) AS m FROM t
+
+Inside stands `SELECT b, sum(c) AS n FROM r GROUP BY b`; in its place may stand `SELECT b, n FROM helper`.
+
+Conditions of soundness:
+
+1. A query in parentheses, or a side of UNION, EXCEPT or INTERSECT, that can be read alone has no column of a query
+   around: a name means what it means inside before it means anything around.
+2. It names no common table expression of what is around it, which may hide a table.
+3. Its columns have names, of their own, and are handed on by these in the same order.
+4. ORDER BY and LIMIT behind the last side are those of all sides, and stay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from datalog.sql.views.splitting import Tokens, quoted
+
+_SIDES = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+_ENDING = (TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.SORT_BY)
+_FAILED = (sqlglot.errors.SqlglotError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of an inner query.
+
+    Attributes:
+        helper: the query that is kept.
+        rest: by the helper's name, what stands in place of the inner query.
+    """
+
+    helper: str
+    rest: Callable[[str], str]
+
+
+def replaced(
+    text: str, keep: Callable[[str], Kept | None], name: Callable[[int], str]
+) -> tuple[str, dict[str, str]]:
+    """A query over helpers, in place of queries inside it, and the helpers' queries.
+
+    Args:
+        text: the query in Spark SQL.
+        keep: what of an inner query is to be kept; None to look further inside.
+        name: the name of a helper, by its number.
+    """
+    try:
+        return _Replacing(text, keep, name).done()
+    except _FAILED:
+        return text, {}
+
+
+@dataclass
+class _Replacing:
+    text: str
+    keep: Callable[[str], Kept | None]
+    name: Callable[[int], str]
+
+    def done(self) -> tuple[str, dict[str, str]]:
+        self.tokens = Tokens(self.text)
+        self.ctes = _ctes(sqlglot.parse_one(self.text, read="spark"))
+        self.helpers: dict[str, str] = {}
+        self.changes: list[tuple[int, int, str]] = []
+        self._inside(0, len(self.tokens.all))
+        text = self.text
+        for start, end, new in sorted(self.changes, reverse=True):
+            text = f"{text[:start]}{new}{text[end:]}"
+        return text, self.helpers
+
+    def _inside(self, since: int, until: int) -> None:
+        """Looks at the sides of a query between two tokens, then at those in parentheses."""
+        sides = list(self._sides(since, until))
+        for start, end in sides if len(sides) > 1 else ():
+            if not self._is_kept(start, end):
+                self._parentheses(start, end)
+        if len(sides) < 2:  # noqa: PLR2004 - one query
+            self._parentheses(since, until)
+        else:
+            self._parentheses(since, sides[0][0])
+
+    def _parentheses(self, since: int, until: int) -> None:
+        i = since
+        while i < until:
+            if self.tokens.all[i].token_type is not TokenType.L_PAREN:
+                i += 1
+                continue
+            closing = self.tokens.closing(i)
+            starts = self.tokens.all[i + 1].token_type in (TokenType.SELECT, TokenType.WITH)
+            if not (starts and self._is_kept(i + 1, closing)):
+                self._inside(i + 1, closing) if starts else self._parentheses(i + 1, closing)
+            i = closing + 1
+
+    def _sides(self, since: int, until: int) -> Iterator[tuple[int, int]]:
+        """The sides of UNION, EXCEPT and INTERSECT, as places of tokens."""
+        tokens, depth = self.tokens, self.tokens.depths[since]
+        outer = [i for i in range(since, until) if tokens.depths[i] == depth]
+        kinds = {i: tokens.all[i].token_type for i in outer}
+        start = next((i for i in outer if kinds[i] is TokenType.SELECT), None)
+        for i in outer:
+            if start is not None and i > start and kinds[i] in (*_SIDES, *_ENDING):
+                yield start, i
+                if kinds[i] in _ENDING:
+                    return
+                words = (TokenType.ALL, TokenType.DISTINCT)
+                start = i + 2 if tokens.all[i + 1].token_type in words else i + 1
+        if start is not None:
+            yield start, until
+
+    def _is_kept(self, since: int, until: int) -> bool:
+        """Whether a query between two tokens is kept as a helper."""
+        start, end = self.tokens.all[since].start, self.tokens.all[until - 1].end + 1
+        found = _closed(self.text[start:end], self.ctes)
+        kept = None if found is None else self.keep(found)
+        if kept is None:
+            return False
+        same = next((name for name, query in self.helpers.items() if query == kept.helper), None)
+        name = same or self.name(len(self.helpers) + 1)
+        self.helpers[name] = kept.helper
+        self.changes.append((start, end, kept.rest(name)))
+        return True
+
+
+def whole(text: str) -> Kept:
+    """All of a query as a helper."""
+    tree = sqlglot.parse_one(text, read="spark")
+    columns = ", ".join(map(quoted, _names(tree)))
+    return Kept(text, lambda name: f"SELECT {columns} FROM {quoted(name)}")  # noqa: S608
+
+
+def _names(tree: exp.Expr) -> list[str]:
+    """The names of a query's columns; empty where there is none, `*` for those of a table."""
+    while isinstance(tree, exp.SetOperation | exp.Subquery):
+        tree = tree.this
+    return [one.alias_or_name if isinstance(one, exp.Alias | exp.Column) else "" for one in tree.expressions]
+
+
+def _ctes(tree: exp.Expr) -> Counter[str]:
+    return Counter(one.alias.casefold() for one in tree.find_all(exp.CTE))
+
+
+def _closed(text: str, around: Counter[str]) -> str | None:
+    """An inner query as one that can stand alone (conditions 2 and 3); None if it is none."""
+    tree = sqlglot.parse_one(text, read="spark")
+    if not isinstance(tree, exp.Select | exp.SetOperation):
+        return None
+    tables = {one.name.casefold() for one in tree.find_all(exp.Table)}
+    if tables & (around - _ctes(tree)).keys():
+        return None
+    names = [name.casefold() for name in _names(tree)]
+    if len(names) == 1 and not names[0] and isinstance(tree, exp.Select) and tree.args.get("from_"):
+        tokens = Tokens(text)
+        end = tokens.first(TokenType.FROM)
+        assert end is not None
+        place = tokens.all[end - 1].end + 1
+        return _closed(f"{text[:place]} AS value_1{text[place:]}", around)
+    return text if all(names) and "*" not in names and len(set(names)) == len(names) else None
