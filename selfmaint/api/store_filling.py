@@ -15,12 +15,14 @@ from selfmaint.api.columns import Columns, columns_of
 from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, with_counts
 from selfmaint.api.store import OpenStore, changing
+from selfmaint.api.warehouse_file import SourceKind
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.fallback.recompute import Recomputing, obstacles
 from selfmaint.store.commit import Commit
+from selfmaint.store.expected import nothing_stored
 from selfmaint.store.place import Place
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, View, reads
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
@@ -172,6 +174,12 @@ def _require_computable(
     for one in obstacles(file.catalog, views, readable):
         hint = f"{one.hint}; or say where its rows are: `--from VIEW=PATH`"
         found.append(Diagnostic(Code.MISSING_CONTENTS, one.message, one.span, hint=hint))
+    needed = {name for view in views for name in reads(file.catalog)[view.name]}
+    for name, entry in file.relations.items():
+        place = entry.location.text
+        here = entry.source.kind is SourceKind.FILES and "://" not in place
+        if name in needed and here and not Path(place).exists():
+            found += nothing_stored(name, place).diagnostics
     if found:
         raise InputError(found)
 

@@ -465,6 +465,19 @@ def test_a_name_that_a_lake_keeps_for_itself_is_refused(tmp_path: Path, name: st
     assert not (tmp_path / "lake").exists()
 
 
+def test_all_files_that_are_not_there_are_named_at_once(tmp_path: Path) -> None:
+    folder = Shop(tmp_path).folder
+    for name in COLUMNS:
+        (folder / "base" / f"{name}.parquet").unlink()
+    refused = run("init", str(folder / "warehouse.toml"), "--format", "json")
+    found = json.loads(refused.stderr)["errors"]
+    assert [(one["code"], one["message"].partition(":")[0]) for one in found] == [
+        ("SM103", "`customer`"),
+        ("SM103", "`sale`"),
+    ]
+    assert not (folder / "lake").exists()
+
+
 def test_a_lake_is_not_made_over_something(shop: Shop) -> None:
     before = shop.stored()
     done = shop.command("init")
