@@ -25,6 +25,7 @@ from datalog.sql.affected import (
     plan_of_text,
 )
 from datalog.sql.views import SqlText, read_sql
+from datalog.sql.views.distinct_counts import split_distinct
 from datalog.sql.views.inner_queries import Kept, replaced, whole
 from datalog.sql.views.splitting import split, split_first_groups
 from selfmaint.errors import InputError
@@ -102,7 +103,7 @@ def _split(schema: Catalog, view: View) -> _Helpers | None:
     if _is_cheap(schema, view):
         return None
     name = f"{view.name}{SUFFIX}"
-    found = split(text, name) or split_first_groups(text, name)
+    found = split(text, name) or split_first_groups(text, name) or split_distinct(text, name)
     if found is not None and _alone(schema, found.helper) is not None:
         return _Helpers({name: found.helper}, found.rest)
     return None if _is_keyed(schema, view) else _split_inside(schema, text, name)
