@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import ProgramError
-from datalog.model import Declaration, NotToRun, OpaqueView, TextQuery, ViewDefinition
+from datalog.model import ANY, ColumnType, Declaration, NotToRun, OpaqueView, TextQuery, ViewDefinition
 from datalog.sql.affected import (
     Additive,
     Keyed,
@@ -24,12 +26,15 @@ from datalog.sql.affected import (
     plan_of_definition,
     plan_of_text,
 )
+from datalog.sql.duckdb import UnlikeSparkError
+from datalog.sql.duckdb.plans import query_of_plan
 from datalog.sql.views import SqlText, read_sql
-from datalog.sql.views.distinct_counts import split_distinct
 from datalog.sql.views.inner_queries import Kept, replaced, whole
+from datalog.sql.views.levels import split_levels
 from datalog.sql.views.splitting import split, split_first_groups
 from selfmaint.errors import InputError
 from selfmaint.fallback.recompute import reads
+from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
 SUFFIX = "__sums"
@@ -103,7 +108,10 @@ def _split(schema: Catalog, view: View) -> _Helpers | None:
     if _is_cheap(schema, view):
         return None
     name = f"{view.name}{SUFFIX}"
-    found = split(text, name) or split_first_groups(text, name) or split_distinct(text, name)
+    found = split(text, name) or split_first_groups(text, name)
+    if found is not None and _alone(schema, found.helper) is not None:
+        return _Helpers({name: found.helper}, found.rest)
+    found = None if _is_keyed(schema, view) else split_levels(text, name, partial(_types, schema))
     if found is not None and _alone(schema, found.helper) is not None:
         return _Helpers({name: found.helper}, found.rest)
     return None if _is_keyed(schema, view) else _split_inside(schema, text, name)
@@ -119,7 +127,12 @@ def _split_inside(schema: Catalog, text: str, name: str) -> _Helpers | None:
         sums = split(inner, name)
         if sums is not None and _alone(schema, sums.helper) is not None:
             return Kept(sums.helper, lambda its: _over(inner, its))
-        return None if alone is None else whole(inner)
+        if alone is not None:
+            return whole(inner)
+        finer = split_levels(inner, name, partial(_types, schema))
+        if finer is not None and _alone(schema, finer.helper) is not None:
+            return Kept(finer.helper, lambda its: _finer(schema, inner, its))
+        return None
 
     rest, queries = replaced(text, kept, lambda number: name if number == 1 else f"{name}_{number}")
     return _Helpers(queries, rest) if queries else None
@@ -131,18 +144,57 @@ def _over(inner: str, helper: str) -> str:
     return found.rest
 
 
+def _finer(schema: Catalog, inner: str, helper: str) -> str:
+    found = split_levels(inner, helper, partial(_types, schema))
+    assert found is not None
+    return found.rest
+
+
+def _types(schema: Catalog, text: str) -> Sequence[ColumnType] | None:
+    """The types of a query's columns; None where they are not known."""
+    made = _catalog(schema, text)
+    definition = None if made is None else made.views[0].definition
+    if isinstance(definition, ViewDefinition):
+        return _types_of(schema, definition)
+    query = None if made is None else _query(made, made.views[0])
+    if query is None:
+        return None
+    names = {name: name for name in schema.relations}
+    try:
+        _, kinds = query_of_plan(query, names, {name: one.types for name, one in schema.relations.items()})
+    except UnlikeSparkError:
+        return None
+    found = [kind for kind in kinds if not isinstance(kind, str)]
+    return found if len(found) == len(kinds) else None
+
+
+def _types_of(schema: Catalog, definition: ViewDefinition) -> Sequence[ColumnType] | None:
+    one = definition.blocks[0]
+    known = variable_types(one.core.atoms, schema.relations)
+    kinds = [expression_type(output, known) for output in one.outputs]
+    found = [kind for kind in kinds if kind is not None and kind != ANY]
+    return found if len(found) == len(kinds) else None
+
+
 def _alone(schema: Catalog, text: str) -> View | None:
     """A query as a view that is followed; None if it is not, or cannot be read."""
-    bases = [one for one in schema.program.declarations if one.name in schema.relations]
-    try:
-        from selfmaint.api.programs import catalog_of_sql  # noqa: PLC0415 - it asks for helpers
-
-        made = catalog_of_sql(read_sql([SqlText(text, "a query inside", ("inner_query",))], bases))
-    except (ProgramError, InputError):
+    made = _catalog(schema, text)
+    if made is None:
         return None
     (view,) = made.views
     is_read = bool(set(reads(made, view)) & set(schema.relations))
     return view if is_read and _is_followed(made, view) else None
+
+
+def _catalog(schema: Catalog, text: str) -> Catalog | None:
+    """The catalog of one query over the base relations; None if it cannot be read."""
+    bases = [one for one in schema.program.declarations if one.name in schema.relations]
+    try:
+        from selfmaint.api.programs import catalog_of_sql  # noqa: PLC0415 - it asks for helpers
+
+        return catalog_of_sql(read_sql([SqlText(text, "a query inside", ("inner_query",))], bases))
+    except (ProgramError, InputError):
+        return None
 
 
 def _read(

@@ -232,6 +232,10 @@ def _is_exact(demands: Demands, tree: exp.Expr) -> bool:
     if isinstance(tree, exp.Case):
         ends = [tree.args.get("default"), *(one.args["true"] for one in tree.args["ifs"])]
         return all(one is None or _is_exact(demands, one) for one in ends)
+    if isinstance(tree, exp.Coalesce):
+        return all(_is_exact(demands, one) for one in (tree.this, *tree.expressions))
+    if isinstance(tree, exp.Cast):
+        return tree.to.is_type(*exp.DataType.INTEGER_TYPES, "decimal") and _is_exact(demands, tree.this)
     if isinstance(tree, exp.Literal):
         return not tree.is_string and "e" not in tree.name.lower()
     if not isinstance(tree, exp.Add | exp.Sub | exp.Mul | exp.Paren | exp.Neg):

@@ -8,7 +8,8 @@ Conditions of soundness:
 
 1. A query in parentheses, or a side of UNION, EXCEPT or INTERSECT, that can be read alone has no column of a query
    around: a name means what it means inside before it means anything around.
-2. It names no common table expression of what is around it, which may hide a table.
+2. It names no common table expression of what is around it, which may hide a table; or those of the whole query, which
+   stand before it then.
 3. Its columns have names, of their own, and are handed on by these in the same order.
 4. ORDER BY and LIMIT behind the last side are those of all sides, and stay.
 """
@@ -68,6 +69,9 @@ class _Replacing:
     def done(self) -> tuple[str, dict[str, str]]:
         self.tokens = Tokens(self.text)
         self.ctes = _ctes(sqlglot.parse_one(self.text, read="spark"))
+        select = self.tokens.first(TokenType.SELECT)
+        has_ctes = self.tokens.all[0].token_type is TokenType.WITH and select is not None
+        self.main = self.tokens.all[select].start if has_ctes and select is not None else 0
         self.helpers: dict[str, str] = {}
         self.changes: list[tuple[int, int, str]] = []
         self._inside(0, len(self.tokens.all))
@@ -119,6 +123,8 @@ class _Replacing:
         """Whether a query between two tokens is kept as a helper."""
         start, end = self.tokens.all[since].start, self.tokens.all[until - 1].end + 1
         found = _closed(self.text[start:end], self.ctes)
+        if found is None and start >= self.main > 0:
+            found = _closed(f"{self.text[: self.main]} {self.text[start:end]}", self.ctes)
         kept = None if found is None else self.keep(found)
         if kept is None:
             return False

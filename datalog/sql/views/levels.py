@@ -1,0 +1,253 @@
+"""A query that groups as two that group: by more, and what these groups come to together.
+
+    SELECT a, count(DISTINCT b) AS n, avg(c) AS m FROM r GROUP BY ROLLUP (a)
+
+    SELECT a AS group_1, b AS group_2, sum(c) AS sum_1, count(c) AS count_1, count(*) AS rows_1 FROM r GROUP BY a, b
+    SELECT group_1 AS a, count(DISTINCT group_2) AS n, ... FROM helper GROUP BY ROLLUP (group_1)
+
+Of ROLLUP and its kin, and of numbers of different values, nobody can tell the new ones; of finer groups everybody can.
+
+Conditions of soundness:
+
+1. Each group of the query is made of whole groups of the helper: these are by all columns that any set of groups is by,
+   and by the values that are counted once.
+2. A sum of sums, of counts, of least and of largest values is that of all rows; sums are exact numbers, and have the
+   type that the query's sum has. A count of no rows is 0.
+3. An average is the quotient of sum and count: of whole numbers as doubles, of decimals rounded to the digits that the
+   average has, with so many digits before that rounding twice is rounding once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from datalog.analysis.expression_types import expression_type
+from datalog.model import MAX_PRECISION, Arithmetic, ColumnType, TypeName, Variable
+from datalog.sql.errors import EmissionError
+from datalog.sql.text import text as sql_text
+from datalog.sql.views.splitting import Split, Tokens, quoted
+
+Types = Callable[[str], Sequence[ColumnType] | None]
+"""The types of a query's columns, if they are known."""
+
+_PARTS = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order"})
+_CALLS: Mapping[type[exp.Expr], str] = {
+    exp.Sum: "sum",
+    exp.Count: "count",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+_SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
+_DIGITS_OF_COUNTS = 12
+_MORE_OF_SUM, _MORE_OF_AVERAGE = 10, 4
+
+
+class _NoLevelsError(Exception):
+    """A query is not taken apart so."""
+
+
+def split_levels(text: str, helper: str, types: Types) -> Split | None:
+    """A query that groups as a helper with finer groups and a query over it; None if it is no such query.
+
+    Args:
+        text: the query in Spark SQL.
+        helper: the helper's name.
+        types: tells the types of the helper's columns.
+    """
+    try:
+        return _Levels(text, helper, types).split()
+    except (_NoLevelsError, EmissionError, sqlglot.errors.SqlglotError, RecursionError):
+        return None
+
+
+@dataclass
+class _Levels:
+    text: str
+    helper: str
+    types: Types
+    groups: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
+
+    def split(self) -> Split:
+        tree = sqlglot.parse_one(self.text, read="spark")
+        if not isinstance(tree, exp.Select) or any(v and part not in _PARTS for part, v in tree.args.items()):
+            raise _NoLevelsError
+        if any(
+            one.find(exp.Window, exp.Query) for one in (*tree.expressions, tree.args.get("having")) if one
+        ):
+            raise _NoLevelsError
+        by = self._by(tree.args.get("group"))
+        for one in (*tree.expressions, tree.args.get("having")):
+            for call in one.find_all(*_CALLS) if one is not None else ():
+                self._note(call)
+        if not self.columns:
+            raise _NoLevelsError
+        query = self._finer(tree)
+        known = self.types(query)
+        if known is None:
+            raise _NoLevelsError
+        self.kinds = dict(zip([*self.groups.values(), *self.columns.values()], known, strict=True))
+        items = [f"{self._over(item.unalias())} AS {quoted(_name(item))}" for item in tree.expressions]
+        having = tree.args.get("having")
+        behind = f" HAVING {self._over(having.this)}" if having is not None else ""
+        return Split(query, f"SELECT {', '.join(items)} FROM {quoted(self.helper)}{by}{behind}")  # noqa: S608
+
+    def _by(self, group: exp.Group | None) -> str:
+        """What the query over the helper is grouped by."""
+        if group is None:
+            return ""
+        sets = [one for part in ("rollup", "cube", "grouping_sets") for one in group.args.get(part) or ()]
+        sets += [one for one in group.expressions if isinstance(one, _SETS)]
+        if group.args.get("all") or group.args.get("totals") or len(sets) > 1:
+            raise _NoLevelsError
+        if sets and any(one is not sets[0] for one in group.expressions):
+            raise _NoLevelsError
+        leaves = list(sets[0].find_all(exp.Column)) if sets else group.expressions
+        texts = [leaf.sql("spark") for leaf in leaves] if sets else self._written(len(leaves))
+        for leaf, text in zip(leaves, texts, strict=True):
+            if leaf.find(exp.Column) is None or leaf.find(exp.Query, exp.AggFunc):
+                raise _NoLevelsError
+            self.texts[leaf.sql()] = text
+            self.groups.setdefault(leaf.sql(), f"group_{len(self.groups) + 1}")
+        if not sets:
+            return f" GROUP BY {', '.join(self.groups[leaf.sql()] for leaf in leaves)}"
+        made = sets[0].copy()
+        if not made.expressions:
+            raise _NoLevelsError
+        return f" GROUP BY {sql_text(made.transform(self._renamed), pretty=False)}"
+
+    def _written(self, number: int) -> list[str]:
+        """The texts of what is grouped by."""
+        tokens = Tokens(self.text)
+        place = tokens.first(TokenType.GROUP_BY)
+        if place is None:
+            raise _NoLevelsError
+        ends = (tokens.first(kind, place) for kind in (TokenType.HAVING, TokenType.ORDER_BY))
+        texts = list(
+            tokens.parts(place + 1, min((i for i in ends if i is not None), default=len(tokens.all)))
+        )
+        if len(texts) != number:
+            raise _NoLevelsError
+        return texts
+
+    def _renamed(self, node: exp.Expr) -> exp.Expr:
+        return exp.column(self.groups[node.sql()]) if isinstance(node, exp.Column) else node
+
+    def _note(self, call: exp.Expr) -> None:
+        """What the helper has to show for an aggregate."""
+        inside = call.this
+        more = [value for part, value in call.args.items() if part not in ("this", "big_int") and value]
+        if more or inside is None or inside.find(*_CALLS):
+            raise _NoLevelsError
+        if isinstance(inside, exp.Distinct):
+            if not isinstance(call, exp.Count) or len(inside.expressions) != 1:
+                raise _NoLevelsError
+            value = inside.expressions[0]
+            self.texts.setdefault(value.sql(), value.sql("spark"))
+            self.groups.setdefault(value.sql(), f"group_{len(self.groups) + 1}")
+        elif isinstance(call, exp.Avg | exp.Sum):
+            self._column(exp.Sum(this=inside.copy()))
+            self._column(exp.Count(this=inside.copy()))
+        else:
+            self._column(call)
+        self._column(exp.Count(this=exp.Star()))
+
+    def _column(self, call: exp.Expr) -> str:
+        plain = f"{_CALLS[type(call)]}({call.this.sql('spark')})"
+        return self.columns.setdefault(plain, f"{_CALLS[type(call)]}_{len(self.columns) + 1}")
+
+    def _finer(self, tree: exp.Select) -> str:
+        """The helper's query: condition 1. FROM and WHERE are the query's own text."""
+        tokens = Tokens(self.text)
+        start, end = tokens.first(TokenType.SELECT), tokens.first(TokenType.FROM)
+        if start is None or end is None:
+            raise _NoLevelsError
+        behind = (TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY)
+        cuts = [i for kind in behind if (i := tokens.first(kind, end)) is not None]
+        until = tokens.all[min(cuts)].start if cuts else tokens.all[-1].end + 1
+        shown = [f"{sql} AS {name}" for sql, name in (*self._groups_in_spark(), *self.columns.items())]
+        source = self.text[tokens.all[end].start : until].rstrip()
+        by = ", ".join(sql for sql, _ in self._groups_in_spark())
+        group = f" GROUP BY {by}" if by else ""
+        query = f"{self.text[: tokens.all[start].end + 1]} {', '.join(shown)} {source}{group}"
+        made = sqlglot.parse_one(query, read="spark")
+        same = all(
+            made.args.get(part) == tree.args.get(part) for part in ("with_", "from_", "joins", "where")
+        )
+        written = [one.unalias().sql() for one in made.expressions]
+        wanted = [*self.groups, *(sqlglot.parse_one(one, read="spark").sql() for one in self.columns)]
+        if not same or written != wanted:
+            raise _NoLevelsError
+        return query
+
+    def _groups_in_spark(self) -> list[tuple[str, str]]:
+        return [(self.texts[sql], name) for sql, name in self.groups.items()]
+
+    def _over(self, node: exp.Expr) -> str:
+        """An expression over the helper's columns."""
+        return sql_text(self._changed(node), pretty=False)
+
+    def _changed(self, node: exp.Expr) -> exp.Expr:
+        if type(node) in _CALLS:
+            return sqlglot.parse_one(self._together(node), read="spark")
+        if node.sql() in self.groups:
+            return exp.column(self.groups[node.sql()])
+        if isinstance(node, exp.Column | exp.AggFunc | exp.Anonymous):
+            raise _NoLevelsError
+        made = node.copy()
+        for name, value in node.args.items():
+            if isinstance(value, list):
+                made.set(name, [self._changed(one) if isinstance(one, exp.Expr) else one for one in value])
+            elif isinstance(value, exp.Expr) and not isinstance(value, exp.DataType):
+                made.set(name, self._changed(value))
+        return made
+
+    def _together(self, call: exp.Expr) -> str:
+        """What an aggregate is over the helper's groups (conditions 2 and 3)."""
+        if isinstance(call.this, exp.Distinct):
+            return f"count(DISTINCT {self.groups[call.this.expressions[0].sql()]})"
+        if isinstance(call, exp.Count):
+            return f"coalesce(sum({self._column(call)}), 0)"
+        if isinstance(call, exp.Min | exp.Max):
+            return f"{_CALLS[type(call)]}({self._column(call)})"
+        name, count = (self._column(one(this=call.this.copy())) for one in (exp.Sum, exp.Count))
+        kind = self.kinds[name]
+        total = f"sum({name})"
+        if kind.name is TypeName.DECIMAL:
+            total = f"CAST({total} AS {kind})"
+        elif kind.name is not TypeName.BIGINT:
+            raise _NoLevelsError
+        if isinstance(call, exp.Sum):
+            return total
+        mean = f"{total} / sum({count})"
+        if kind.name is TypeName.DECIMAL:
+            mean = f"CAST({mean} AS {_average_type(kind)})"
+        return f"CASE WHEN sum({count}) > 0 THEN {mean} END"
+
+
+def _average_type(total: ColumnType) -> ColumnType:
+    """The type of an average, by that of the sum (condition 3)."""
+    precision, scale = total.decimal_size
+    found = ColumnType(
+        TypeName.DECIMAL, precision - _MORE_OF_SUM + _MORE_OF_AVERAGE, scale + _MORE_OF_AVERAGE
+    )
+    names = Variable("S"), Variable("N")
+    known = dict(zip(names, (total, ColumnType(TypeName.BIGINT)), strict=True))
+    before = expression_type(Arithmetic("/", *names), known)
+    assert before is not None
+    if precision == MAX_PRECISION or (before.scale or 0) < scale + _MORE_OF_AVERAGE + _DIGITS_OF_COUNTS:
+        raise _NoLevelsError
+    return found
+
+
+def _name(item: exp.Expr) -> str:
+    if not isinstance(item, exp.Alias | exp.Column) or item.is_star:
+        raise _NoLevelsError
+    return item.alias_or_name
