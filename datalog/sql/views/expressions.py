@@ -142,12 +142,11 @@ class Reader:
                 return self._case(node)
             case exp.Extract() if node.name.lower() in _EXTRACTED:
                 return Call(node.name.lower(), (self.expression(node.expression),))
+            case exp.Predicate() | exp.And() | exp.Or() | exp.Not():
+                return self._truth(node)
             case _:
-                raise self.problems.outside(
-                    "a condition as a value" if isinstance(node, exp.Predicate) else "this expression",
-                    node,
-                    "write `case when ... then ... else ... end`",
-                )
+                hint = "write `case when ... then ... else ... end`"
+                raise self.problems.outside("this expression", node, hint)
 
     def _arithmetic(self, node: exp.Expr) -> Expression:
         left, right = self.expression(node.this), self.expression(node.expression)
@@ -220,6 +219,14 @@ class Reader:
             if constant is not None:
                 return replace(operand, value=constant)
         return Cast(operand, to, self.problems.source.span_of(node))
+
+    def _truth(self, node: exp.Expr) -> Expression:
+        """A condition as a value: true, false, or null where it is neither."""
+        from datalog.sql.views.conditions import condition  # noqa: PLC0415 - they hold each other
+
+        holds, fails = (condition(self, node, negated=negated) for negated in (False, True))
+        branches = (holds, Constant(True)), (fails, Constant(False))
+        return Case(branches, Constant(None), self.problems.source.span_of(node))
 
     def _case(self, node: exp.Case | exp.If) -> Expression:
         from datalog.sql.views.conditions import condition  # noqa: PLC0415 - they hold each other
