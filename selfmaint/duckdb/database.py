@@ -29,6 +29,7 @@ from datalog.sql import duckdb as sql
 from datalog.sql import read_set, text
 from datalog.sql.duckdb import SqlType, UnlikeSparkError
 from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, rows_of
+from selfmaint.duckdb.loading import Loading
 from selfmaint.engine.guard import require_allowed
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, InputError, input_error
@@ -138,12 +139,11 @@ class Database:
 
     def __init__(self, settings: Mapping[str, str | int] | None = None, most_few: int = MOST_FEW) -> None:
         """Settings are DuckDB's, such as `memory_limit` and `threads`; relations of at most so many rows are few."""
-        self.most_few = most_few
+        self.most_few, self.loading = most_few, Loading()
         folder = Path(tempfile.gettempdir()) / f"selfmaint-{uuid.uuid4().hex}"  # made when DuckDB spills
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         config: dict[str, Any] = {
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
+            **self.loading.settings,
             "preserve_insertion_order": "false",
             "temp_directory": str(folder),
             **(settings or {}),

@@ -231,7 +231,7 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
     scanner = "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"
     try:
         for extension in ("ducklake", scanner):
-            database.run(f"LOAD {literal(_extension(extension, _EXTENSIONS[extension]))}")
+            database.loading.load(database.run, _extension(extension, _EXTENSIONS[extension]))
         if (
             place.catalog.is_shared
         ):  # who comes in between is refused: what is committed is of the state before
@@ -253,7 +253,7 @@ def _say_where(database: Database, place: LakePlace) -> None:
     database.run(tell, [path, path])
 
 
-def _extension(name: str, package: str) -> str:
+def _extension(name: str, package: str) -> Path:
     """The file of an extension of DuckDB.
 
     Raises:
@@ -261,7 +261,7 @@ def _extension(name: str, package: str) -> str:
     """
     try:
         folder = Path(next(iter(importlib.import_module(package).__path__)))
-        return str(next(folder.glob(f"extensions/v{duckdb.__version__}/{name}.duckdb_extension")))
+        return next(folder.glob(f"extensions/v{duckdb.__version__}/{name}.duckdb_extension"))
     except (ImportError, StopIteration):
         wheel = package.replace("_", "-")
         message = f"a lake needs DuckDB's extension `{name}` for version {duckdb.__version__}"
