@@ -182,6 +182,9 @@ def _alone(schema: Catalog, text: str) -> View | None:
     if made is None:
         return None
     (view,) = made.views
+    types = _types(schema, text)
+    if types is None or ANY in types:
+        return None  # a column of nulls alone would be stored as one of another type
     is_read = bool(set(reads(made, view)) & set(schema.relations))
     return view if is_read and _is_followed(made, view) else None
 
