@@ -27,7 +27,6 @@ from selfmaint.duckdb import DuckEngine, Relation  # noqa: E402
 from selfmaint.duckdb.text_views import text_rows  # noqa: E402
 from selfmaint.engine.protocol import Facts  # noqa: E402
 
-
 _SHORT, _ROUNDED = 2e-6, 0.0101
 """How far numbers may lie apart: DuckDB computes quotients as doubles, and rounds 1.025 to 1.02."""
 
@@ -150,7 +149,7 @@ def follow(queries: Queries, place: Path, name: str, *, helpers: bool) -> Result
             how = how if keys else "untouched"
         reads = sum(read.rows_read for read in found.reads)
         how = how or ("settled" if found.reads else "decided")
-        if warehouse.catalog.helpers:
+        if warehouse.catalog.helpers and how != "recomputed":
             how = "helper"
         warehouse.apply(found)
         if helpers:
