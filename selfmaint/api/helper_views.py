@@ -71,7 +71,7 @@ def with_helpers(
 
 
 def _gains(schema: Catalog, made: Catalog, name: str, found: _Helpers) -> bool:
-    """Whether the helpers of a view are followed, and leave it nothing to read that references others of its relations."""
+    """Whether the helpers of a view are followed, and leave it no relation to read that references others of its."""
     left = set(reads(made, made.view(name))) & set(schema.relations)
     before = set(reads(schema, schema.view(name))) & set(schema.relations)
     describes = {
