@@ -27,6 +27,9 @@ from selfmaint.duckdb import DuckEngine, Relation  # noqa: E402
 from selfmaint.duckdb.text_views import text_rows  # noqa: E402
 from selfmaint.engine.protocol import Facts  # noqa: E402
 
+_SHORT, _ROUNDED = 2e-6, 0.0101
+"""How far numbers may lie apart: DuckDB computes quotients as doubles, and rounds 1.025 to 1.02."""
+
 
 @dataclass(frozen=True)
 class Queries:
@@ -146,7 +149,7 @@ def follow(queries: Queries, place: Path, name: str, *, helpers: bool) -> Result
             how = how if keys else "untouched"
         reads = sum(read.rows_read for read in found.reads)
         how = how or ("settled" if found.reads else "decided")
-        if warehouse.catalog.helpers:
+        if warehouse.catalog.helpers and how != "recomputed":
             how = "helper"
         warehouse.apply(found)
         if helpers:
@@ -189,7 +192,7 @@ def store(place: Path, path: Path) -> str | None:
         if views.opaque:
             (view,) = views.opaque
             assert isinstance(view, OpaqueView)
-            found = text_rows(engine.database, view, Facts(rows))
+            found = text_rows(engine.database, view, Facts(rows), view.columns or None)
         else:
             (definition,) = views.views
             found = engine.evaluate_view(definition, Facts(rows), declared)
@@ -216,7 +219,11 @@ def compared(queries: Queries, place: Path, name: str, path: Path) -> tuple[int,
             columns = ", ".join(f'"{one}"' for one in names.sql(queries.texts[name]).columns)
         stored = database.sql(f"select {columns} from {source}").fetchall()
     old, new = (Counter(tuple(map(repr, row)) for row in rows) for rows in (before, right))
-    return len(right), (old - new).total() + (new - old).total(), _are_same(stored, right)
+    return (
+        len(right),
+        (old - new).total() + (new - old).total(),
+        _are_same(stored, right, _ROUNDED if "round(" in queries.texts[name] else _SHORT),
+    )
 
 
 def _rows(queries: Queries, bases: Path, name: str) -> list[tuple[Any, ...]]:
@@ -231,14 +238,14 @@ def _opened(queries: Queries, bases: Path) -> duckdb.DuckDBPyConnection:
     return database
 
 
-def _are_same(rows: list[tuple[Any, ...]], others: list[tuple[Any, ...]]) -> bool:
+def _are_same(rows: list[tuple[Any, ...]], others: list[tuple[Any, ...]], apart: float) -> bool:
     """Whether rows are the same but for the last digits of numbers with digits behind the point."""
     if len(rows) != len(others):
         return False
     for one, other in zip(sorted(rows, key=_rank), sorted(others, key=_rank), strict=True):
         for value, its in zip(one, other, strict=True):
             both = isinstance(value, Decimal | float) and isinstance(its, Decimal | float)
-            if not (math.isclose(value, its, rel_tol=1e-7, abs_tol=2e-6) if both else value == its):
+            if not (math.isclose(value, its, rel_tol=1e-7, abs_tol=apart) if both else value == its):
                 return False
     return True
 

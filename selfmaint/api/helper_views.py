@@ -71,11 +71,17 @@ def with_helpers(
 
 
 def _gains(schema: Catalog, made: Catalog, name: str, found: _Helpers) -> bool:
-    """Whether the helpers of a view are followed, and leave it less to read."""
+    """Whether the helpers of a view are followed, and leave it no relation to read that references others of its."""
     left = set(reads(made, made.view(name))) & set(schema.relations)
     before = set(reads(schema, schema.view(name))) & set(schema.relations)
-    is_less = left < before or len(found.queries) == 1
-    return is_less and all(_is_followed(made, made.view(helper)) for helper in found.queries)
+    describes = {
+        name for name in left if all(r.target not in before for r in schema.relations[name].references)
+    }
+    return (
+        left < before
+        and left == describes
+        and all(_is_followed(made, made.view(helper)) for helper in found.queries)
+    )
 
 
 def tables_of(schema: Catalog) -> dict[str, Table]:
@@ -182,6 +188,9 @@ def _alone(schema: Catalog, text: str) -> View | None:
     if made is None:
         return None
     (view,) = made.views
+    types = _types(schema, text)
+    if types is None or ANY in types:
+        return None  # a column of nulls alone would be stored as one of another type
     is_read = bool(set(reads(made, view)) & set(schema.relations))
     return view if is_read and _is_followed(made, view) else None
 

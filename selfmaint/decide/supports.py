@@ -33,7 +33,7 @@ from selfmaint.warehouse.catalog import BaseRelation, Catalog
 from selfmaint.warehouse.constraints import unifier
 
 _MOST_WAYS = 300
-"""In more ways foreign keys are not followed beyond a view's own relations: each way is a test."""
+"""In more ways only foreign keys that the view joins by are followed: each way is a test."""
 
 
 @dataclass(frozen=True)

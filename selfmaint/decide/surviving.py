@@ -18,7 +18,7 @@ Conditions of soundness and completeness:
    few values), or groups or comparisons restrict what is fresh, the one row for both is taken as possible.
 5. A variable that is fresh at first may be given a value at hand by a group that it must be in, or by comparisons:
    only then does it matter that this may be the value of another variable, and that is asked on data.
-6. Where foreign keys can be satisfied in too many ways, those that leave the view's relations are taken as satisfied.
+6. Where foreign keys can be satisfied in too many ways, those that the view does not join by are taken as satisfied.
    More facts are then taken as possible than are: that makes no "yes", and such facts make no "no" (`is_cut`).
 """
 
@@ -39,6 +39,7 @@ from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.positions import resolved
 from selfmaint.decide.supports import has_many_supports, supports
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.situation import Situation
 
 
@@ -70,13 +71,17 @@ def candidates(catalog: Catalog, view: View) -> Iterator[NewFacts]:
 
 
 def _with_own_references(catalog: Catalog, view: View) -> Catalog:
-    """The catalog with no other foreign keys than those between relations that a view reads (condition 6)."""
-    own = {atom.predicate.name for atom in view.body}
+    """The catalog with no other foreign keys than those that a view joins by (condition 6)."""
     relations = {
-        name: replace(one, references=tuple(r for r in one.references if name in own and r.target in own))
+        name: replace(one, references=tuple(r for r in one.references if _joins_by(view, name, r)))
         for name, one in catalog.relations.items()
     }
     return replace(catalog, relations=relations)
+
+
+def _joins_by(view: View, name: str, reference: Reference) -> bool:
+    keys = [reference.key_in(atom) for atom in view.body if atom.predicate.name == reference.target]
+    return any(reference.key_of(atom) in keys for atom in view.body if atom.predicate.name == name)
 
 
 def placed(catalog: Catalog, found: Iterable[NewFacts]) -> Iterator[NewFacts]:

@@ -153,6 +153,20 @@ def test_so_are_those_of_tests_found_with_the_data_at_hand(wanted: str, seed: in
         assert [o for o in run_case(recorded(case, answers), MemoryEngine()) if o.disagreement] == []
 
 
+@pytest.mark.parametrize("wanted", ["CONSTRAINTS", "SEVERAL_KEYS_WITH_NULLS", "TYPED_BOTH", "crowded"])
+@given(seed=seeds)
+@patient
+def test_where_foreign_keys_are_too_many_to_follow_nothing_is_claimed_that_is_not_so(
+    wanted: str, seed: int
+) -> None:
+    case = crowded_situation(Random(seed)).case if wanted == "crowded" else drawn(wanted, seed)
+    answers = answers_of(case)
+    assert answers is not None
+    with patch("selfmaint.decide.supports._MOST_WAYS", 0):
+        found = run_case(recorded(case, answers), MemoryEngine())
+    assert [o for o in found if o.disagreement and o.verdict in ("yes", "no")] == []
+
+
 @pytest.mark.parametrize("wanted", WANTED)
 @given(seed=seeds)
 @patient

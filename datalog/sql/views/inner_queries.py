@@ -11,14 +11,15 @@ Conditions of soundness:
 2. It names no common table expression of what is around it, which may hide a table; or those of the whole query, which
    stand before it then.
 3. Its columns have names, of their own, and are handed on by these in the same order.
-4. ORDER BY and LIMIT behind the last side are those of all sides, and stay.
+4. It groups, or removes duplicates: else what is kept would be a copy.
+5. ORDER BY and LIMIT behind the last side are those of all sides, and stay.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlglot
 from sqlglot import exp
@@ -28,6 +29,7 @@ from datalog.sql.views.splitting import Tokens, quoted
 
 _SIDES = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _ENDING = (TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.SORT_BY)
+_NOTHING = "SELECT 1 AS nothing"
 _FAILED = (sqlglot.errors.SqlglotError, RecursionError)
 
 
@@ -66,19 +68,67 @@ class _Replacing:
     keep: Callable[[str], Kept | None]
     name: Callable[[int], str]
 
+    helpers: dict[str, str] = field(default_factory=dict)
+
     def done(self) -> tuple[str, dict[str, str]]:
+        """First what stands behind the common table expressions, then what is left of these."""
+        self._read()
+        if self.main:
+            at = next(i for i, one in enumerate(self.tokens.all) if one.start == self.main)
+            self._inside(at, len(self.tokens.all))
+            self._replace()
+            self._drop_unused()
+        self._inside(0, len(self.tokens.all))
+        self._replace()
+        if self.main:
+            self._drop_unused()
+        return self.text, self.helpers
+
+    def _read(self) -> None:
         self.tokens = Tokens(self.text)
         self.ctes = _ctes(sqlglot.parse_one(self.text, read="spark"))
         select = self.tokens.first(TokenType.SELECT)
         has_ctes = self.tokens.all[0].token_type is TokenType.WITH and select is not None
         self.main = self.tokens.all[select].start if has_ctes and select is not None else 0
-        self.helpers: dict[str, str] = {}
         self.changes: list[tuple[int, int, str]] = []
-        self._inside(0, len(self.tokens.all))
-        text = self.text
+
+    def _replace(self) -> None:
         for start, end, new in sorted(self.changes, reverse=True):
-            text = f"{text[:start]}{new}{text[end:]}"
-        return text, self.helpers
+            self.text = f"{self.text[:start]}{new}{self.text[end:]}"
+        self._read()
+
+    def _drop_unused(self) -> None:
+        """Leaves nothing in the common table expressions that nobody reads any more."""
+        while True:
+            tree = sqlglot.parse_one(self.text, read="spark")
+            read = {one.name.casefold() for one in tree.find_all(exp.Table)}
+            bodies = self._bodies()
+            names = [one.alias.casefold() for one in tree.args["with_"].expressions]
+            if len(names) != len(bodies):
+                return
+            empty = {name: body for name, body in zip(names, bodies, strict=True) if name not in read}
+            self.changes = [
+                (*body, _NOTHING) for body in empty.values() if self.text[slice(*body)] != _NOTHING
+            ]
+            if not self.changes:
+                return
+            self._replace()
+
+    def _before(self, start: int) -> int:
+        """Where the common table expressions end that may be read at some place; 0 if there are none."""
+        if start >= self.main:
+            return self.main
+        body = next((one for one, (s, e) in enumerate(self._bodies()) if s <= start < e), 0)
+        return self._bodies()[body - 1][1] + 1 if body else 0
+
+    def _bodies(self) -> list[tuple[int, int]]:
+        """Where the queries of the common table expressions of the whole query stand."""
+        tokens, found = self.tokens, list[tuple[int, int]]()
+        for i, one in enumerate(tokens.all):
+            opens = one.token_type is TokenType.L_PAREN and tokens.all[i - 1].token_type is TokenType.ALIAS
+            if one.start < self.main and tokens.depths[i] == 0 and opens:
+                found.append((one.end + 1, tokens.all[tokens.closing(i)].start))
+        return found
 
     def _inside(self, since: int, until: int) -> None:
         """Looks at the sides of a query between two tokens, then at those in parentheses."""
@@ -123,8 +173,9 @@ class _Replacing:
         """Whether a query between two tokens is kept as a helper."""
         start, end = self.tokens.all[since].start, self.tokens.all[until - 1].end + 1
         found = _closed(self.text[start:end], self.ctes)
-        if found is None and start >= self.main > 0:
-            found = _closed(f"{self.text[: self.main]} {self.text[start:end]}", self.ctes)
+        before = self._before(start)
+        if found is None and before:
+            found = _closed(f"{self.text[:before]} {self.text[start:end]}", self.ctes)
         kept = None if found is None else self.keep(found)
         if kept is None:
             return False
@@ -149,6 +200,18 @@ def _names(tree: exp.Expr) -> list[str]:
     return [one.alias_or_name if isinstance(one, exp.Alias | exp.Column) else "" for one in tree.expressions]
 
 
+def _groups(tree: exp.Expr) -> bool:
+    """Condition 4."""
+    if isinstance(tree, exp.SetOperation):
+        return bool(tree.args.get("distinct")) or (_groups(tree.this) and _groups(tree.expression))
+    if isinstance(tree, exp.Subquery):
+        return _groups(tree.this)
+    parts = ("group", "having", "distinct")
+    return any(tree.args.get(part) for part in parts) or any(
+        one.find(exp.AggFunc) for one in tree.expressions
+    )
+
+
 def _ctes(tree: exp.Expr) -> Counter[str]:
     return Counter(one.alias.casefold() for one in tree.find_all(exp.CTE))
 
@@ -160,6 +223,8 @@ def _closed(text: str, around: Counter[str]) -> str | None:
         return None
     tables = {one.name.casefold() for one in tree.find_all(exp.Table)}
     if tables & (around - _ctes(tree)).keys():
+        return None
+    if not _groups(tree):
         return None
     names = [name.casefold() for name in _names(tree)]
     if len(names) == 1 and not names[0] and isinstance(tree, exp.Select) and tree.args.get("from_"):

@@ -169,13 +169,15 @@ class _Splitting:
         self._require_own_names(tree, items)
         rest, plain = list[str](), self._hidden_groups(tree, items)
         for written, item in items:
-            if not _groups(item):
+            if not _groups(item) and not _is_constant(item):
                 plain.append(written)
-                if item.find(exp.Column) is not None:
-                    self._plain.setdefault(item.unalias().sql(), quoted(item.alias_or_name))
-        for _, item in items:
+                self._plain.setdefault(item.unalias().sql(), quoted(item.alias_or_name))
+        for written, item in items:
             name = quoted(item.alias_or_name)
-            rest.append(f"{self._over(item.unalias())} AS {name}" if _groups(item) else name)
+            if _is_constant(item):
+                rest.append(written)
+            else:
+                rest.append(f"{self._over(item.unalias())} AS {name}" if _groups(item) else name)
         having = tree.args.get("having")
         where = "" if having is None else f" WHERE {self._over(having.this)}"
         if not self._columns:
@@ -321,6 +323,11 @@ class _Splitting:
         calls = [one.unalias().sql() for one in made.expressions[plain:]]
         if not same or made.args.get("having") or calls != list(self._columns):
             raise _NoSplitError
+
+
+def _is_constant(item: exp.Expr) -> bool:
+    """Whether an item is a value that is written out: a column of nulls alone has no type to be stored with."""
+    return isinstance(item, exp.Alias) and isinstance(item.this, exp.Literal | exp.Null | exp.Boolean)
 
 
 def _is_simple(literal: exp.Literal) -> bool:
