@@ -12,16 +12,19 @@ Source: dbt, "Manifest JSON file" in its reference.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Declaration, ForeignKey
 from datalog.sql.views import SqlText, SqlViews, column_of_text, read_sql
+from selfmaint.api.programs import catalog_of_sql
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.warehouse.catalog import Catalog
 
 _Node: TypeAlias = Mapping[str, Any]
 
@@ -72,6 +75,17 @@ def read_dbt_manifest(path: Path) -> SqlViews:
     return _Project(path, _load(path)).views()
 
 
+def catalog_of_dbt(path: Path, *, helpers: bool = False) -> Catalog:
+    """The catalog of a dbt project; see `read_dbt_manifest`. With `helpers` models that need one get a helper."""
+    project = _Project(path, _load(path))
+    schema = catalog_of_sql(project.views())
+    if not helpers:
+        return schema
+    from selfmaint.api.helper_views import with_helpers  # noqa: PLC0415 - only where there are some
+
+    return with_helpers(schema, project.views, project.unfolded())
+
+
 def _load(path: Path) -> Mapping[str, Any]:
     text = read_text(path, "dbt manifest")
     try:
@@ -119,20 +133,22 @@ class _Project:
             for i in relations
         }
 
-    def views(self) -> SqlViews:
+    def views(
+        self, more: Sequence[SqlText] = (), instead: Mapping[str, str] = MappingProxyType({})
+    ) -> SqlViews:
+        """What the project defines, with more texts, and by view other queries in place of its own."""
         constraints = self._constraints()
         models = {i: n for i, n in self.nodes.items() if _kind(n) == "model"}
         bases = [i for i in self.names if i not in models]
         declared = _to_keys([constraints[i].applied(self._declaration(i)) for i in bases])
-        texts, unfolded = [], []
-        for identifier, node in models.items():
-            materialized = str(_config(node).get("materialized", "view"))
-            if materialized in _UNFOLDED:
-                unfolded.append(self.names[identifier])
-            elif materialized not in _STORED:
-                continue
-            texts.append(self._text(identifier, node))
-        found = read_sql(texts, declared, unfolded=unfolded)
+        unfolded = self.unfolded()
+        texts = [
+            *unfolded,
+            *(self._text(i, n) for i, n in models.items() if _materialized(n) in _STORED),
+            *more,
+        ]
+        names = [self.names[i] for i, n in models.items() if _materialized(n) in _UNFOLDED]
+        found = read_sql(texts, declared, unfolded=names, instead=instead)
         by_name = {self.names[i]: constraints[i] for i in models}
         return replace(
             found,
@@ -140,6 +156,11 @@ class _Project:
                 by_name[d.name].applied(d) if d.name in by_name else d for d in found.declarations
             ),
         )
+
+    def unfolded(self) -> list[SqlText]:
+        """The models that are unfolded where they are read."""
+        models = ((i, n) for i, n in self.nodes.items() if _kind(n) == "model")
+        return [self._text(i, n) for i, n in models if _materialized(n) in _UNFOLDED]
 
     def _text(self, identifier: str, node: _Node) -> SqlText:
         sql = node.get("compiled_code") or node.get("compiled_sql")
@@ -241,6 +262,10 @@ def _to_keys(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
 
 def _kind(node: _Node) -> str:
     return str(node.get("resource_type", ""))
+
+
+def _materialized(model: _Node) -> str:
+    return str(_config(model).get("materialized", "view"))
 
 
 def _config(node: _Node) -> _Node:

@@ -7,13 +7,14 @@ queries inside it (`datalog.sql.views.inner_queries`). They are called like the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import ProgramError
-from datalog.model import ANY, ColumnType, Declaration, NotToRun, OpaqueView, TextQuery, ViewDefinition
+from datalog.model import ANY, ColumnType, NotToRun, OpaqueView, TextQuery, ViewDefinition
 from datalog.sql.affected import (
     Additive,
     Keyed,
@@ -28,7 +29,7 @@ from datalog.sql.affected import (
 )
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
-from datalog.sql.views import SqlText, read_sql
+from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.sql.views.inner_queries import Kept, replaced, whole
 from datalog.sql.views.levels import split_levels
 from datalog.sql.views.splitting import split, split_first_groups
@@ -41,26 +42,29 @@ SUFFIX = "__sums"
 """What a helper's name ends in."""
 
 
-def with_helpers(
-    schema: Catalog, texts: Sequence[SqlText], declarations: Sequence[Declaration] = ()
-) -> Catalog:
-    """The catalog of some texts in which views that gain by it have a helper.
+Read: TypeAlias = Callable[[Sequence[SqlText], Mapping[str, str]], SqlViews]
+"""Reads a program with more texts, and by view with other queries in place of its own."""
+
+
+def with_helpers(schema: Catalog, read: Read, unfolded: Sequence[SqlText] = ()) -> Catalog:
+    """The catalog of a program in which views that gain by it have helpers.
 
     Args:
-        schema: the catalog of the texts as they are written.
-        texts: the texts.
-        declarations: of further base relations.
+        schema: the catalog of the program as it is written.
+        read: reads it again.
+        unfolded: the queries of it that are no views of the warehouse, and are unfolded where they are read.
     """
+    given = _Given(schema, tuple(unfolded))
     names = {view.name.casefold() for view in schema.views} | {name.casefold() for name in schema.relations}
     splits = {
         view.name: found
         for view in schema.views
         if not view.is_decided
         and not any(name.startswith(f"{view.name}{SUFFIX}".casefold()) for name in names)
-        and (found := _split(schema, view)) is not None
+        and (found := _split(given, view)) is not None
     }
     while splits:
-        made = _read(texts, declarations, splits)
+        made = _read(read, splits)
         if made is None:
             return schema
         useless = {v for v, one in splits.items() if not _gains(schema, made, v, one)}
@@ -68,6 +72,14 @@ def with_helpers(
             return made
         splits = {name: one for name, one in splits.items() if name not in useless}
     return schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a query is read with: the base relations, and queries that are unfolded."""
+
+    schema: Catalog
+    unfolded: tuple[SqlText, ...]
 
 
 def _gains(schema: Catalog, made: Catalog, name: str, found: _Helpers) -> bool:
@@ -105,39 +117,39 @@ class _Helpers:
     rest: str
 
 
-def _split(schema: Catalog, view: View) -> _Helpers | None:
+def _split(given: _Given, view: View) -> _Helpers | None:
     text = view.definition.text if isinstance(view.definition, ViewDefinition | OpaqueView) else None
     if text is None or (
         isinstance(view.definition, OpaqueView) and isinstance(view.definition.query, NotToRun)
     ):
         return None
-    if _is_cheap(schema, view):
+    if _is_cheap(given.schema, view):
         return None
     name = f"{view.name}{SUFFIX}"
     found = split(text, name) or split_first_groups(text, name)
-    if found is not None and _alone(schema, found.helper) is not None:
+    if found is not None and _alone(given, found.helper) is not None:
         return _Helpers({name: found.helper}, found.rest)
-    found = None if _is_keyed(schema, view) else split_levels(text, name, partial(_types, schema))
-    if found is not None and _alone(schema, found.helper) is not None:
+    found = None if _is_keyed(given.schema, view) else split_levels(text, name, partial(_types, given))
+    if found is not None and _alone(given, found.helper) is not None:
         return _Helpers({name: found.helper}, found.rest)
-    return None if _is_keyed(schema, view) else _split_inside(schema, text, name)
+    return None if _is_keyed(given.schema, view) else _split_inside(given, text, name)
 
 
-def _split_inside(schema: Catalog, text: str, name: str) -> _Helpers | None:
+def _split_inside(given: _Given, text: str, name: str) -> _Helpers | None:
     """The queries inside a query that are followed by themselves, or by the counts and sums of their groups."""
 
     def kept(inner: str) -> Kept | None:
-        alone = _alone(schema, inner)
-        if alone is not None and _is_added_up(schema, alone):
+        alone = _alone(given, inner)
+        if alone is not None and _is_added_up(given.schema, alone):
             return whole(inner)
         sums = split(inner, name)
-        if sums is not None and _alone(schema, sums.helper) is not None:
+        if sums is not None and _alone(given, sums.helper) is not None:
             return Kept(sums.helper, lambda its: _over(inner, its))
         if alone is not None:
             return whole(inner)
-        finer = split_levels(inner, name, partial(_types, schema))
-        if finer is not None and _alone(schema, finer.helper) is not None:
-            return Kept(finer.helper, lambda its: _finer(schema, inner, its))
+        finer = split_levels(inner, name, partial(_types, given))
+        if finer is not None and _alone(given, finer.helper) is not None:
+            return Kept(finer.helper, lambda its: _finer(given, inner, its))
         return None
 
     rest, queries = replaced(text, kept, lambda number: name if number == 1 else f"{name}_{number}")
@@ -150,24 +162,26 @@ def _over(inner: str, helper: str) -> str:
     return found.rest
 
 
-def _finer(schema: Catalog, inner: str, helper: str) -> str:
-    found = split_levels(inner, helper, partial(_types, schema))
+def _finer(given: _Given, inner: str, helper: str) -> str:
+    found = split_levels(inner, helper, partial(_types, given))
     assert found is not None
     return found.rest
 
 
-def _types(schema: Catalog, text: str) -> Sequence[ColumnType] | None:
+def _types(given: _Given, text: str) -> Sequence[ColumnType] | None:
     """The types of a query's columns; None where they are not known."""
-    made = _catalog(schema, text)
+    made = _catalog(given, text)
     definition = None if made is None else made.views[0].definition
     if isinstance(definition, ViewDefinition):
-        return _types_of(schema, definition)
+        return _types_of(given.schema, definition)
     query = None if made is None else _query(made, made.views[0])
     if query is None:
         return None
-    names = {name: name for name in schema.relations}
+    names = {name: name for name in given.schema.relations}
     try:
-        _, kinds = query_of_plan(query, names, {name: one.types for name, one in schema.relations.items()})
+        _, kinds = query_of_plan(
+            query, names, {name: one.types for name, one in given.schema.relations.items()}
+        )
     except UnlikeSparkError:
         return None
     found = [kind for kind in kinds if not isinstance(kind, str)]
@@ -182,33 +196,33 @@ def _types_of(schema: Catalog, definition: ViewDefinition) -> Sequence[ColumnTyp
     return found if len(found) == len(kinds) else None
 
 
-def _alone(schema: Catalog, text: str) -> View | None:
+def _alone(given: _Given, text: str) -> View | None:
     """A query as a view that is followed; None if it is not, or cannot be read."""
-    made = _catalog(schema, text)
+    made = _catalog(given, text)
     if made is None:
         return None
     (view,) = made.views
-    types = _types(schema, text)
+    types = _types(given, text)
     if types is None or ANY in types:
         return None  # a column of nulls alone would be stored as one of another type
-    is_read = bool(set(reads(made, view)) & set(schema.relations))
+    is_read = bool(set(reads(made, view)) & set(given.schema.relations))
     return view if is_read and _is_followed(made, view) else None
 
 
-def _catalog(schema: Catalog, text: str) -> Catalog | None:
+def _catalog(given: _Given, text: str) -> Catalog | None:
     """The catalog of one query over the base relations; None if it cannot be read."""
-    bases = [one for one in schema.program.declarations if one.name in schema.relations]
+    bases = [one for one in given.schema.program.declarations if one.name in given.schema.relations]
+    texts = [*given.unfolded, SqlText(text, "a query inside", ("inner_query",))]
+    names = [one.relation or one.parts[0] for one in given.unfolded]
     try:
         from selfmaint.api.programs import catalog_of_sql  # noqa: PLC0415 - it asks for helpers
 
-        return catalog_of_sql(read_sql([SqlText(text, "a query inside", ("inner_query",))], bases))
+        return catalog_of_sql(read_sql(texts, bases, unfolded=names))
     except (ProgramError, InputError):
         return None
 
 
-def _read(
-    texts: Sequence[SqlText], declarations: Sequence[Declaration], splits: Mapping[str, _Helpers]
-) -> Catalog | None:
+def _read(read: Read, splits: Mapping[str, _Helpers]) -> Catalog | None:
     """The catalog with helpers; None if they cannot be read."""
     more = [
         SqlText(query, f"the helper of {name}", (helper,), helper)
@@ -216,10 +230,9 @@ def _read(
         for helper, query in one.queries.items()
     ]
     try:
-        found = read_sql([*texts, *more], declarations, instead={n: one.rest for n, one in splits.items()})
         from selfmaint.api.programs import catalog_of_sql  # noqa: PLC0415 - it asks for helpers
 
-        made = catalog_of_sql(found)
+        made = catalog_of_sql(read(more, {name: one.rest for name, one in splits.items()}))
     except (ProgramError, InputError):
         return None
     return replace(made, helpers={helper: name for name, one in splits.items() for helper in one.queries})

@@ -69,8 +69,8 @@ def store(root: TomlTable) -> Place | None:
         return None
     folder = (root.file.path.parent / path).absolute()
     if kind == "lake":
-        if table.flag("helpers") and not {"program", "program_text"} & root.data.keys():
-            message = "only views in SQL of `program` or `program_text` have helpers"
+        if table.flag("helpers") and not {"program", "program_text", "dbt_manifest"} & root.data.keys():
+            message = "only views in SQL of `program`, `program_text` or `dbt_manifest` have helpers"
             root.file.report(("store", "helpers"), message)
         return LakePlace(folder, server=_catalog_server(table))
     return _delta_place(root, table, folder)

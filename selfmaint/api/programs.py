@@ -74,7 +74,9 @@ def _catalog_of_texts(
         return schema
     from selfmaint.api.helper_views import with_helpers
 
-    return with_helpers(schema, texts, declarations)
+    return with_helpers(
+        schema, lambda more, instead: read_sql([*texts, *more], declarations, instead=instead)
+    )
 
 
 def catalog_of_path(path: Path, *, helpers: bool = False) -> Catalog:

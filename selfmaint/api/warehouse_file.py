@@ -235,9 +235,9 @@ def _given_catalog(root: TomlTable, key: str, value: str) -> Catalog:
         case "program":
             return catalog_of_path(path, helpers=has_helpers(root))
         case "dbt_manifest":
-            from selfmaint.api.dbt_manifest import read_dbt_manifest  # noqa: PLC0415 - see above
+            from selfmaint.api.dbt_manifest import catalog_of_dbt  # noqa: PLC0415 - see above
 
-            return catalog_of_sql(read_dbt_manifest(path))
+            return catalog_of_dbt(path, helpers=has_helpers(root))
         case _:
             source = str(root.file.path)
             return catalog_of(_in_place(root, value), source, helpers=has_helpers(root))

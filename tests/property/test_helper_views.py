@@ -15,9 +15,7 @@ import pytest
 
 import selfmaint
 from datalog.model import ANY, ColumnType, OpaqueView, TypeName, ViewDefinition
-from datalog.sql.views import SqlText
 from selfmaint.api.columns import columns_of
-from selfmaint.api.helper_views import with_helpers
 from selfmaint.api.maintain import new_contents
 from selfmaint.api.platform import platform_of
 from selfmaint.api.programs import catalog_of
@@ -189,7 +187,7 @@ def bag(table: Any) -> Counter[tuple[str, ...]]:
 
 def opened(text: str, before: dict[str, Rows], after: dict[str, Rows]) -> Warehouse[Relation]:
     program = f"{TABLES} create view v as {text};"
-    schema = with_helpers(catalog_of(program), [SqlText(program)])
+    schema = catalog_of(program, helpers=True)
     engine = DuckEngine()
     platform, columns, contents = platform_of(engine), columns_of(schema), {}
     for view in schema.views:
