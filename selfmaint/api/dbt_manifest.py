@@ -18,9 +18,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from datalog.diagnostics import Diagnostic
+from datalog.diagnostics import Diagnostic, Severity
 from datalog.model import Declaration, ForeignKey
 from datalog.sql.views import SqlText, SqlViews, column_of_text, read_sql
+from datalog.sql.views.quotes import in_backticks
 from selfmaint.api.programs import catalog_of_sql
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
@@ -31,6 +32,7 @@ _Node: TypeAlias = Mapping[str, Any]
 _STORED = frozenset({"table", "incremental", "materialized_view", "materializedview", "streaming_table"})
 _UNFOLDED = frozenset({"view", "ephemeral"})
 _OWN_SQL = "is_incremental"
+_SPARK = ("spark", "databricks")
 _MOST_FOUND = 20
 
 
@@ -149,12 +151,29 @@ class _Project:
         ]
         names = [self.names[i] for i, n in models.items() if _materialized(n) in _UNFOLDED]
         found = read_sql(texts, declared, unfolded=names, instead=instead)
+        warnings = found.warnings if self.adapter in _SPARK else (self._other_dialect(), *found.warnings)
         by_name = {self.names[i]: constraints[i] for i in models}
         return replace(
             found,
+            warnings=warnings,
             declarations=_to_keys(
                 by_name[d.name].applied(d) if d.name in by_name else d for d in found.declarations
             ),
+        )
+
+    @property
+    def adapter(self) -> str:
+        """What the SQL was compiled for; Spark where that is not said."""
+        metadata = self.data.get("metadata")
+        said = metadata.get("adapter_type") if isinstance(metadata, dict) else None
+        return said.lower() if isinstance(said, str) and said else "spark"
+
+    def _other_dialect(self) -> Diagnostic:
+        return Diagnostic(
+            Code.MANIFEST,
+            f"the dbt manifest `{self.path}` was compiled for `{self.adapter}`; its SQL is read as Spark's",
+            hint="functions, divisions and casts may mean something else there: compare what is stored, `--verify`",
+            severity=Severity.WARNING,
         )
 
     def unfolded(self) -> list[SqlText]:
@@ -171,7 +190,7 @@ class _Project:
                 f"the model `{name}` of the dbt manifest `{self.path}` has no compiled SQL",
                 hint="run `dbt compile`, and name the `target/manifest.json` that it writes",
             )
-        reason = None
+        sql, reason = sql if self.adapter in _SPARK else in_backticks(sql, self.adapter), None
         if _OWN_SQL in str(node.get("raw_code") or node.get("raw_sql") or ""):
             reason = "the model's SQL differs between a first and a later run (`is_incremental`)"
         return SqlText(sql, f"{self.path} ({name})", _parts(node), name, reason)

@@ -257,6 +257,22 @@ def manifest(folder: Path) -> Path:
     return path
 
 
+def test_double_quotes_are_of_names_where_dbt_compiled_for_another_engine(tmp_path: Path) -> None:
+    path = manifest(tmp_path)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["metadata"]["adapter_type"] = "postgres"
+    quoted = 'select "id", \'"id"\' as "a word" from "db"."raw"."orders"'
+    data["nodes"]["model.p.orders"]["compiled_code"] = quoted
+    path.write_text(json.dumps(data), encoding="utf-8")
+    found = read_dbt_manifest(path)
+    (orders,) = (view for view in found.views if view.name == "mart.orders")
+    assert orders.text == "select `id`, '\"id\"' as `a word` from `db`.`raw`.`orders`"
+    assert orders.columns == ("id", "a word")
+    warning = found.warnings[0]
+    assert warning.code is Code.MANIFEST
+    assert "was compiled for `postgres`; its SQL is read as Spark's" in warning.message
+
+
 def test_a_dbt_project(tmp_path: Path) -> None:
     found = read_dbt_manifest(manifest(tmp_path))
     declared = {one.name: show(one) for one in found.declarations}
