@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from .problem import Case
 from .rules import Atom, Constant, Row, Rule, Term, Value, Variable, evaluate, ordered
 
+_NONE: st.SearchStrategy[frozenset[Row]] = st.just(frozenset())
 TEXTS: tuple[Constant, ...] = ("a", "b", "1", "n")
 NUMBERS: tuple[Constant, ...] = (1, 2, 3, -7)
 RELATIONS = ("r", "s", "t")
@@ -48,6 +50,9 @@ class Limits:
     odd_heads: bool = False
     """Whether heads may have constants and repeated variables."""
 
+
+_made_once = lru_cache(maxsize=10_000)
+"""For what makes strategies: hypothesis looks through each new one, which takes longer than to draw from it."""
 
 DEFAULT = Limits()
 TINY = Limits(
@@ -153,11 +158,17 @@ def _schemas(draw: st.DrawFn, limits: Limits) -> Schema:
     if limits.numbers and draw(st.booleans()):
         kinds.append(_Kind(NUMBERS[: draw(sizes)], NUMBERS[-1]))
     nulls = limits.nulls and _sometimes(draw, 4)
+    names = RELATIONS[: draw(_sizes(limits.relations))]
+    columns = _columns(tuple(kinds), limits.arity, nulls=nulls)
+    return {name: draw(columns) for name in names}
+
+
+@_made_once
+def _columns(kinds: tuple[_Kind, ...], most: int, *, nulls: bool) -> st.SearchStrategy[tuple[_Column, ...]]:
+    """The columns of a relation."""
     nullable = st.booleans() if nulls else st.just(value=False)
     column = st.builds(_Column, st.sampled_from(kinds), nullable)
-    names = RELATIONS[: draw(_sizes(limits.relations))]
-    columns = st.lists(column, min_size=1, max_size=limits.arity).map(tuple)
-    return {name: draw(columns) for name in names}
+    return st.lists(column, min_size=1, max_size=most).map(tuple)
 
 
 @st.composite
@@ -187,7 +198,7 @@ def _rules(draw: st.DrawFn, name: str, schema: Schema, limits: Limits) -> Rule:
 
 def _atom(draw: st.DrawFn, schema: Schema, scope: _Scope) -> Atom:
     """Draw a subgoal: known variables, a new one, and constants, all likely enough."""
-    name = draw(st.sampled_from(sorted(schema)))
+    name = draw(st.sampled_from(tuple(sorted(schema))))
     terms: list[Term] = []
     for column in schema[name]:
         known, unused = scope.known(column.kind), scope.unused()
@@ -199,6 +210,7 @@ def _atom(draw: st.DrawFn, schema: Schema, scope: _Scope) -> Atom:
     return Atom(name, tuple(terms))
 
 
+@_made_once
 def _rows(columns: tuple[_Column, ...], limits: Limits) -> st.SearchStrategy[frozenset[Row]]:
     """Rows of a relation."""
     values = [st.sampled_from(column.values()) for column in columns]
@@ -207,10 +219,12 @@ def _rows(columns: tuple[_Column, ...], limits: Limits) -> st.SearchStrategy[fro
 
 def _some(rows: list[Row], most: int, least: int = 0) -> st.SearchStrategy[frozenset[Row]]:
     """Some of the rows; fewer than ``least`` only if there are no more."""
-    if not rows:
-        return st.just(frozenset())
-    least = min(least, len(rows))
-    return st.frozensets(st.sampled_from(rows), min_size=least, max_size=most)
+    return _some_of(tuple(rows), most, min(least, len(rows)))
+
+
+@_made_once
+def _some_of(rows: tuple[Row, ...], most: int, least: int) -> st.SearchStrategy[frozenset[Row]]:
+    return st.frozensets(st.sampled_from(rows), min_size=least, max_size=most) if rows else _NONE
 
 
 @st.composite
@@ -249,6 +263,7 @@ def _add_knowledge(draw: st.DrawFn, case: Case, schema: Schema, hidden: Hidden) 
         case["absent"] = _listed(absent, empty=False)
 
 
+@_made_once
 def _sizes(most: int) -> st.SearchStrategy[int]:
     """One up to ``most``, but seldom one: the interesting sizes come first."""
     return st.sampled_from([*(2 * list(range(2, most + 1))), 1])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -47,22 +48,44 @@ THEMES: Sequence[tuple[ColumnType, tuple[Value, Value], list[Any]]] = (
 )
 
 
-@st.composite
-def queries(draw: st.DrawFn, constants: Sequence[Value], width: int, atoms: int) -> Rule:
+# What is drawn from is made once for all that it depends on: hypothesis looks through each new strategy.
+
+
+@cache
+def fixed(constants: tuple[Constant, ...]) -> st.SearchStrategy[Term]:
+    return st.sampled_from(constants)
+
+
+@cache
+def bodies(constants: tuple[Constant, ...], atoms: int) -> st.SearchStrategy[list[Literal]]:
     names: st.SearchStrategy[Term] = st.sampled_from(NAMES)
-    fixed: st.SearchStrategy[Term] = st.sampled_from([*map(Constant, constants)])
-    term = st.one_of(names, names, names, names, fixed)
+    term = st.one_of(names, names, names, names, fixed(constants))
     edge = st.builds(lambda x, y: Atom(Q, (x, y)), term, term)
     colour = st.builds(lambda x: Atom(P, (x,)), term)
-    body: list[Literal] = draw(st.lists(st.one_of(edge, edge, colour), min_size=1, max_size=atoms))
-    own: list[Term] = [*variables_of(body)]
-    head = [draw(st.sampled_from([*own, *own, Constant(constants[0])])) for _ in range(width)]
-    if own:
-        mine, operators = st.sampled_from(own), st.sampled_from(("=", "!=", "<", "<=", ">", ">="))
-        compared = st.builds(Comparison, operators, mine, st.one_of(mine, mine, fixed))
-        tested = st.builds(NullTest, mine, st.booleans())
-        body += draw(st.lists(st.one_of(compared, compared, compared, tested), max_size=3))
-    return Rule(Atom(V, tuple(head)), tuple(body))
+    return st.lists(st.one_of(edge, edge, colour), min_size=1, max_size=atoms)
+
+
+@cache
+def heads(constant: Constant, own: tuple[Variable, ...]) -> st.SearchStrategy[Term]:
+    return st.sampled_from([*own, *own, constant])
+
+
+@cache
+def filters(constants: tuple[Constant, ...], own: tuple[Variable, ...]) -> st.SearchStrategy[list[Literal]]:
+    mine: st.SearchStrategy[Term] = st.sampled_from(own)
+    operators = st.sampled_from(("=", "!=", "<", "<=", ">", ">="))
+    compared = st.builds(Comparison, operators, mine, st.one_of(mine, mine, fixed(constants)))
+    tested = st.builds(NullTest, mine, st.booleans())
+    return st.lists(st.one_of(compared, compared, compared, tested), max_size=3)
+
+
+@st.composite
+def queries(draw: st.DrawFn, values: Sequence[Value], width: int, atoms: int) -> Rule:
+    constants = tuple(map(Constant, values))
+    body = draw(bodies(constants, atoms))
+    own = variables_of(body)
+    head = [draw(heads(constants[0], own)) for _ in range(width)]
+    return Rule(Atom(V, tuple(head)), (*body, *(draw(filters(constants, own)) if own else ())))
 
 
 def key(value: Value) -> tuple[str, Value]:

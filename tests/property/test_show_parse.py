@@ -7,7 +7,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from typing import get_args
 
 import pytest
@@ -166,21 +166,30 @@ aggregates = st.builds(Aggregate, st.sampled_from(AggregateFunction), expression
 filters = st.lists(st.builds(Compared, st.just("<"), expressions, expressions), max_size=2)
 
 
+# What is drawn from is made once: hypothesis looks through each new strategy, and these are deep.
+grouped = expressions | aggregates
+some_groups = st.none() | st.lists(expressions, max_size=2)
+havings = st.lists(st.builds(IsNull, grouped), max_size=1)
+bodies = st.lists(literals, max_size=2)
+some_rules = st.lists(rules, max_size=3)
+some_declarations = st.lists(declarations, max_size=2)
+
+
+@cache
+def outputs_of(width: int, *, is_grouped: bool) -> st.SearchStrategy[list[Expression]]:
+    return st.lists(grouped if is_grouped else expressions, min_size=width, max_size=width)
+
+
 @st.composite
 def views(draw: st.DrawFn, name: str, width: int) -> ViewDefinition:
     blocks = []
     for number in range(draw(st.integers(1, 2))):
-        groups = draw(st.none() | st.lists(expressions, max_size=2))
-        one = expressions if groups is None else expressions | aggregates
-        outputs = draw(st.lists(one, min_size=width, max_size=width))
+        groups = draw(some_groups)
+        outputs = draw(outputs_of(width, is_grouped=groups is not None))
         if aggregates_of(outputs) and draw(st.booleans()):
             groups = list(implied_groups(outputs))
-        body = draw(st.lists(literals, max_size=2))
-        having = (
-            draw(st.lists(st.builds(IsNull, expressions | aggregates), max_size=1))
-            if groups is not None
-            else []
-        )
+        body = draw(bodies)
+        having = draw(havings) if groups is not None else []
         blocks.append(block(name, number, body, outputs, filters=draw(filters), groups=groups, having=having))
     columns = draw(st.lists(names, min_size=width, max_size=width))
     return ViewDefinition(name, tuple(columns), tuple(blocks), draw(st.sampled_from(Semantics)))
@@ -190,8 +199,8 @@ def views(draw: st.DrawFn, name: str, width: int) -> ViewDefinition:
 def programs_with_views(draw: st.DrawFn) -> Program:
     """Views have names of their own: rules of one name are one view."""
     made = [draw(views(f"view {n}", draw(st.integers(0, 3)))) for n in range(draw(st.integers(0, 2)))]
-    some = draw(st.lists(rules, max_size=3))
-    return Program(tuple(some), tuple(draw(st.lists(declarations, max_size=2))), tuple(made))
+    some = draw(some_rules)
+    return Program(tuple(some), tuple(draw(some_declarations)), tuple(made))
 
 
 programs = programs_with_views()
