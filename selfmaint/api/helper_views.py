@@ -65,8 +65,12 @@ def with_helpers(schema: Catalog, read: Read, unfolded: Sequence[SqlText] = ()) 
     }
     while splits:
         made = _read(read, splits)
-        if made is None:
-            return schema
+        if made is None:  # one that cannot be read leaves the others theirs
+            known = {n: one for n, one in splits.items() if _read(read, {n: one}) is not None}
+            if len(known) == len(splits):
+                return schema
+            splits = known
+            continue
         useless = {v for v, one in splits.items() if not _gains(schema, made, v, one)}
         if not useless:
             return made

@@ -83,8 +83,16 @@ def query(random: Random) -> str:
     if groups and not having and random.random() < 0.25:
         having = " order by m desc nulls last, " + ", ".join(f"g{i} nulls first" for i in range(len(groups)))
         having += " limit 2"
+    measure = random.choice(items) + " as m"
+    if (
+        groups and "limit" not in having and random.random() < 0.4
+    ):  # a constant, a group that is not shown, numbers
+        written = [str(place) if random.random() < 0.5 else group for place, group in enumerate(groups, 2)]
+        hidden = ["a - a"] if random.random() < 0.3 else ["b * 0"] * (random.random() < 0.3)
+        by = f" group by {', '.join([*written, *hidden])}"
+        return f"select 'x' as k, {', '.join(shown)}, {measure} from {source}{by}{having}"
     by = f" group by {', '.join(groups)}" if groups else ""
-    return f"select {', '.join([*shown, random.choice(items) + ' as m'])} from {source}{by}{having}"
+    return f"select {', '.join([*shown, measure])} from {source}{by}{having}"
 
 
 def groups(random: Random) -> str:

@@ -80,7 +80,9 @@ class _Levels:
         if not isinstance(tree, exp.Select) or any(v and part not in _PARTS for part, v in tree.args.items()):
             raise _NoLevelsError
         if any(
-            one.find(exp.Window, exp.Query) for one in (*tree.expressions, tree.args.get("having")) if one
+            one.find(exp.Window, exp.Query, exp.Filter)
+            for one in (*tree.expressions, tree.args.get("having"))
+            if one
         ):
             raise _NoLevelsError
         by = self._by(tree.args.get("group"))

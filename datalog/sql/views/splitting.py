@@ -167,11 +167,12 @@ class _Splitting:
         self._taken = {one.name.casefold() for one in tree.find_all(exp.Identifier)}
         items = self._items(tree)
         self._require_own_names(tree, items)
-        rest, plain = list[str](), self._hidden_groups(tree, items)
+        rest, plain = list[str](), list[str]()
         for written, item in items:
             if not _groups(item) and not _is_constant(item):
                 plain.append(written)
                 self._plain.setdefault(item.unalias().sql(), quoted(item.alias_or_name))
+        plain += self._hidden_groups(tree, items)
         for written, item in items:
             name = quoted(item.alias_or_name)
             if _is_constant(item):
@@ -184,7 +185,7 @@ class _Splitting:
             raise _NoSplitError
         self._column("count(*)", "count")
         columns = [*plain, *(f"{call} AS {name}" for call, name in self._columns.values())]
-        self._require_known_numbers(tree, [_groups(item) for _, item in items])
+        self._require_known_numbers(tree, [_groups(item) or _is_constant(item) for _, item in items])
         helper = self._around(", ".join(columns))
         self._require_same(tree, helper, len(plain))
         return Split(helper, f"SELECT {', '.join(rest)} FROM {quoted(self.helper)}{where}")  # noqa: S608
