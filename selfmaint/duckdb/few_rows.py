@@ -12,7 +12,7 @@ All else is left to a statement, and so is a join of more than `MOST_JOINED` row
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from datalog.evaluate.sets import TooManyRowsError, derived
 from datalog.model import (
@@ -22,6 +22,7 @@ from datalog.model import (
     Constant,
     Literal,
     Negation,
+    NullTest,
     Predicate,
     Row,
     Rule,
@@ -71,8 +72,22 @@ def computed_here(
 
 
 def may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:
-    """Whether no subgoal of a rule is known to be empty."""
-    return all(read[atom.predicate].stored.rows != 0 for atom in rule.atoms)
+    """Whether no subgoal of a rule is known to be empty, and no test asks for a null where there is none."""
+    if any(read[atom.predicate].stored.rows == 0 for atom in rule.atoms):
+        return False
+    present = {atom.terms[i] for atom in rule.atoms for i in read[atom.predicate].not_null}
+    return not any(_asks_for_null(literal, present) for literal in rule.body)
+
+
+def _asks_for_null(literal: Literal, present: Collection[Term]) -> bool:
+    """Whether a literal holds only where one of some terms that are never null is."""
+    match literal:
+        case NullTest(term=term, negated=False):
+            return term in present
+        case Negation(body=body):
+            return all(isinstance(one, NullTest) and one.negated and one.term in present for one in body)
+        case _:
+            return False
 
 
 def _head_types(rule: Rule, read: Mapping[Predicate, Extension]) -> tuple[SqlType, ...] | None:

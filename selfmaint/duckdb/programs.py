@@ -137,6 +137,8 @@ class Programs:
             here = self._computed_here([mark], read)
             if here is not None:
                 self._matches[key] = bool(here[0])
+            elif not may_derive(mark, read):
+                self._matches[key] = False
             else:
                 made = self._written([mark], read)
                 names = [extension.stored.name for extension in read.values()]

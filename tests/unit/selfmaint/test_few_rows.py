@@ -110,3 +110,22 @@ def test_the_first_rows_of_a_product_are_found_in_its_parts() -> None:
     assert found.stored.rows is None, "it is a product"
     assert engine.sample(found, 7) == expected[:7]
     assert engine.count(found) == len(expected)
+
+
+@pytest.mark.parametrize("most_few", [0, 100])
+@pytest.mark.parametrize(
+    ("rule", "promised", "holds"),
+    [
+        ("v(X) :- r(X, Y), X is null.", {0}, False),
+        ("v(X) :- r(X, Y), X is null.", {1}, True),
+        ("v(Y) :- r(X, Y), not (X is not null, Y is not null).", {0, 1}, False),
+        ("v(Y) :- r(X, Y), not (X is not null, Y is not null).", {1}, True),
+    ],
+)
+def test_nulls_are_not_looked_for_where_none_is(
+    rule: str, promised: set[int], holds: bool, most_few: int
+) -> None:
+    engine = DuckEngine(most_few=most_few)
+    rows = [(1, 2)] if not holds else [(1, 2), (None, 3)]
+    given = Facts({R: engine.load(rows, ["x", "y"], [INT, INT])}, {R: frozenset(promised)})
+    assert (V in engine.nonempty(parse_program(rule), [V], given)) is holds
