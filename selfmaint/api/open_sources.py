@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.columns import columns_of
@@ -24,14 +22,6 @@ def readable(platform: Platform[D], file: WarehouseFile) -> dict[str, Readable[D
         for entry in file.relations.values()
     }
     return {name: Readable(sources[entry.source.name], entry.cost) for name, entry in file.relations.items()}
-
-
-def close_sources(readable: Mapping[str, Readable[Any]]) -> None:
-    """Ends the connections of sources."""
-    for source in {id(entry.source): entry.source for entry in readable.values()}.values():
-        close = getattr(source, "close", None)
-        if callable(close):
-            close()
 
 
 def _connected(platform: Platform[D], file: WarehouseFile, source: SourceEntry) -> Source[D]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from selfmaint.api.default_engine import engines_for, first_that_can
 from selfmaint.api.engine_settings import EngineKind
-from selfmaint.api.open_sources import close_sources, readable
+from selfmaint.api.open_sources import readable
 from selfmaint.api.places import Location
 from selfmaint.api.platform import opened_engine, platform_of
 from selfmaint.api.store import OpenStore, changing
@@ -18,6 +18,7 @@ from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.store import opened
 from selfmaint.errors import Code, SelfmaintError, input_error
+from selfmaint.sources.protocol import close_sources
 from selfmaint.store.commit import Commit
 from selfmaint.store.formats import data_files
 from selfmaint.store.stored_tables import Occupied, Snapshot
@@ -74,7 +75,7 @@ def init(
         try:
             return fill_store(file, platform, sources, filling)
         finally:
-            close_sources(sources)
+            close_sources(entry.source for entry in sources.values())
 
     chosen = engine if spark is None else EngineKind.SPARK
     if any(place.is_table for place in places.values()):

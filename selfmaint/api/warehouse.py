@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Generic
 
 from datalog.budget import DEFAULT_S
 from datalog.model import Predicate, Program, Version
@@ -15,6 +15,7 @@ from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.feeds.settings import FeedSettings
+from selfmaint.sources.protocol import close_sources
 from selfmaint.warehouse.catalog import Catalog, View, with_inexact_sums
 from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
@@ -29,15 +30,6 @@ if TYPE_CHECKING:
     from selfmaint.api.store import OpenStore
     from selfmaint.decide.verdict import Verdicts
     from selfmaint.fallback.settle import Readable
-
-
-@runtime_checkable
-class Closable(Protocol):
-    """A source that holds a connection."""
-
-    def close(self) -> None:
-        """Ends the connection; another read would open a new one."""
-        ...
 
 
 # Each method loads what it needs when it is called: who asks for one thing does not wait for the others' modules.
@@ -302,9 +294,7 @@ class Warehouse(Generic[D]):
         """Ends the connections of the sources, and lets go of what the engine holds for this warehouse."""
         self.decision.forget()
         self.engine.release()
-        for source in {id(entry.source): entry.source for entry in self.readable.values()}.values():
-            if isinstance(source, Closable):
-                source.close()
+        close_sources(entry.source for entry in self.readable.values())
 
     def __post_init__(self) -> None:
         names = [view.name for view in self.catalog.views]
@@ -342,6 +332,16 @@ class Warehouse(Generic[D]):
         """
         require_known([name], [view.name for view in self.catalog.views], "view")
         return self.catalog.view(name)
+
+    def read(self, view: str) -> D:
+        """The rows of a view, each as often as it stands, in the state that the warehouse is in.
+
+        Raises:
+            InputError: SM102 no such view.
+        """
+        found = self.view(view)
+        rows = self.contents[found.name]
+        return self.engine.bags.expanded(rows) if found.is_counted else rows
 
     def given(self, update: Update[D]) -> tuple[Facts[D], Situation]:
         """Everything that is known, as facts, and the kinds of it; parts of the update without rows are left out.

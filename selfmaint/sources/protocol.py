@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol
 
@@ -105,3 +105,11 @@ class LazySource(Generic[D]):
         if self._source is None:
             self._source = self._connect()
         return self._source
+
+
+def close_sources(sources: Iterable[object]) -> None:
+    """Ends the connections of those of some sources that hold one, each once; another read would open a new one."""
+    for source in {id(source): source for source in sources}.values():
+        close = getattr(source, "close", None)
+        if callable(close):
+            close()
