@@ -14,7 +14,8 @@ from selfmaint.api.places import Location
 from selfmaint.api.platform import TableWrites, expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import RelationEntry, SourceEntry, SourceKind
 from selfmaint.duckdb import DuckEngine, Relation
-from selfmaint.duckdb.database import Database, refused
+from selfmaint.duckdb.database import Database
+from selfmaint.duckdb.failures import refused
 from selfmaint.duckdb.file_source import DuckSource, StoredFiles
 from selfmaint.duckdb.files import conform, read_as_stored, read_contents, retyped
 from selfmaint.duckdb.writing import writing

@@ -257,7 +257,7 @@ def _first(ways: Sequence[Callable[[], KeyedDelta[D]]]) -> KeyedDelta[D] | str:
 
 
 def _stored_types(warehouse: Warehouse[D], view: View) -> tuple[ColumnType, ...] | None:
-    """The types of a view's stored columns; None where its values alone tell them, as in memory."""
-    if warehouse.engine.name == "memory":
+    """The types of a view's stored columns; None where its values alone tell them, as of rows at hand."""
+    if warehouse.engine.name not in ("duckdb", "spark"):
         return None
     return platform_of(warehouse.engine).types(warehouse.contents[view.name])

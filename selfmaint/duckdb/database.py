@@ -7,7 +7,6 @@ is used, and keeps what it reads alive.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
 import tempfile
@@ -29,10 +28,11 @@ from datalog.sql import duckdb as sql
 from datalog.sql import read_set, text
 from datalog.sql.duckdb import SqlType, UnlikeSparkError
 from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, rows_of
+from selfmaint.duckdb.failures import as_input_error, changed, mark, refused
 from selfmaint.duckdb.loading import Loading
 from selfmaint.engine.guard import require_allowed
 from selfmaint.engine.protocol import Layout
-from selfmaint.errors import Code, InputError, input_error
+from selfmaint.errors import InputError
 
 if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave that are not plain
     import pyarrow as pa
@@ -41,10 +41,6 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
 
 MOST_FEW = 5_000
 """Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
-
-_VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
-_LONGEST_LINE = 300
-_KIND = re.compile(r"^(?:[A-Z][A-Za-z]* )+Error: ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +260,7 @@ class Database:
     def parquet(self, files: Sequence[str]) -> tuple[Stored, list[str]]:
         """The rows of Parquet files, read when they are used, and the names of their columns' types in DuckDB."""
         read = self._connection.read_parquet([escaped(file) for file in files], hive_partitioning=False)
-        self._files.update((file, _mark(file)) for file in files)
+        self._files.update((file, mark(file)) for file in files)
         return self._named(read), [str(kind) for kind in read.types]
 
     def run(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -288,10 +284,10 @@ class Database:
 
     def stored(self, statement: str, files: Collection[str], layout: Layout) -> Stored:
         """The rows of a statement over a table of the lake, and of its files, read when they are used."""
-        marks = {file: _mark(file) for file in files}
-        for file, mark in marks.items():
-            if mark is None:
-                raise _changed(file)
+        marks = {file: mark(file) for file in files}
+        for file, its in marks.items():
+            if its is None:
+                raise changed(file)
         self._files.update(marks)
         with self._computing():
             return self._named(self._connection.sql(statement), layout)
@@ -323,24 +319,16 @@ class Database:
         """Turns what DuckDB says about values and files, which comes as it computes them, into an `InputError`.
 
         Raises:
-            InputError: SM103 a file is gone; SM104 one has changed or is damaged, or a value that there is not.
+            InputError: SM103 a file is gone; SM104 one has changed or is damaged, or a value that there is not; SM502
+                a value that Spark may have.
         """
         try:
             yield
         except duckdb.Error as failure:
-            line = _said(failure)
-            named = [file for file in self._files if file in str(failure).partition("\n")[0]]
-            if isinstance(failure, _VALUES) and not named:
-                message = f"a value cannot be computed: {line}"
-                raise input_error(Code.COLUMNS_DIFFER, message) from failure
-            found = next((file for file in named or self._files if _mark(file) != self._files[file]), None)
-            if found is not None:
-                raise _changed(found) from failure
-            if named or type(failure) is duckdb.Error:  # of no kind are those of its Parquet reader alone
-                what = f"`{named[0]}`" if named else "a stored file"
-                message = f"{what} is damaged, or cannot be read: {line}"
-                raise input_error(Code.COLUMNS_DIFFER, message, "store its contents again") from failure
-            raise
+            found = as_input_error(failure, self._files)
+            if found is None:
+                raise
+            raise found from failure
 
     def _watched(self, stored: Stored, *, held: bool) -> Stored:
         # Not dropped at once: what is collected may be collected in the middle of a statement.
@@ -350,36 +338,6 @@ class Database:
 
 def _require_reads(query: Any, reads: Collection[str]) -> None:
     require_allowed(read_set(query), {(name,) for name in reads})
-
-
-def refused(what: str) -> InputError:
-    """The error for what only Spark does."""
-    hint = 'use the Spark engine: `--engine spark`, or `engine="spark"`'
-    return input_error(Code.ENGINE_DIFFERS, what, hint)
-
-
-def _said(failure: duckdb.Error) -> str:
-    """What an error of DuckDB says, on one line, without its kind; of a CSV file what is wrong stands on the third."""
-    lines = str(failure).splitlines() or [""]
-    first = " ".join(lines[:3]) if "CSV Error on Line" in lines[0] else lines[0]
-    return _KIND.sub("", first)[:_LONGEST_LINE]
-
-
-def _mark(file: str) -> tuple[int, int] | None:
-    """What tells that a file has changed; None if there is none."""
-    try:
-        found = Path(file).stat()
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
-
-
-def _changed(file: str) -> InputError:
-    if not os.path.isfile(file):  # noqa: PTH113 - which is no error where nothing may be seen
-        message = f"stored contents are gone: there is no file `{file}` any more"
-        return input_error(Code.MISSING_CONTENTS, message, "store them again, and run the command again")
-    message = f"`{file}` has changed since it was first looked at, and cannot be read as what it was"
-    return input_error(Code.COLUMNS_DIFFER, message, "run the command again, when nothing writes to it")
 
 
 def escaped(path: str) -> str:

@@ -16,7 +16,8 @@ from typing import Any
 
 from datalog.model import ANY, ColumnType, TypeName
 from datalog.sql import duckdb as sql
-from selfmaint.duckdb.database import Database, Relation, Stored, refused
+from selfmaint.duckdb.database import Database, Relation, Stored
+from selfmaint.duckdb.failures import refused
 from selfmaint.errors import Code, input_error
 from selfmaint.store.expected import Expected, is_by_position, require_names
 

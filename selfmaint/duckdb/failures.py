@@ -1,0 +1,75 @@
+"""What DuckDB says that went wrong, as errors of this package."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+
+from selfmaint.errors import Code, InputError, input_error
+
+_VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
+_WIDE = re.compile(r"Overflow in (?:multiplication|addition|subtraction) of DECIMAL\(38")
+_LONGEST_LINE = 300
+_KIND = re.compile(r"^(?:[A-Z][A-Za-z]* )+Error: ")
+
+
+def as_input_error(failure: duckdb.Error, files: Mapping[str, tuple[int, int] | None]) -> InputError | None:
+    """What went wrong with values or files; None if it is nothing of the kind.
+
+    Args:
+        failure: what DuckDB says.
+        files: the files that are read, with their marks when they were first looked at.
+
+    Returns:
+        SM103 a file is gone; SM104 one has changed or is damaged, or a value that there is not; SM502 a decimal of more
+        digits than DuckDB has, of which Spark gives some up.
+    """
+    line = _said(failure)
+    named = [file for file in files if file in str(failure).partition("\n")[0]]
+    if _WIDE.search(line) and not named:
+        return refused(f"a decimal has more digits than DuckDB holds: {line}")
+    if isinstance(failure, _VALUES) and not named:
+        return input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed: {line}")
+    other = next((file for file in named or files if mark(file) != files[file]), None)
+    if other is not None:
+        return changed(other)
+    if named or type(failure) is duckdb.Error:  # of no kind are those of its Parquet reader alone
+        what = f"`{named[0]}`" if named else "a stored file"
+        message = f"{what} is damaged, or cannot be read: {line}"
+        return input_error(Code.COLUMNS_DIFFER, message, "store its contents again")
+    return None
+
+
+def refused(what: str) -> InputError:
+    """The error for what only Spark does."""
+    hint = 'use the Spark engine: `--engine spark`, or `engine="spark"`'
+    return input_error(Code.ENGINE_DIFFERS, what, hint)
+
+
+def _said(failure: duckdb.Error) -> str:
+    """What an error of DuckDB says, on one line, without its kind; of a CSV file what is wrong stands on the third."""
+    lines = str(failure).splitlines() or [""]
+    first = " ".join(lines[:3]) if "CSV Error on Line" in lines[0] else lines[0]
+    return _KIND.sub("", first)[:_LONGEST_LINE]
+
+
+def mark(file: str) -> tuple[int, int] | None:
+    """What tells that a file has changed; None if there is none."""
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def changed(file: str) -> InputError:
+    """The error for a file that is not what it was, or gone."""
+    if not os.path.isfile(file):  # noqa: PTH113 - which is no error where nothing may be seen
+        message = f"stored contents are gone: there is no file `{file}` any more"
+        return input_error(Code.MISSING_CONTENTS, message, "store them again, and run the command again")
+    message = f"`{file}` has changed since it was first looked at, and cannot be read as what it was"
+    return input_error(Code.COLUMNS_DIFFER, message, "run the command again, when nothing writes to it")
