@@ -56,7 +56,7 @@ from functools import cached_property
 from .exhaustive import column_values, solve_exhaustively, universe
 from .fresh_bounds import Counts, fresh_bounds
 from .growing import Forbidden, Growing
-from .problem import Answer, Answers, Case, Database, Facts, Problem, Rows, facts_of, grouped, verdict
+from .problem import Answer, Answers, Case, Database, Fact, Facts, Problem, Rows, facts_of, grouped, verdict
 from .rules import Atom, Binding, Constant, Row, Rule, contents
 from .search import Search, SearchTooLongError
 from .value_classes import ValueClasses
@@ -120,8 +120,13 @@ def state_after(case: Case, database: Mapping[str, Rows], view: str) -> frozense
 
 def fact_count(case: Case, fresh: int) -> int:
     """How many facts the exhaustive mode takes the subsets of."""
+    return len(possible_facts(case, fresh))
+
+
+def possible_facts(case: Case, fresh: int) -> list[Fact]:
+    """The facts that the exhaustive mode takes the subsets of: each column has the constants that can meet in it."""
     problem = Problem.of(case)
-    return len(universe(problem, column_values(problem, ValueClasses(problem), fresh)))
+    return universe(problem, column_values(problem, ValueClasses(problem), fresh))
 
 
 @dataclass

@@ -48,7 +48,7 @@ from selfmaint.sources.memory import RowsSource
 from selfmaint.warehouse.catalog import Catalog, catalog
 from selfmaint.warehouse.situation import Situation
 from tests.large_engine import LargeEngine
-from tests.oracle.bruteforce import Case, explains, fact_count, solve, state_after
+from tests.oracle.bruteforce import Case, explains, fact_count, possible_facts, solve, state_after
 from tests.oracle.problem import Problem, facts_of, grouped
 from tests.oracle.program import parse_program
 from tests.oracle.rules import Atom, Rule, Value, Variable
@@ -403,8 +403,7 @@ def test_diff_is_contained_in_incon_iff_the_view_is_self_maintainable(case: Case
     )
     kept = contributions(schema)
     incon = incon_program(schema, situation, kept)
-    problem = Problem.of(case)
-    possible = list(problem.facts_over(problem.fresh_constants(fresh)))
+    possible = possible_facts(case, fresh)
     product_says = decided(case)
     for view in schema.views:
         diff = diff_program(schema, situation, kept, view)
