@@ -31,6 +31,9 @@ from datalog.model import (
 _LEAST_SCALE = 6
 _INT, _BIGINT, _DOUBLE = (ColumnType(name) for name in (TypeName.INT, TypeName.BIGINT, TypeName.DOUBLE))
 _STRING, _BOOLEAN = ColumnType(TypeName.STRING), ColumnType(TypeName.BOOLEAN)
+DIGITS_OF_COUNTS = 12
+"""No group has so many rows that their number has more digits."""
+
 _OF_CALLS = {
     **dict.fromkeys(("concat", "lower", "substring", "trim", "upper"), _STRING),
     **dict.fromkeys(("day", "length", "month", "quarter", "year"), _INT),

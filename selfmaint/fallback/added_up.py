@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datalog.analysis.expression_types import expression_type
+from datalog.analysis.expression_types import DIGITS_OF_COUNTS, expression_type
 from datalog.model import (
     Aggregate,
     AggregateFunction,
@@ -45,10 +45,6 @@ from selfmaint.warehouse.catalog import View
 _STORED, _MORE, _LESS, _PARTS, _TOTAL = (
     Predicate(name) for name in ("stored", "more", "less", "parts", "total")
 )
-
-
-_DIGITS_OF_COUNTS = 12
-"""No group has so many rows that their number has more digits."""
 
 
 class NotKnownError(Exception):
@@ -188,7 +184,7 @@ def _require_exact_averages(engine: Engine[D], how: Additive, types: Sequence[Co
             or (
                 kind.name is found.name is TypeName.DECIMAL
                 and found.scale is not None
-                and (found.scale == kind.scale or found.scale >= (kind.scale or 0) + _DIGITS_OF_COUNTS)
+                and (found.scale == kind.scale or found.scale >= (kind.scale or 0) + DIGITS_OF_COUNTS)
             )
         )
         if not exact:

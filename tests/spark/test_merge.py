@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from random import Random
+from typing import Any
 
 import psycopg
 import pytest
@@ -119,21 +120,8 @@ def test_merge_is_recomputation(postgres: str, view: View) -> None:
 )
 def test_the_merge_is_right_but_for_open_groups(postgres: str, view: View) -> None:
     """Oracle: the groups that are open by hand, from the rows; the others are recomputed."""
-    schema = schema_of(view)
-    found = catalog(parse_program(schema.text))
-    situation = Situation.any_update(["sale"], effective=True)
-    made = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
-    assert made is not None
-    assert made.open is not None
-    query, statement = (
-        sqlglot.transpile(text, read="spark", write="postgres")[0] for text in (made.open, made.merge)
-    )
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        expected = filled(connection, found.view("v").columns, view, schema)
-        opened = {group for group, _ in connection.execute(query.encode()).fetchall()}
-        connection.execute(statement.encode())
-        rows = connection.execute("SELECT * FROM v").fetchall()
-    assert opened == open_by_hand(view, schema)
+    rows, expected, opened, _ = merged(postgres, view)
+    assert opened == open_by_hand(view, schema_of(view))
     assert sorted(r for r in rows if r[0] not in opened) == sorted(r for r in expected if r[0] not in opened)
 
 
@@ -147,22 +135,29 @@ def test_the_merge_is_right_but_for_open_groups(postgres: str, view: View) -> No
 )
 def test_the_merge_drops_groups_that_show_the_key_of_a_deleted_row(postgres: str, view: View) -> None:
     """No group is open, though extrema are lost and nothing is counted; the lost core rows are not computed."""
+    rows, expected, opened, statement = merged(postgres, view)
+    assert not opened
+    assert "`lost`" not in statement
+    assert sorted(rows) == sorted(expected)
+
+
+def merged(postgres: str, view: View) -> tuple[list[Any], list[Any], set[Any], str]:
+    """A view's rows after the MERGE, those of recomputing, the first columns of open groups, and the statement."""
     schema = schema_of(view)
     found = catalog(parse_program(schema.text))
     situation = Situation.any_update(["sale"], effective=True)
     made = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
     assert made is not None
     assert made.open is not None
-    assert "`lost`" not in made.merge
     query, statement = (
         sqlglot.transpile(text, read="spark", write="postgres")[0] for text in (made.open, made.merge)
     )
     with psycopg.connect(postgres, autocommit=True) as connection:
         expected = filled(connection, found.view("v").columns, view, schema)
-        assert not connection.execute(query.encode()).fetchall()
+        opened = {group[0] for group in connection.execute(query.encode()).fetchall()}
         connection.execute(statement.encode())
         rows = connection.execute("SELECT * FROM v").fetchall()
-    assert sorted(rows) == sorted(expected)
+    return rows, list(expected), opened, made.merge
 
 
 def open_by_hand(view: View, schema: Schema) -> set[object]:

@@ -26,11 +26,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from datalog.analysis.expression_types import expression_type
+from datalog.analysis.expression_types import DIGITS_OF_COUNTS, expression_type
 from datalog.model import MAX_PRECISION, Arithmetic, ColumnType, TypeName, Variable
-from datalog.sql.errors import EmissionError
 from datalog.sql.text import text as sql_text
-from datalog.sql.views.splitting import Split, Tokens, quoted
+from datalog.sql.views.splitting import NOT_SPLIT, NoSplitError, Split, Tokens, quoted
 
 Types = Callable[[str], Sequence[ColumnType] | None]
 """The types of a query's columns, if they are known."""
@@ -44,12 +43,7 @@ _CALLS: Mapping[type[exp.Expr], str] = {
     exp.Max: "max",
 }
 _SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
-_DIGITS_OF_COUNTS = 12
 _MORE_OF_SUM, _MORE_OF_AVERAGE = 10, 4
-
-
-class _NoLevelsError(Exception):
-    """A query is not taken apart so."""
 
 
 def split_levels(text: str, helper: str, types: Types) -> Split | None:
@@ -62,7 +56,7 @@ def split_levels(text: str, helper: str, types: Types) -> Split | None:
     """
     try:
         return _Levels(text, helper, types).split()
-    except (_NoLevelsError, EmissionError, sqlglot.errors.SqlglotError, RecursionError):
+    except NOT_SPLIT:
         return None
 
 
@@ -78,23 +72,23 @@ class _Levels:
     def split(self) -> Split:
         tree = sqlglot.parse_one(self.text, read="spark")
         if not isinstance(tree, exp.Select) or any(v and part not in _PARTS for part, v in tree.args.items()):
-            raise _NoLevelsError
+            raise NoSplitError
         if any(
             one.find(exp.Window, exp.Query, exp.Filter)
             for one in (*tree.expressions, tree.args.get("having"))
             if one
         ):
-            raise _NoLevelsError
+            raise NoSplitError
         by = self._by(tree.args.get("group"))
         for one in (*tree.expressions, tree.args.get("having")):
             for call in one.find_all(*_CALLS) if one is not None else ():
                 self._note(call)
         if not self.columns:
-            raise _NoLevelsError
+            raise NoSplitError
         query = self._finer(tree)
         known = self.types(query)
         if known is None:
-            raise _NoLevelsError
+            raise NoSplitError
         self.kinds = dict(zip([*self.groups.values(), *self.columns.values()], known, strict=True))
         items = [f"{self._over(item.unalias())} AS {quoted(_name(item))}" for item in tree.expressions]
         having = tree.args.get("having")
@@ -108,36 +102,24 @@ class _Levels:
         sets = [one for part in ("rollup", "cube", "grouping_sets") for one in group.args.get(part) or ()]
         sets += [one for one in group.expressions if isinstance(one, _SETS)]
         if group.args.get("all") or group.args.get("totals") or len(sets) > 1:
-            raise _NoLevelsError
+            raise NoSplitError
         if sets and any(one is not sets[0] for one in group.expressions):
-            raise _NoLevelsError
+            raise NoSplitError
         leaves = list(sets[0].find_all(exp.Column)) if sets else group.expressions
-        texts = [leaf.sql("spark") for leaf in leaves] if sets else self._written(len(leaves))
+        texts = [leaf.sql("spark") for leaf in leaves] if sets else Tokens(self.text).groups()
+        if len(texts) != len(leaves):
+            raise NoSplitError
         for leaf, text in zip(leaves, texts, strict=True):
             if leaf.find(exp.Column) is None or leaf.find(exp.Query, exp.AggFunc):
-                raise _NoLevelsError
+                raise NoSplitError
             self.texts[leaf.sql()] = text
             self.groups.setdefault(leaf.sql(), f"group_{len(self.groups) + 1}")
         if not sets:
             return f" GROUP BY {', '.join(self.groups[leaf.sql()] for leaf in leaves)}"
         made = sets[0].copy()
         if not made.expressions:
-            raise _NoLevelsError
+            raise NoSplitError
         return f" GROUP BY {sql_text(made.transform(self._renamed), pretty=False)}"
-
-    def _written(self, number: int) -> list[str]:
-        """The texts of what is grouped by."""
-        tokens = Tokens(self.text)
-        place = tokens.first(TokenType.GROUP_BY)
-        if place is None:
-            raise _NoLevelsError
-        ends = (tokens.first(kind, place) for kind in (TokenType.HAVING, TokenType.ORDER_BY))
-        texts = list(
-            tokens.parts(place + 1, min((i for i in ends if i is not None), default=len(tokens.all)))
-        )
-        if len(texts) != number:
-            raise _NoLevelsError
-        return texts
 
     def _renamed(self, node: exp.Expr) -> exp.Expr:
         return exp.column(self.groups[node.sql()]) if isinstance(node, exp.Column) else node
@@ -147,10 +129,10 @@ class _Levels:
         inside = call.this
         more = [value for part, value in call.args.items() if part not in ("this", "big_int") and value]
         if more or inside is None or inside.find(*_CALLS):
-            raise _NoLevelsError
+            raise NoSplitError
         if isinstance(inside, exp.Distinct):
             if not isinstance(call, exp.Count) or len(inside.expressions) != 1:
-                raise _NoLevelsError
+                raise NoSplitError
             value = inside.expressions[0]
             self.texts.setdefault(value.sql(), value.sql("spark"))
             self.groups.setdefault(value.sql(), f"group_{len(self.groups) + 1}")
@@ -170,7 +152,7 @@ class _Levels:
         tokens = Tokens(self.text)
         start, end = tokens.first(TokenType.SELECT), tokens.first(TokenType.FROM)
         if start is None or end is None:
-            raise _NoLevelsError
+            raise NoSplitError
         behind = (TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY)
         cuts = [i for kind in behind if (i := tokens.first(kind, end)) is not None]
         until = tokens.all[min(cuts)].start if cuts else tokens.all[-1].end + 1
@@ -186,7 +168,7 @@ class _Levels:
         written = [one.unalias().sql() for one in made.expressions]
         wanted = [*self.groups, *(sqlglot.parse_one(one, read="spark").sql() for one in self.columns)]
         if not same or written != wanted:
-            raise _NoLevelsError
+            raise NoSplitError
         return query
 
     def _groups_in_spark(self) -> list[tuple[str, str]]:
@@ -202,7 +184,7 @@ class _Levels:
         if node.sql() in self.groups:
             return exp.column(self.groups[node.sql()])
         if isinstance(node, exp.Column | exp.AggFunc | exp.Anonymous):
-            raise _NoLevelsError
+            raise NoSplitError
         made = node.copy()
         for name, value in node.args.items():
             if isinstance(value, list):
@@ -225,7 +207,7 @@ class _Levels:
         if kind.name is TypeName.DECIMAL:
             total = f"CAST({total} AS {kind})"
         elif kind.name is not TypeName.BIGINT:
-            raise _NoLevelsError
+            raise NoSplitError
         if isinstance(call, exp.Sum):
             return total
         mean = f"{total} / sum({count})"
@@ -244,12 +226,12 @@ def _average_type(total: ColumnType) -> ColumnType:
     known = dict(zip(names, (total, ColumnType(TypeName.BIGINT)), strict=True))
     before = expression_type(Arithmetic("/", *names), known)
     assert before is not None
-    if precision == MAX_PRECISION or (before.scale or 0) < scale + _MORE_OF_AVERAGE + _DIGITS_OF_COUNTS:
-        raise _NoLevelsError
+    if precision == MAX_PRECISION or (before.scale or 0) < scale + _MORE_OF_AVERAGE + DIGITS_OF_COUNTS:
+        raise NoSplitError
     return found
 
 
 def _name(item: exp.Expr) -> str:
     if not isinstance(item, exp.Alias | exp.Column) or item.is_star:
-        raise _NoLevelsError
+        raise NoSplitError
     return item.alias_or_name

@@ -54,11 +54,11 @@ class Split:
     rest: str
 
 
-class _NoSplitError(Exception):
+class NoSplitError(Exception):
     """A query is not split."""
 
 
-_NOT_SPLIT = (_NoSplitError, EmissionError, sqlglot.errors.SqlglotError, RecursionError)
+NOT_SPLIT = (NoSplitError, EmissionError, sqlglot.errors.SqlglotError, RecursionError)
 
 
 def split(text: str, helper: str) -> Split | None:
@@ -73,7 +73,7 @@ def split(text: str, helper: str) -> Split | None:
     """
     try:
         return _Splitting(text, helper).split()
-    except _NOT_SPLIT:
+    except NOT_SPLIT:
         return None
 
 
@@ -85,7 +85,7 @@ def split_first_groups(text: str, helper: str) -> Split | None:
     """
     try:
         return _of_first_groups(text, helper)
-    except _NOT_SPLIT:
+    except NOT_SPLIT:
         return None
 
 
@@ -139,16 +139,24 @@ class Tokens:
         for i in range(since, until + 1):
             if i == until or (self.depths[i] == 0 and self.all[i].token_type is TokenType.COMMA):
                 if i == start:
-                    raise _NoSplitError
+                    raise NoSplitError
                 yield self.text[self.all[start].start : self.all[i - 1].end + 1]
                 start = i + 1
+
+    def groups(self) -> list[str]:
+        """The texts of what a query is grouped by."""
+        place = self.first(TokenType.GROUP_BY)
+        if place is None:
+            return []
+        ends = (self.first(kind, place) for kind in (TokenType.HAVING, TokenType.ORDER_BY))
+        return list(self.parts(place + 1, min((i for i in ends if i is not None), default=len(self.all))))
 
     def call(self, node: exp.Expr) -> str:
         """The text of a call in the text that is written as a name and arguments in parentheses."""
         start = node.meta.get("start")
         place = next((i for i, one in enumerate(self.all) if one.start == start), None)
         if place is None or place + 1 >= len(self.all) or self.all[place + 1].token_type is not _OPENING[0]:
-            raise _NoSplitError
+            raise NoSplitError
         return self.text[self.all[place].start : self.all[self.closing(place + 1)].end + 1]
 
 
@@ -163,7 +171,7 @@ class _Splitting:
         self.tokens = Tokens(self.text)
         tree = sqlglot.parse_one(self.text, read="spark")
         if not isinstance(tree, exp.Select) or any(v and part not in _PARTS for part, v in tree.args.items()):
-            raise _NoSplitError
+            raise NoSplitError
         self._taken = {one.name.casefold() for one in tree.find_all(exp.Identifier)}
         items = self._items(tree)
         self._require_own_names(tree, items)
@@ -182,7 +190,7 @@ class _Splitting:
         having = tree.args.get("having")
         where = "" if having is None else f" WHERE {self._over(having.this)}"
         if not self._columns:
-            raise _NoSplitError
+            raise NoSplitError
         self._column("count(*)", "count")
         columns = [*plain, *(f"{call} AS {name}" for call, name in self._columns.values())]
         self._require_known_numbers(tree, [_groups(item) or _is_constant(item) for _, item in items])
@@ -194,37 +202,32 @@ class _Splitting:
         """The select list: texts and trees, each with a name of its own."""
         start, end = self.tokens.first(TokenType.SELECT), self.tokens.first(TokenType.FROM)
         if start is None or end is None:
-            raise _NoSplitError
+            raise NoSplitError
         texts = list(self.tokens.parts(start + 1, end))
         names = [item.alias_or_name.casefold() for item in tree.expressions]
         named = all(
             isinstance(item, exp.Alias | exp.Column) and not item.is_star for item in tree.expressions
         )
         if len(texts) != len(names) or not named or len(set(names)) < len(names):
-            raise _NoSplitError
+            raise NoSplitError
         return list(zip(texts, tree.expressions, strict=True))
 
     def _hidden_groups(self, tree: exp.Select, items: Sequence[tuple[str, exp.Expr]]) -> list[str]:
         """What is grouped by and not shown, as columns of the helper: its groups are told apart by these."""
-        group, place = tree.args.get("group"), self.tokens.first(TokenType.GROUP_BY)
-        if group is None or place is None:
-            return []
-        behind = (TokenType.HAVING, TokenType.ORDER_BY)
-        until = min((i for kind in behind if (i := self.tokens.first(kind, place)) is not None), default=None)
-        texts = list(self.tokens.parts(place + 1, len(self.tokens.all) if until is None else until))
-        if len(texts) != len(group.expressions):
-            raise _NoSplitError
+        group, texts = tree.args.get("group"), self.tokens.groups()
+        keys = [] if group is None else group.expressions
+        if len(texts) != len(keys):
+            raise NoSplitError
         named = {item.alias_or_name.casefold() for _, item in items}
         shown = {item.unalias().sql() for _, item in items}
         found = []
-        for text, one in zip(texts, group.expressions, strict=True):
+        for text, one in zip(texts, keys, strict=True):
             names = {column.name.casefold() for column in one.find_all(exp.Column)}
             if one.sql() not in shown and names and not names & named:
                 found.append(f"{text} AS {self._unused('group')}")
         return found
 
-    def _unused(self, word: str) -> str:
-        number = 1
+    def _unused(self, word: str, number: int = 1) -> str:
         while f"{word}_{number}" in self._taken:
             number += 1
         self._taken.add(f"{word}_{number}")
@@ -246,7 +249,7 @@ class _Splitting:
         made = self._changed(tree)
         written = sql_text(made, pretty=False)
         if sql_text(sqlglot.parse_one(written, read="spark"), pretty=False) != written:
-            raise _NoSplitError
+            raise NoSplitError
         return written
 
     def _changed(self, node: exp.Expr) -> exp.Expr:
@@ -255,7 +258,7 @@ class _Splitting:
         if isinstance(node, _AGGREGATES):
             return exp.column(self._aggregate(node))
         if not isinstance(node, _COMPUTING) or (isinstance(node, exp.Literal) and not _is_simple(node)):
-            raise _NoSplitError
+            raise NoSplitError
         made = node.copy()
         for name, value in node.args.items():
             if isinstance(value, list):
@@ -269,7 +272,7 @@ class _Splitting:
         inside = node.this
         more = [value for part, value in node.args.items() if part not in ("this", "big_int") and value]
         if more or inside is None or inside.find(exp.Distinct, exp.Query, exp.Window) is not None:
-            raise _NoSplitError
+            raise NoSplitError
         call = self.tokens.call(node)
         name = self._column(call, type(node).__name__.lower())
         argument = call[call.index("(") :]
@@ -282,11 +285,7 @@ class _Splitting:
     def _column(self, call: str, function: str) -> str:
         key = sqlglot.parse_one(call, read="spark").sql()
         if key not in self._columns:
-            number = len(self._columns) + 1
-            while f"{function}_{number}" in self._taken:
-                number += 1
-            self._taken.add(f"{function}_{number}")
-            self._columns[key] = call, f"{function}_{number}"
+            self._columns[key] = call, self._unused(function, len(self._columns) + 1)
         return self._columns[key][1]
 
     def _require_known_numbers(self, tree: exp.Select, grouping: Sequence[bool]) -> None:
@@ -295,12 +294,12 @@ class _Splitting:
         if group is None:
             return
         if any(value for part, value in group.args.items() if part != "expressions"):
-            raise _NoSplitError
+            raise NoSplitError
         for one in group.expressions:
             if isinstance(one, exp.GroupingSets | exp.Rollup | exp.Cube | exp.Tuple):
-                raise _NoSplitError
+                raise NoSplitError
             if isinstance(one, exp.Literal) and (one.is_string or any(grouping[: int(one.name)])):
-                raise _NoSplitError
+                raise NoSplitError
 
     def _require_own_names(self, tree: exp.Select, items: Sequence[tuple[str, exp.Expr]]) -> None:
         """Refuses names that may mean a column of the select list, or another one: the helper has not all of these."""
@@ -310,11 +309,11 @@ class _Splitting:
         group, having = tree.args.get("group"), tree.args.get("having")
         for one in (*plain, *(group.expressions if group is not None else ())):
             if any(not c.table and c.name.casefold() in grouped for c in one.find_all(exp.Column)):
-                raise _NoSplitError
+                raise NoSplitError
         for c in having.find_all(exp.Column) if having is not None else ():
             its = aliases.get(c.name.casefold())
             if not c.table and its is not None and its.this != c:
-                raise _NoSplitError
+                raise NoSplitError
 
     def _require_same(self, tree: exp.Select, helper: str, plain: int) -> None:
         """Condition 2."""
@@ -323,7 +322,7 @@ class _Splitting:
         same = isinstance(made, exp.Select) and all(made.args.get(p) == tree.args.get(p) for p in kept)
         calls = [one.unalias().sql() for one in made.expressions[plain:]]
         if not same or made.args.get("having") or calls != list(self._columns):
-            raise _NoSplitError
+            raise NoSplitError
 
 
 def _is_constant(item: exp.Expr) -> bool:

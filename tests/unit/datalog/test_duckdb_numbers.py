@@ -8,7 +8,7 @@ import sqlglot
 
 from datalog.analysis.expression_types import expression_type
 from datalog.evaluate.scalars import call
-from datalog.model import Arithmetic, Call, ColumnType, Constant, TypeName, Variable
+from datalog.model import Arithmetic, ArithmeticOperator, Call, ColumnType, Constant, TypeName, Variable
 from datalog.sql.duckdb.functions import called, computed
 
 DOUBLE, INT = ColumnType(TypeName.DOUBLE), ColumnType(TypeName.INT)
@@ -37,9 +37,9 @@ def value(made: sqlglot.Expression) -> object:
     ],
 )
 def test_decimals_of_which_spark_cuts_digits(
-    operator: str, left: tuple[str, ColumnType], right: tuple[str, ColumnType], found: str
+    operator: ArithmeticOperator, left: tuple[str, ColumnType], right: tuple[str, ColumnType], found: str
 ) -> None:
-    kind = expression_type(Arithmetic(operator, X, Y), {X: left[1], Y: right[1]})  # type: ignore[arg-type]
+    kind = expression_type(Arithmetic(operator, X, Y), {X: left[1], Y: right[1]})
     assert kind == decimal(38, 6)
     assert str(value(computed(operator, (tree(*left), left[1]), (tree(*right), right[1]), kind))) == found
 
