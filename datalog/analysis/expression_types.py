@@ -37,6 +37,7 @@ DIGITS_OF_COUNTS = 12
 _OF_CALLS = {
     **dict.fromkeys(("concat", "lower", "substring", "trim", "upper"), _STRING),
     **dict.fromkeys(("day", "length", "month", "quarter", "year"), _INT),
+    **dict.fromkeys(("md5", "replace", "sha2"), _STRING),
     "date_add": ColumnType(TypeName.DATE),
     "like": _BOOLEAN,
 }
@@ -74,8 +75,11 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
                 return _OF_CALLS[function]
             if function == "round":
                 return _rounded(expression_type(arguments[0], variables), arguments[1:])
+            if function in ("ceil", "floor"):
+                return _whole(expression_type(arguments[0], variables))
             given = arguments[:1] if function in ("abs", "nullif") else arguments
-            return _common(expression_type(argument, variables) for argument in given)
+            found = _common(expression_type(argument, variables) for argument in given)
+            return ANY if function == "mod" and found is not None and not found.name.is_integer else found
         case Case(branches, otherwise):
             results = (*(result for _, result in branches), otherwise)
             return _common(expression_type(result, variables) for result in results)
@@ -115,6 +119,16 @@ def _rounded(operand: ColumnType | None, places: Sequence[Expression]) -> Column
     precision, scale = as_decimal(operand)
     kept = min(scale, wanted)
     return ColumnType(TypeName.DECIMAL, min(MAX_PRECISION, precision - scale + 1 + kept), kept)
+
+
+def _whole(operand: ColumnType | None) -> ColumnType | None:
+    """The type of a number rounded up or down to a whole one."""
+    if operand is None or operand.name.is_integer or operand.name.is_floating:
+        return None if operand is None else _BIGINT
+    if operand.name is not TypeName.DECIMAL or operand.is_open:
+        return ANY
+    precision, scale = as_decimal(operand)
+    return ColumnType(TypeName.DECIMAL, min(MAX_PRECISION, precision - scale + 1) if scale else precision, 0)
 
 
 def _aggregate(function: AggregateFunction, operand: ColumnType | None) -> ColumnType | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
+from functools import partial
 from typing import Any, assert_never
 
 from datalog.analysis.expression_types import expression_type
@@ -36,6 +38,7 @@ from datalog.model import (
 )
 
 _STRING = ColumnType(TypeName.STRING)
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def call(function: str, arguments: Sequence[Value]) -> Value:
@@ -130,6 +133,32 @@ def _round(number: float | Decimal, places: int = 0) -> Value:
             return number
 
 
+def _whole(way: Callable[[Decimal], int], number: float | Decimal) -> Value:
+    """A number rounded up or down; a double to one of 64 bits, the nearest where there is none, 0 where it is none."""
+    match number:
+        case Decimal():
+            return Decimal(way(number))
+        case float() if math.isnan(number):
+            return 0
+        case float() if math.isinf(number):
+            return _MOST if number > 0 else _LEAST
+        case _:
+            return min(max(way(Decimal(number)), _LEAST), _MOST)
+
+
+def _mod(number: int, by: int) -> int:
+    """The remainder, with the sign of what is divided."""
+    if by == 0:
+        raise EvaluationError("division by zero")
+    rest = abs(number) % abs(by)
+    return -rest if number < 0 else rest
+
+
+def _sha2(text: str, bits: int) -> str | None:
+    name = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}.get(bits)
+    return None if name is None else hashlib.new(name, text.encode()).hexdigest()
+
+
 _OF_NULLS: Mapping[str, Callable[[Sequence[Value]], Value]] = {
     "coalesce": _coalesce,
     "greatest": _extreme(max),
@@ -139,14 +168,20 @@ _OF_NULLS: Mapping[str, Callable[[Sequence[Value]], Value]] = {
 _STRICT: Mapping[str, Callable[..., Value]] = {
     "abs": lambda number: number.copy_abs() if isinstance(number, Decimal) else abs(number),
     "concat": _concat,
+    "ceil": partial(_whole, math.ceil),
     "date_add": lambda day, days: day + dt.timedelta(days=days),
     "day": lambda day: day.day,
+    "floor": partial(_whole, math.floor),
     "length": len,
     "like": _like,
     "lower": str.lower,
+    "md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
+    "mod": _mod,
     "month": lambda day: day.month,
     "quarter": _quarter,
+    "replace": lambda text, old, new: text.replace(old, new) if old else text,
     "round": _round,
+    "sha2": _sha2,
     "substring": _substring,
     "trim": lambda text: text.strip(" "),
     "upper": str.upper,

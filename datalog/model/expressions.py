@@ -24,9 +24,12 @@ ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/"]
 _ANY_NUMBER = 10_000
 FUNCTIONS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("abs", "day", "length", "lower", "month", "quarter", "trim", "upper", "year"), (1, 1)),
+    **dict.fromkeys(("ceil", "floor", "md5"), (1, 1)),
+    **dict.fromkeys(("mod", "sha2"), (2, 2)),
     **dict.fromkeys(("greatest", "least"), (2, _ANY_NUMBER)),
     **dict.fromkeys(("coalesce", "concat"), (1, _ANY_NUMBER)),
     **dict.fromkeys(("date_add", "like", "nullif"), (2, 2)),
+    "replace": (3, 3),
     "round": (1, 2),
     "substring": (2, 3),
 }

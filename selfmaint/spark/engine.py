@@ -160,7 +160,7 @@ class SparkEngine:
             found = text_rows(self._spark, definition, facts, like)
         else:
             found = self._view(definition, facts)
-        return self._held(self.like(found, like))
+        return self._held(self.like(found, like) if like.columns else found)
 
     def _view(self, definition: ViewDefinition, facts: Facts[DataFrame]) -> DataFrame:
         program = Program(tuple(block.core for block in definition.blocks))

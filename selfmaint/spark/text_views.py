@@ -31,7 +31,7 @@ _WITHOUT_DATA = frozenset({"OneRowRelation", "LocalRelation", "Range", "CTERelat
 
 
 def text_rows(spark: SparkSession, view: OpaqueView, facts: Facts[DataFrame], like: DataFrame) -> DataFrame:
-    """The rows of a view's query, not computed yet, with the columns of `like`, matched by name.
+    """The rows of a view's query, not computed yet, with the columns of `like`, matched by name; its own if it has none.
 
     Raises:
         InputError: SM404 Spark cannot run the query; SM104 it gives other columns than are stored.
@@ -57,7 +57,8 @@ def text_rows(spark: SparkSession, view: OpaqueView, facts: Facts[DataFrame], li
     finally:
         for (name,) in names.values():
             spark.catalog.dropTempView(name)
-    return _arranged(view, found.toDF(*view.query.columns) if view.query.columns else found, like.columns)
+    named = found.toDF(*view.query.columns) if view.query.columns else found
+    return _arranged(view, named, like.columns) if like.columns else named  # of `SELECT *` nothing is told
 
 
 def _require_allowed(view: OpaqueView, refused: str | None) -> None:

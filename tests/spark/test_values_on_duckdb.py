@@ -135,6 +135,12 @@ EXPRESSIONS = [
         "cast(i8 as double)",
         "cast(f as double)",
     ),
+    *(
+        "cast(i4 / 100 as decimal(16,2))",
+        "cast(i4 / 1000 as decimal(16,2))",
+        "cast(i8 / 7e12 as decimal(9,2))",
+    ),
+    *("cast(if(abs(d) < 100, d / 40, -0.0) as decimal(5,1))", "cast(i4 / 3e10 as decimal(20,4))"),
     *("cast(if(d < 100, d, 0.0) as int)", "cast(if(d < 100, d * 0.7, -2.5) as bigint)"),
     *(
         "abs(i4)",
@@ -157,6 +163,23 @@ EXPRESSIONS = [
     *("lower(s)", "upper(s)", "nullif(i4, 2)", "nullif(p, 1)", "nullif(s, 'abc')", "nullif(d, 0)"),
     *("day(e)", "month(e)", "year(e)", "quarter(e)", "year(m)", "day(m)", "year(w)", "day(w)"),
     *("greatest(w, timestamp_ntz '2000-01-01 00:00:00')", "least(m, timestamp '2000-01-01 00:00:00')"),
+    *(
+        "md5(s)",
+        "sha2(u, 256)",
+        "md5(coalesce(s, '_') || '-' || cast(i4 as string))",
+        "left(s, 2)",
+        "left(u, 1)",
+    ),
+    *(
+        "replace(s, 'b', 'xy')",
+        "replace(s, '', 'x')",
+        "replace(u, 'x')",
+        "replace(s, s, u)",
+        "replace(s, u, '')",
+    ),
+    *(f"{x} % {y}" for x in ("i1", "i2", "i4", "i8") for y in ("3", "-1", "(-2)", "nullif(i4, 0)")),
+    *("mod(i8, 7)", "nullif(i4, 0) % nullif(i4, 0)", "null % 0"),
+    *(f"{way}({x})" for way in ("ceil", "floor") for x in ("i1", "i8", "p", "q", "p * p", "p / 3")),
     *("substring(s, 2, 2)", "substring(u, 1, 1)", "substring(s, 3)", "substring(s, 1, 0)"),
     *("case when b then i4 else i8 end", "case when d > 1 then p when b then q else 0 end", "if(b, s, null)"),
 ]
@@ -320,7 +343,7 @@ def test_rules_join_and_compare(engine: SparkEngine, duck: DuckEngine) -> None:
 
 
 REFUSED = [
-    *("cast(s as int)", "cast(s as date)", "cast(d as string)", "cast(d as decimal(9,2))"),
+    *("cast(s as int)", "cast(s as date)", "cast(d as string)", "cast(d as decimal(30,12))"),
     *("substring(s, 0, 2)", "substring(s, -2)", "substring(s, i4)", "cast(i4 as float)", "q * q * q"),
 ]
 

@@ -13,7 +13,9 @@ from sqlglot import exp
 
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName
 from datalog.sql.duckdb.types import (
+    PLACES,
     TIMES,
+    WHOLE,
     SqlType,
     UnlikeSparkError,
     as_double,
@@ -21,11 +23,10 @@ from datalog.sql.duckdb.types import (
     cast,
     decimal,
     digits,
+    rounded_double,
 )
 
 _OPERATORS: Mapping[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
-_WHOLE, _DIGITS_OF_DOUBLE, _PLACES = 16, 17, 4
-"""A double of so many digits before the point has none behind; its shortest text has at most 17; both fit in 38."""
 _NARROW = 18
 """DuckDB computes with decimals of at most so many digits in 64 bits, and fails where the result needs more."""
 
@@ -178,7 +179,7 @@ def _paren(tree: exp.Expr) -> exp.Expr:
 
 Typed = tuple[exp.Expr, SqlType]
 
-_STRING, _INT = ColumnType(TypeName.STRING), ColumnType(TypeName.INT)
+_STRING, _INT, _BIGINT = (ColumnType(name) for name in (TypeName.STRING, TypeName.INT, TypeName.BIGINT))
 
 
 def called(function: str, arguments: Sequence[Typed], found: SqlType) -> exp.Expr:
@@ -190,7 +191,8 @@ def called(function: str, arguments: Sequence[Typed], found: SqlType) -> exp.Exp
     if function in ("coalesce", "greatest", "least"):
         trees = [as_type(tree, kind, found) for tree, kind in arguments]
         return exp.Anonymous(this=function, expressions=trees)
-    return _OF[function](function, arguments)
+    tree = _OF[function](function, arguments)
+    return cast(tree, found) if function in _RETYPED and not isinstance(found, str) else tree
 
 
 def _texts(arguments: Sequence[Typed]) -> list[exp.Expr]:
@@ -261,12 +263,10 @@ def _rounded(function: str, arguments: Sequence[Typed]) -> exp.Expr:
         whole, scale = _digits(kind)
         kept = min(scale, count)
         return cast(tree, decimal(min(whole + 1 + kept, MAX_PRECISION), kept))
-    if kind.name is not TypeName.DOUBLE or count > _PLACES:
+    if kind.name is not TypeName.DOUBLE or count > PLACES:
         raise UnlikeSparkError(f"`{function}` of `{kind}`")
-    text = cast(tree, _STRING)
-    exact = decimal(MAX_PRECISION, count + _DIGITS_OF_DOUBLE)
-    short = as_double(cast(cast(text, exact), decimal(MAX_PRECISION, count)), decimal(MAX_PRECISION, count))
-    is_whole = exp.GTE(this=exp.Abs(this=tree.copy()), expression=exp.Literal.number(10**_WHOLE))
+    short = as_double(rounded_double(tree, count), decimal(MAX_PRECISION, count))
+    is_whole = exp.GTE(this=exp.Abs(this=tree.copy()), expression=exp.Literal.number(10**WHOLE))
     return exp.Case(ifs=[exp.If(this=is_whole, true=tree.copy())], default=short)
 
 
@@ -275,6 +275,38 @@ def _after(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
     if kind != ColumnType(TypeName.DATE) or isinstance(of, str) or of.name is not TypeName.INT:
         raise UnlikeSparkError(f"days added to `{kind}`")
     return exp.Paren(this=exp.Add(this=_paren(day), expression=_paren(cast(days, of))))
+
+
+def _hashed(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """The hash of a text's bytes, in digits of base 16."""
+    text, *bits = arguments
+    if bits and not (isinstance(bits[0][0], exp.Literal) and bits[0][0].this in ("0", "256")):
+        raise UnlikeSparkError(f"`{function}` of other than 256 bits")
+    return exp.Anonymous(this="sha256" if bits else function, expressions=_texts([text]))
+
+
+def _replaced(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    return exp.Anonymous(this=function, expressions=_texts(arguments))
+
+
+def _remainder(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """The remainder of whole numbers: of DuckDB by zero it is null."""
+    if any(isinstance(kind, str) or not (kind.name.is_integer or kind == ANY) for _, kind in arguments):
+        raise UnlikeSparkError("a remainder of other than whole numbers")
+    one, other = (cast(tree, _BIGINT) for tree, _ in arguments)
+    # The least number by -1 is too large for a quotient of 64 bits.
+    by_one = exp.EQ(this=_paren(other.copy()), expression=exp.Literal.number(-1))
+    rest = exp.Mod(this=_paren(one), expression=_paren(other))
+    zero = exp.Mul(this=exp.Literal.number(0), expression=exp.Sign(this=one.copy()))
+    return _unless_zero(one, other, exp.Case(ifs=[exp.If(this=by_one, true=zero)], default=rest))
+
+
+def _whole(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """A number rounded up or down: doubles beyond 64 bits are left to Spark."""
+    ((tree, kind),) = arguments
+    if isinstance(kind, str) or digits(kind) is None:
+        raise UnlikeSparkError(f"`{function}` of `{kind}`")
+    return tree if kind.name.is_integer else exp.Anonymous(this=function, expressions=[tree])
 
 
 def _trim(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -287,9 +319,15 @@ _OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     "date_add": _after,
     "like": _like,
     "length": _length,
+    "mod": _remainder,
+    "replace": _replaced,
     "round": _rounded,
     "substring": _substring,
     "trim": _trim,
     **dict.fromkeys(("lower", "upper"), _cased),
     **dict.fromkeys(("day", "month", "quarter", "year"), _part),
+    **dict.fromkeys(("ceil", "floor"), _whole),
+    **dict.fromkeys(("md5", "sha2"), _hashed),
 }
+_RETYPED = frozenset({"ceil", "floor", "mod"})
+"""Whose result has another type in DuckDB."""

@@ -23,6 +23,8 @@ SqlType: TypeAlias = ColumnType | str
 _EXACT_IN_DOUBLE = 15
 """A decimal of at most so many digits becomes the nearest double in DuckDB, as it does in Spark."""
 
+WHOLE, PLACES, _DIGITS_OF_DOUBLE = 16, 4, 17
+"""A double of so many digits before the point has none behind; its shortest text has at most 17; both fit in 38."""
 _NAMES = {
     TypeName.BOOLEAN: "BOOLEAN",
     TypeName.TINYINT: "TINYINT",
@@ -169,7 +171,7 @@ def as_type(tree: exp.Expr, kind: SqlType, to: SqlType) -> exp.Expr:
     """A value of one type as another's: an error where it does not fit, as in Spark.
 
     Refused: texts as anything else (DuckDB rounds '1.5' to a whole number, and reads fewer kinds of dates),
-    floating-point numbers as texts or decimals (their digits differ), anything as `float`.
+    floating-point numbers as texts or wide decimals (their digits differ), anything as `float`.
 
     Raises:
         UnlikeSparkError: DuckDB would give another value for some.
@@ -209,10 +211,25 @@ def as_double(tree: exp.Expr, kind: ColumnType) -> exp.Expr | None:
     return cast(tree, DOUBLE) if kind.name in (*_NUMBERS, TypeName.FLOAT, TypeName.BOOLEAN) else None
 
 
+def rounded_double(tree: exp.Expr, places: int) -> exp.Expr:
+    """A double of at most `WHOLE` digits before the point as a decimal: its shortest text, halves away from zero.
+
+    Args:
+        tree: the double; what has more digits, or is no number, is an error.
+        places: how many digits are kept behind the point, at most `PLACES`.
+    """
+    exact = decimal(MAX_PRECISION, places + _DIGITS_OF_DOUBLE)
+    return cast(cast(cast(tree, ColumnType(TypeName.STRING)), exact), decimal(MAX_PRECISION, places))
+
+
 def _as_exact_number(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | None:
     if kind.name.is_integer or (kind.name is TypeName.BOOLEAN and to.name.is_integer):
         return cast(tree, to)
     if to.name is TypeName.DECIMAL:
+        if kind.name is TypeName.DOUBLE:
+            precision, scale = to.decimal_size
+            fits = scale <= PLACES and precision - scale <= WHOLE
+            return cast(rounded_double(tree, scale), to) if fits else None
         return cast(tree, to) if kind.name is TypeName.DECIMAL else None
     if kind.name is TypeName.DECIMAL or kind.name.is_floating:
         return cast(exp.Anonymous(this="trunc", expressions=[tree]), to)  # a plain cast rounds

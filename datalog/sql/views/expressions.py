@@ -49,19 +49,26 @@ _AGGREGATES: Mapping[type[exp.Expr], AggregateFunction] = {
 }
 _CALLS: Mapping[type[exp.Expr], str] = {
     exp.Abs: "abs",
+    exp.Ceil: "ceil",
     exp.Coalesce: "coalesce",
     exp.Concat: "concat",
     exp.Day: "day",
     exp.DPipe: "concat",
+    exp.Floor: "floor",
     exp.Greatest: "greatest",
     exp.Least: "least",
+    exp.Left: "left",
     exp.Length: "length",
     exp.Like: "like",
     exp.Lower: "lower",
     exp.Month: "month",
+    exp.MD5: "md5",
+    exp.Mod: "mod",
     exp.Nullif: "nullif",
     exp.Quarter: "quarter",
+    exp.Replace: "replace",
     exp.Round: "round",
+    exp.SHA2: "sha2",
     exp.Substring: "substring",
     exp.Trim: "trim",
     exp.Upper: "upper",
@@ -198,10 +205,16 @@ class Reader:
 
     def _call(self, name: str, node: exp.Expr) -> Expression:
         arguments = [node.args.get("this"), *node.args.get("expressions", ())]
-        arguments += [node.args.get(part) for part in ("expression", "start", "length", "decimals")]
+        arguments += [
+            node.args.get(part) for part in ("expression", "replacement", "start", "length", "decimals")
+        ]
         read = tuple(self.expression(argument) for argument in arguments if isinstance(argument, exp.Expr))
         if name == "round" and not all(_is_number_of_places(one) for one in read[1:]):
             raise self.problems.outside("`round` to places that are not written out", node, "write a number")
+        if name == "left":
+            name, read = "substring", (read[0], Constant(1), *read[1:])
+        if name == "replace" and len(read) == 2:  # noqa: PLR2004 - what is replaced goes
+            read = (*read, Constant(""))
         if not takes(name, len(read)):
             message = f"`{name}` does not take {len(read)} argument{'' if len(read) == 1 else 's'}"
             raise self.problems.error(Code.ARITY_DIFFERS, message, node)
