@@ -35,10 +35,12 @@ DIGITS_OF_COUNTS = 12
 """No group has so many rows that their number has more digits."""
 
 _OF_CALLS = {
-    **dict.fromkeys(("concat", "lower", "substring", "trim", "upper"), _STRING),
-    **dict.fromkeys(("day", "length", "month", "quarter", "year"), _INT),
+    **dict.fromkeys(("concat", "date_format", "lower", "substring", "trim", "upper"), _STRING),
+    **dict.fromkeys(("year", "quarter", "month", "day", "hour", "minute", "second"), _INT),
+    **dict.fromkeys(("datediff", "dayofweek", "dayofyear", "length", "weekday", "weekofyear"), _INT),
+    **dict.fromkeys(("add_months", "date_add", "last_day", "trunc"), ColumnType(TypeName.DATE)),
+    "date_trunc": ColumnType(TypeName.TIMESTAMP),
     **dict.fromkeys(("md5", "replace", "sha2"), _STRING),
-    "date_add": ColumnType(TypeName.DATE),
     "like": _BOOLEAN,
 }
 

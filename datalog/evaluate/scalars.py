@@ -16,6 +16,7 @@ from datalog.analysis.expression_types import expression_type
 from datalog.evaluate.casts import cast_value, rounded_to
 from datalog.evaluate.errors import EvaluationError
 from datalog.evaluate.order import COMPARISONS
+from datalog.evaluate.times import TIMES
 from datalog.model import (
     Aggregate,
     AllOf,
@@ -61,7 +62,7 @@ def call(function: str, arguments: Sequence[Value]) -> Value:
         return None
     try:
         return _STRICT[function](*arguments)
-    except (KeyError, TypeError, AttributeError, ValueError):
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         shown = ", ".join(repr(argument) for argument in arguments)
         raise EvaluationError(f"`{function}` has no value for {shown}") from None
 
@@ -118,10 +119,6 @@ def _concat(*arguments: Value) -> str:
     return "".join(str(cast_value(argument, _STRING)) for argument in arguments)
 
 
-def _quarter(day: dt.date) -> int:
-    return (day.month + 2) // 3
-
-
 def _round(number: float | Decimal, places: int = 0) -> Value:
     """Halves are rounded away from zero, those of a double as they are in its shortest text."""
     match number:
@@ -169,23 +166,19 @@ _STRICT: Mapping[str, Callable[..., Value]] = {
     "abs": lambda number: number.copy_abs() if isinstance(number, Decimal) else abs(number),
     "concat": _concat,
     "ceil": partial(_whole, math.ceil),
-    "date_add": lambda day, days: day + dt.timedelta(days=days),
-    "day": lambda day: day.day,
     "floor": partial(_whole, math.floor),
     "length": len,
     "like": _like,
     "lower": str.lower,
     "md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
     "mod": _mod,
-    "month": lambda day: day.month,
-    "quarter": _quarter,
     "replace": lambda text, old, new: text.replace(old, new) if old else text,
     "round": _round,
     "sha2": _sha2,
     "substring": _substring,
     "trim": lambda text: text.strip(" "),
     "upper": str.upper,
-    "year": lambda day: day.year,
+    **TIMES,
 }
 
 

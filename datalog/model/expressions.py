@@ -23,7 +23,10 @@ ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/"]
 
 _ANY_NUMBER = 10_000
 FUNCTIONS: Mapping[str, tuple[int, int]] = {
-    **dict.fromkeys(("abs", "day", "length", "lower", "month", "quarter", "trim", "upper", "year"), (1, 1)),
+    **dict.fromkeys(("abs", "length", "lower", "trim", "upper"), (1, 1)),
+    **dict.fromkeys(("year", "quarter", "month", "day", "hour", "minute", "second"), (1, 1)),
+    **dict.fromkeys(("dayofweek", "dayofyear", "last_day", "weekday", "weekofyear"), (1, 1)),
+    **dict.fromkeys(("add_months", "date_format", "date_trunc", "datediff", "trunc"), (2, 2)),
     **dict.fromkeys(("ceil", "floor", "md5"), (1, 1)),
     **dict.fromkeys(("mod", "sha2"), (2, 2)),
     **dict.fromkeys(("greatest", "least"), (2, _ANY_NUMBER)),

@@ -26,13 +26,14 @@ from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts
 from selfmaint.spark.bags import FrameBags
 from selfmaint.spark.bounds import held
+from selfmaint.spark.clocks import is_on_utc, names_instants
 from selfmaint.spark.column_types import types_of
 from selfmaint.spark.exact_rows import are_exact, exact_rows
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import difference, empty, once, positional, rows, session_zone
 from selfmaint.spark.goals import union_all
 from selfmaint.spark.near import NEAR_VALUES, NearRows
-from selfmaint.spark.programs import UTC, Programs, unless_unlike
+from selfmaint.spark.programs import Programs, unless_unlike
 from selfmaint.spark.statements import Statements
 from selfmaint.spark.text_views import text_rows
 
@@ -131,7 +132,7 @@ class SparkEngine:
         """
         require_given(Program(tuple(block.core for block in definition.blocks)), facts.relations)
         here = self._here(*(facts.relations[p] for p in definition.reads))
-        if here is not None and not self._follows_zone(here):
+        if here is not None and not self._follows_zone(here, definition):
             given = Facts(dict(zip(definition.reads, here, strict=True)), facts.not_null)
             near = self._near.engine
             found = unless_unlike(lambda: near.evaluate_view(definition, given, types))
@@ -142,11 +143,14 @@ class SparkEngine:
     def selected(self, selection: ViewDefinition, data: DataFrame) -> DataFrame:
         """The rows of a relation that a selection leaves, computed when they are used."""
         (predicate,) = selection.reads
-        return self.either(
-            [data],
-            lambda here: self._near.engine.selected(selection, here[0]),
-            lambda: self._view(selection, Facts({predicate: data})).toDF(*data.columns),
-        )
+
+        def in_spark() -> DataFrame:
+            return self._view(selection, Facts({predicate: data})).toDF(*data.columns)
+
+        here = self._here(data)
+        if here is not None and self._follows_zone(here, selection):
+            return in_spark()
+        return self.either([data], lambda parts: self._near.engine.selected(selection, parts[0]), in_spark)
 
     def recompute(
         self,
@@ -304,11 +308,12 @@ class SparkEngine:
         found = [here for part in parts if (here := self._relation(part)) is not None]
         return found if len(found) == len(parts) else None
 
-    def _follows_zone(self, parts: Sequence[Relation]) -> bool:
-        """Whether what is computed of some relations may depend on the clock of the session, which is not UTC's."""
-        if session_zone(self._spark) in UTC:
+    def _follows_zone(self, parts: Sequence[Relation], definition: ViewDefinition) -> bool:
+        """Whether what a definition makes of some relations may depend on the session's clock, which is not UTC's."""
+        if is_on_utc(self._spark):
             return False
-        return any(t.name is TypeName.TIMESTAMP for r in parts for t in r.types if isinstance(t, ColumnType))
+        kinds = (t for r in parts for t in r.types if isinstance(t, ColumnType))
+        return any(t.name is TypeName.TIMESTAMP for t in kinds) or names_instants(definition)
 
     def either(
         self,

@@ -6,9 +6,8 @@ relation is read by one statement for all demands on it by the same columns, and
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -19,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import Constant, Predicate, Program, Rule, terms_of
+from datalog.model import Predicate, Program, Rule
 from datalog.rewrite.reachable import predicates_of
 from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.extensions import Extension
@@ -29,10 +28,10 @@ from selfmaint.engine.plans import by_head, over_tables, prepared
 from selfmaint.engine.protocol import Facts, Layout
 from selfmaint.errors import InputError
 from selfmaint.spark.bounds import Measure, bounded, held, measured
+from selfmaint.spark.clocks import is_on_utc, names_time
 from selfmaint.spark.column_types import types_of
 from selfmaint.spark.exact_rows import are_exact, exact_rows
 from selfmaint.spark.failures import translated
-from selfmaint.spark.frames import session_zone
 from selfmaint.spark.goals import marked, union_all
 from selfmaint.spark.near import NearRows
 from selfmaint.spark.session import quick_session
@@ -43,9 +42,6 @@ MOST_HELD = 500
 
 BROADCAST_BYTES = 128 * 2**20
 """A small relation that Spark estimates to be larger is not forced into every executor's memory."""
-
-UTC = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
-"""Names of time zones on whose clocks an instant is shown as it is counted."""
 
 T = TypeVar("T")
 
@@ -266,9 +262,7 @@ class Programs:
 
     def _follows_zone(self, rules: Sequence[Rule]) -> bool:
         """Whether a rule names a time that is another instant here: the session's clock is not the one of UTC."""
-        if session_zone(self._spark) in UTC:
-            return False
-        return any(isinstance(c.value, dt.datetime) for rule in rules for c in _constants(rule))
+        return not is_on_utc(self._spark) and any(map(names_time, rules))
 
     def _by_spark(self, rules: Sequence[Rule], known: Mapping[Predicate, Rows]) -> DataFrame:
         """The rows of one predicate by one statement of Spark's, brought here if they are few, else held there."""
@@ -341,14 +335,6 @@ class Programs:
         written = types and number <= KEY_ROWS and are_exact(types)
         rows = exact_rows(self._near.rows(here)) if written else None
         return Measure(number, {}) if rows is None else measured(rows, types)
-
-
-def _constants(rule: Rule) -> Iterator[Constant]:
-    """The constants of a rule."""
-    for literal in (rule.head, *rule.body):
-        for term in terms_of(literal):
-            if isinstance(term, Constant):
-                yield term
 
 
 def unless_unlike(compute: Callable[[], T]) -> T | None:

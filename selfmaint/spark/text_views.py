@@ -31,7 +31,7 @@ _WITHOUT_DATA = frozenset({"OneRowRelation", "LocalRelation", "Range", "CTERelat
 
 
 def text_rows(spark: SparkSession, view: OpaqueView, facts: Facts[DataFrame], like: DataFrame) -> DataFrame:
-    """The rows of a view's query, not computed yet, with the columns of `like`, matched by name; its own if it has none.
+    """The rows of a view's query, not computed yet, with the columns of `like`, by name; if it has none, its own.
 
     Raises:
         InputError: SM404 Spark cannot run the query; SM104 it gives other columns than are stored.

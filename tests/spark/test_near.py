@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from datalog.model import ColumnType, Predicate, TypeName
+from datalog.sql.views import SqlText, read_sql
 from datalog.syntax import parse_program
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import InputError
@@ -146,6 +148,55 @@ def test_a_time_without_zone_is_read_on_the_clock_of_the_session(spark: SparkSes
         )
         facts = Facts({Predicate("r"): stored})
         assert engine.nonempty(program, [V, Predicate("w")], facts) == {V}
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+
+
+@pytest.mark.parametrize(
+    ("query", "right"),
+    [
+        ("select cast(date_trunc('month', d) as string) as x from r", "2024-07-01 00:00:00"),
+        ("select date_trunc('month', d) as x from r", dt.datetime(2024, 7, 1)),
+        ("select cast(d as timestamp) as x from r", dt.datetime(2024, 7, 5)),
+        ("select hour(at) as x from r", 1),
+        (
+            "select d as x from r where date_trunc('day', at) = timestamp '2024-07-01 00:00:00'",
+            dt.date(2024, 7, 5),
+        ),
+        ("select d as x from r where at < timestamp '2024-07-01 01:00:01'", dt.date(2024, 7, 5)),
+    ],
+)
+def test_a_view_is_on_the_clock_of_the_session(query: str, right: object, spark: SparkSession) -> None:
+    from selfmaint.spark import SparkEngine
+
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        engine = SparkEngine(spark)
+        r = Predicate("r")
+        # Of a relation without instants the rows may be here.
+        columns = ["d", "at"] if "at" in query.replace("date", "") else ["d"]
+        row = "date'2024-07-05' as d, timestamp'2024-07-01 01:00:00' as at"
+        stored = engine.keep(spark.sql(f"SELECT {row}").select(*columns))
+        kinds = [ColumnType(TypeName.DATE), ColumnType(TypeName.TIMESTAMP)][: len(columns)]
+        table = f"create table r ({', '.join(f'{c} {k}' for c, k in zip(columns, kinds, strict=True))});"
+        (definition,) = read_sql([SqlText(table, "tables"), SqlText(query, "v")]).views
+        facts = Facts({r: stored})
+        assert engine.sample(engine.evaluate_view(definition, facts, {r: kinds}), 9) == [(right,)]
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+
+
+def test_a_selection_is_on_the_clock_of_the_session(spark: SparkSession) -> None:
+    from selfmaint.spark import SparkEngine
+
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        engine = SparkEngine(spark)
+        stored = engine.keep(spark.sql("SELECT timestamp'2024-07-01 01:00:00' as at"))
+        query = "select at from r where at < timestamp '2024-07-01 01:00:01'"
+        table = "create table r (at timestamp);"
+        (definition,) = read_sql([SqlText(table, "tables"), SqlText(query, "v")]).views
+        assert engine.count(engine.selected(definition, stored)) == 1
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
 

@@ -28,6 +28,7 @@ from datalog.sql.affected.plan import (
 )
 from datalog.sql.affected.selecting import Selecting
 from datalog.sql.text import bound_text
+from datalog.sql.views.as_written import parsed
 
 _MARK = "selfmaint_relation_"
 _QUERY_PARTS = frozenset({"with_", "order", "sort", "limit", "offset"})
@@ -79,7 +80,7 @@ class _Reading:
         self._inner = Inner(self._query)
 
     def whole(self) -> Query:
-        return self._query(sqlglot.parse_one(self.text, read="spark"), {}, None)
+        return self._query(parsed(self.text), {}, None)
 
     def _number(self) -> int:
         self._columns += 1

@@ -1,6 +1,6 @@
 """Scalar functions as Spark has them; where DuckDB's differ for some arguments, these are refused or an error.
 
-Refused: `substring` from a position that is not a positive constant, parts of dates that are texts, texts of
+Refused: `substring` from a position that is not a positive constant, texts of
 floating-point numbers. An error when they come: `lower` and `upper` of texts that are not ASCII.
 """
 
@@ -12,9 +12,9 @@ from decimal import Decimal
 from sqlglot import exp
 
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName
+from datalog.sql.duckdb.times import TIMES_OF
 from datalog.sql.duckdb.types import (
     PLACES,
-    TIMES,
     WHOLE,
     SqlType,
     UnlikeSparkError,
@@ -216,13 +216,6 @@ def _concat(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
     return exp.Paren(this=result)
 
 
-def _part(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    ((tree, kind),) = arguments
-    if isinstance(kind, str) or kind.name not in (TypeName.DATE, *TIMES):
-        raise UnlikeSparkError(f"`{function}` of `{kind}`")
-    return cast(exp.Anonymous(this=function, expressions=[tree]), _INT)
-
-
 def _length(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     return cast(exp.Anonymous(this=function, expressions=_texts(arguments)), _INT)
 
@@ -270,13 +263,6 @@ def _rounded(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=is_whole, true=tree.copy())], default=short)
 
 
-def _after(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    (day, kind), (days, of) = arguments
-    if kind != ColumnType(TypeName.DATE) or isinstance(of, str) or of.name is not TypeName.INT:
-        raise UnlikeSparkError(f"days added to `{kind}`")
-    return exp.Paren(this=exp.Add(this=_paren(day), expression=_paren(cast(days, of))))
-
-
 def _hashed(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """The hash of a text's bytes, in digits of base 16."""
     text, *bits = arguments
@@ -316,7 +302,6 @@ def _trim(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 _OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     "abs": _abs,
     "concat": _concat,
-    "date_add": _after,
     "like": _like,
     "length": _length,
     "mod": _remainder,
@@ -325,7 +310,7 @@ _OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     "substring": _substring,
     "trim": _trim,
     **dict.fromkeys(("lower", "upper"), _cased),
-    **dict.fromkeys(("day", "month", "quarter", "year"), _part),
+    **TIMES_OF,
     **dict.fromkeys(("ceil", "floor"), _whole),
     **dict.fromkeys(("md5", "sha2"), _hashed),
 }

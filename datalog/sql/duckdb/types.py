@@ -42,8 +42,9 @@ _INTEGERS = tuple(name for name in TypeName if name.is_integer)
 TIMES = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
 """The session's zone is UTC: there a clock shows an instant as it is counted."""
 DOUBLE = ColumnType(TypeName.DOUBLE)
-_TEXTS = (TypeName.BOOLEAN, TypeName.DECIMAL, TypeName.DATE, *TIMES, *_INTEGERS)
+_TEXTS = (TypeName.BOOLEAN, TypeName.DECIMAL, *_INTEGERS)
 """Types whose values have one text."""
+_LAST_YEAR = 9999
 _NUMBERS = (TypeName.DECIMAL, *_INTEGERS)
 _SHOWN = ColumnType(TypeName.TIMESTAMP_NTZ)
 
@@ -190,8 +191,11 @@ def _as_type(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | Non
     if to.name is kind.name is not TypeName.DECIMAL:
         return tree
     if to.name is TypeName.STRING:
-        shown = cast(tree, _SHOWN) if kind.name is TypeName.TIMESTAMP else tree  # without the zone
-        return cast(shown, to) if kind.name in _TEXTS else None
+        if kind.name in (TypeName.DATE, *TIMES):
+            return within_four_digits(
+                tree, cast(cast(tree, _SHOWN) if kind.name is TypeName.TIMESTAMP else tree, to)
+            )
+        return cast(tree, to) if kind.name in _TEXTS else None
     if to.name is TypeName.DOUBLE:
         return as_double(tree, kind)
     if to.name in _NUMBERS:
@@ -200,6 +204,17 @@ def _as_type(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | Non
         return cast(tree, to)
     dates = (TypeName.DATE, *TIMES)
     return cast(tree, to) if to.name in dates and kind.name in dates else None
+
+
+def within_four_digits(day: exp.Expr, shown: exp.Expr) -> exp.Expr:
+    """A text that shows a year, or an error where the year is before 1 or after 9999: Spark gives it a sign."""
+    year = exp.Anonymous(this="year", expressions=[day.copy()])
+    is_far = exp.Not(
+        this=exp.Between(this=year, low=exp.Literal.number(1), high=exp.Literal.number(_LAST_YEAR))
+    )
+    message = f"the text of a year before 1 or after {_LAST_YEAR} differs from Spark's"
+    failing = exp.Anonymous(this="error", expressions=[exp.Literal.string(message)])
+    return exp.Case(ifs=[exp.If(this=is_far, true=failing)], default=shown)
 
 
 def as_double(tree: exp.Expr, kind: ColumnType) -> exp.Expr | None:

@@ -33,6 +33,7 @@ from datalog.model import (
 from datalog.sql.views.column_types import column_type
 from datalog.sql.views.problems import Problems
 from datalog.sql.views.scope import Scope, Variables, family
+from datalog.sql.views.times import CALLS, PARTS, added, by_name, extracted
 
 _ARITHMETIC: Mapping[type[exp.Expr], ArithmeticOperator] = {
     exp.Add: "+",
@@ -52,7 +53,6 @@ _CALLS: Mapping[type[exp.Expr], str] = {
     exp.Ceil: "ceil",
     exp.Coalesce: "coalesce",
     exp.Concat: "concat",
-    exp.Day: "day",
     exp.DPipe: "concat",
     exp.Floor: "floor",
     exp.Greatest: "greatest",
@@ -61,23 +61,22 @@ _CALLS: Mapping[type[exp.Expr], str] = {
     exp.Length: "length",
     exp.Like: "like",
     exp.Lower: "lower",
-    exp.Month: "month",
     exp.MD5: "md5",
     exp.Mod: "mod",
     exp.Nullif: "nullif",
-    exp.Quarter: "quarter",
     exp.Replace: "replace",
     exp.Round: "round",
     exp.SHA2: "sha2",
     exp.Substring: "substring",
     exp.Trim: "trim",
     exp.Upper: "upper",
-    exp.Year: "year",
+    **PARTS,
+    **CALLS,
 }
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?|\d{4}-\d\d-\d\d")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
-_EXTRACTED = frozenset({"year", "quarter", "month", "day"})
+_DATE = ColumnType(TypeName.DATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ class Reader:
 
     def _other(self, node: exp.Expr) -> Expression:
         match node:
-            case exp.Paren() | exp.TsOrDsToDate():
+            case exp.Paren():
                 return self.expression(node.this)
             case exp.Literal():
                 return Constant(self._literal(node), self.problems.source.span_of(node))
@@ -147,8 +146,8 @@ class Reader:
                 return self._cast(node)
             case exp.Case() | exp.If():
                 return self._case(node)
-            case exp.Extract() if node.name.lower() in _EXTRACTED:
-                return Call(node.name.lower(), (self.expression(node.expression),))
+            case exp.TsOrDsToDate() | exp.Extract() | exp.Anonymous():
+                return self._of_time(node)
             case exp.Predicate() | exp.And() | exp.Or() | exp.Not():
                 return self._truth(node)
             case _:
@@ -156,6 +155,8 @@ class Reader:
                 raise self.problems.outside("this expression", node, hint)
 
     def _arithmetic(self, node: exp.Expr) -> Expression:
+        if isinstance(node.expression, exp.Interval):
+            return self._later(node, node.expression)
         left, right = self.expression(node.this), self.expression(node.expression)
         days = self._days(node, left, right)
         if days is not None:
@@ -174,6 +175,29 @@ class Reader:
         if type(right.value) is not int or not isinstance(node, exp.Add | exp.Sub):
             return None
         return right if isinstance(node, exp.Add) else replace(right, value=-right.value)
+
+    def _later(self, node: exp.Expr, interval: exp.Interval) -> Expression:
+        """A date so many days or months later or earlier."""
+        left, more = self.expression(node.this), added(interval)
+        is_sum = isinstance(node, exp.Add | exp.Sub)
+        if more is None or not is_sum or family(self.variables.type_of(left)) != "date":
+            hint = "add days, weeks, months or years to a date"
+            raise self.problems.outside("this interval", interval, hint)
+        number = Constant(more[1] if isinstance(node, exp.Add) else -more[1])
+        return Call(more[0], (left, number), self.problems.source.span_of(node))
+
+    def _of_time(self, node: exp.Expr) -> Expression:
+        if isinstance(node, exp.TsOrDsToDate):
+            inside = self.expression(node.this)
+            is_written = node.args.get("safe")  # else it is around what a part is of
+            return Cast(inside, _DATE, self.problems.source.span_of(node)) if is_written else inside
+        found = extracted(node) if isinstance(node, exp.Extract) else by_name(node)
+        if found is None:
+            said = "extract" if isinstance(node, exp.Extract) else node.name.lower()
+            hint = "write a unit out that Spark has, such as `'month'`, or a pattern of yyyy, MM, dd, HH, mm and ss"
+            raise self.problems.outside(f"this `{said}`", node, hint)
+        name, arguments = found
+        return Call(name, tuple(map(self.expression, arguments)), self.problems.source.span_of(node))
 
     def _aggregate(self, node: exp.Expr) -> Expression:
         function = _AGGREGATES[type(node)]
@@ -269,7 +293,7 @@ def typed_constant(value: Value, to: ColumnType) -> Value:
     datetime.date(2024, 2, 29)
     """
     match value, to.name:
-        case str() as text, TypeName.DATE if _DATE.fullmatch(text):
+        case str() as text, TypeName.DATE if _DAY.fullmatch(text):
             return _or_none(dt.date.fromisoformat, text)
         case str() as text, TypeName.TIMESTAMP if _TIMESTAMP.fullmatch(text):
             return _or_none(dt.datetime.fromisoformat, text)

@@ -25,6 +25,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from datalog.sql.views.as_written import parsed
 from datalog.sql.views.splitting import Tokens, quoted
 
 _SIDES = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
@@ -86,7 +87,7 @@ class _Replacing:
 
     def _read(self) -> None:
         self.tokens = Tokens(self.text)
-        self.ctes = _ctes(sqlglot.parse_one(self.text, read="spark"))
+        self.ctes = _ctes(parsed(self.text))
         select = self.tokens.first(TokenType.SELECT)
         has_ctes = self.tokens.all[0].token_type is TokenType.WITH and select is not None
         self.main = self.tokens.all[select].start if has_ctes and select is not None else 0
@@ -100,7 +101,7 @@ class _Replacing:
     def _drop_unused(self) -> None:
         """Leaves nothing in the common table expressions that nobody reads any more."""
         while True:
-            tree = sqlglot.parse_one(self.text, read="spark")
+            tree = parsed(self.text)
             read = {one.name.casefold() for one in tree.find_all(exp.Table)}
             bodies = self._bodies()
             names = [one.alias.casefold() for one in tree.args["with_"].expressions]
@@ -188,7 +189,7 @@ class _Replacing:
 
 def whole(text: str) -> Kept:
     """All of a query as a helper."""
-    tree = sqlglot.parse_one(text, read="spark")
+    tree = parsed(text)
     columns = ", ".join(map(quoted, _names(tree)))
     return Kept(text, lambda name: f"SELECT {columns} FROM {quoted(name)}")  # noqa: S608
 
@@ -218,7 +219,7 @@ def _ctes(tree: exp.Expr) -> Counter[str]:
 
 def _closed(text: str, around: Counter[str]) -> str | None:
     """An inner query as one that can stand alone (conditions 2 and 3); None if it is none."""
-    tree = sqlglot.parse_one(text, read="spark")
+    tree = parsed(text)
     if not isinstance(tree, exp.Select | exp.SetOperation):
         return None
     tables = {one.name.casefold() for one in tree.find_all(exp.Table)}

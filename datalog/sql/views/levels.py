@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from datalog.analysis.expression_types import DIGITS_OF_COUNTS, expression_type
 from datalog.model import MAX_PRECISION, Arithmetic, ColumnType, TypeName, Variable
 from datalog.sql.text import text as sql_text
+from datalog.sql.views.as_written import parsed
 from datalog.sql.views.splitting import NOT_SPLIT, NoSplitError, Split, Tokens, quoted
 
 Types = Callable[[str], Sequence[ColumnType] | None]
@@ -70,7 +70,7 @@ class _Levels:
     columns: dict[str, str] = field(default_factory=dict)
 
     def split(self) -> Split:
-        tree = sqlglot.parse_one(self.text, read="spark")
+        tree = parsed(self.text)
         if not isinstance(tree, exp.Select) or any(v and part not in _PARTS for part, v in tree.args.items()):
             raise NoSplitError
         if any(
@@ -161,12 +161,12 @@ class _Levels:
         by = ", ".join(sql for sql, _ in self._groups_in_spark())
         group = f" GROUP BY {by}" if by else ""
         query = f"{self.text[: tokens.all[start].end + 1]} {', '.join(shown)} {source}{group}"
-        made = sqlglot.parse_one(query, read="spark")
+        made = parsed(query)
         same = all(
             made.args.get(part) == tree.args.get(part) for part in ("with_", "from_", "joins", "where")
         )
         written = [one.unalias().sql() for one in made.expressions]
-        wanted = [*self.groups, *(sqlglot.parse_one(one, read="spark").sql() for one in self.columns)]
+        wanted = [*self.groups, *(parsed(one).sql() for one in self.columns)]
         if not same or written != wanted:
             raise NoSplitError
         return query
@@ -180,7 +180,7 @@ class _Levels:
 
     def _changed(self, node: exp.Expr) -> exp.Expr:
         if type(node) in _CALLS:
-            return sqlglot.parse_one(self._together(node), read="spark")
+            return parsed(self._together(node))
         if node.sql() in self.groups:
             return exp.column(self.groups[node.sql()])
         if isinstance(node, exp.Column | exp.AggFunc | exp.Anonymous):

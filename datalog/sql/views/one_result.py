@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 
 from datalog.model import TextQuery
+from datalog.sql.views.as_written import parsed
 
 _CHOOSING = (
     exp.Offset,
@@ -35,7 +36,7 @@ def has_one_result(query: TextQuery) -> bool:
     False
     """
     try:
-        tree = sqlglot.parse_one(query.text, read="spark")
+        tree = parsed(query.text)
     except (sqlglot.errors.SqlglotError, RecursionError):
         return False
     below = (read.of for read in query.reads)
@@ -46,7 +47,7 @@ def has_one_result(query: TextQuery) -> bool:
 
 def adds_up(query: TextQuery) -> bool:
     """Whether a query that is read has sums or averages."""
-    tree = sqlglot.parse_one(query.text, read="spark")
+    tree = parsed(query.text)
     below = (read.of for read in query.reads)
     return tree.find(exp.Sum, exp.Avg) is not None or any(
         isinstance(one, TextQuery) and adds_up(one) for one in below

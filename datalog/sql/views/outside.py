@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from datalog.sql.views.problems import Problems
+from datalog.sql.views.times import BY_NAME, PARTS
 
 _BINARY = frozenset({"this", "expression"})
 _ONE = frozenset({"this"})
 _LIST = frozenset({"expressions"})
+_NAMED = frozenset({"this", "expressions"})
 
 _ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Select: frozenset(
@@ -59,8 +61,13 @@ _ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.DPipe: frozenset({"this", "expression", "safe"}),
     exp.Greatest: frozenset({"this", "expressions", "ignore_nulls"}),
     exp.Least: frozenset({"this", "expressions", "ignore_nulls"}),
-    **dict.fromkeys((exp.Upper, exp.Lower, exp.Length, exp.Abs, exp.Year, exp.Month, exp.Day), _ONE),
-    **dict.fromkeys((exp.Quarter, exp.Trim, exp.TsOrDsToDate, exp.Sum, exp.Avg, exp.Min, exp.Max), _ONE),
+    **dict.fromkeys((exp.Upper, exp.Lower, exp.Length, exp.Abs, exp.Trim), _ONE),
+    **dict.fromkeys((exp.Sum, exp.Avg, exp.Min, exp.Max, *PARTS), _ONE),
+    **dict.fromkeys((exp.AddMonths, exp.DateDiff), _BINARY),
+    exp.LastDay: _ONE,
+    exp.TsOrDsAdd: frozenset({"this", "expression", "unit"}),
+    exp.TsOrDsToDate: frozenset({"this", "safe"}),
+    exp.Interval: frozenset({"this", "unit"}),
     **dict.fromkeys((exp.Ceil, exp.Floor, exp.MD5), _ONE),
     **dict.fromkeys((exp.Left, exp.Mod), _BINARY),
     exp.SHA2: frozenset({"this", "length"}),
@@ -91,7 +98,6 @@ _KINDS: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.Rollup: ("ROLLUP", "one view for each grouping"),
     exp.Cube: ("CUBE", "one view for each grouping"),
     exp.GroupingSets: ("GROUPING SETS", "one view for each grouping"),
-    exp.Interval: ("an interval", "compute the date before, or compare with a constant date"),
     exp.Rand: ("a function that gives another value each time", "compute the value when the rows are loaded"),
     exp.Uuid: ("a function that gives another value each time", "compute the value when the rows are loaded"),
     exp.QueryTransform: ("TRANSFORM with USING", "run the script where the rows are loaded"),
@@ -133,6 +139,8 @@ def _outside(query: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
 def _at(node: exp.Expr, inside: list[exp.Expr]) -> Iterator[tuple[exp.Expr, str, str]]:
     """What is outside at a node; its parts that are to be looked at are added to `inside`."""
     allowed = _ALLOWED.get(type(node))
+    if isinstance(node, exp.Anonymous) and node.name.lower() in BY_NAME:
+        allowed = _NAMED
     if allowed is None:
         yield (node, *unknown(node))
         return

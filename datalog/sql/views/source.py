@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from datalog.diagnostics import Code, Diagnostic
 from datalog.model import Span
+from datalog.sql.views.as_written import as_written
 from datalog.sql.views.limits import (
     DEEPEST_BRACKETS,
     DEEPEST_TREE,
@@ -134,7 +135,8 @@ def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statemen
             if problem is not None:
                 problems.append(problem)
                 continue
-            yield Statement(trees[0], source.text[start:end], source, source.span(start, end))
+            tree = as_written(trees[0], source.text, chunk)
+            yield Statement(tree, source.text[start:end], source, source.span(start, end))
 
 
 def _chunks(tokens: Iterable[Token]) -> Iterator[list[Token]]:

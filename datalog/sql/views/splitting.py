@@ -28,6 +28,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.errors import EmissionError
 from datalog.sql.text import text as sql_text
+from datalog.sql.views.as_written import parsed
 
 _PARTS = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order"})
 _AGGREGATES = (exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max)
@@ -90,7 +91,7 @@ def split_first_groups(text: str, helper: str) -> Split | None:
 
 
 def _of_first_groups(text: str, helper: str) -> Split | None:
-    tree, tokens = sqlglot.parse_one(text, read="spark"), Tokens(text)
+    tree, tokens = parsed(text), Tokens(text)
     place = tokens.first(TokenType.ORDER_BY)
     parts = ("order", "limit", "group")
     if not isinstance(tree, exp.Select) or place is None or any(not tree.args.get(p) for p in parts):
@@ -105,7 +106,7 @@ def _of_first_groups(text: str, helper: str) -> Split | None:
     cut = tree.copy()
     cut.set("order", None)
     cut.set("limit", None)
-    if sqlglot.parse_one(above, read="spark") != cut:
+    if parsed(above) != cut:
         return None
     return Split(above, f"SELECT {', '.join(map(quoted, names))} FROM {quoted(helper)} {text[start:]}")  # noqa: S608
 
@@ -169,7 +170,7 @@ class _Splitting:
 
     def split(self) -> Split:
         self.tokens = Tokens(self.text)
-        tree = sqlglot.parse_one(self.text, read="spark")
+        tree = parsed(self.text)
         if not isinstance(tree, exp.Select) or any(v and part not in _PARTS for part, v in tree.args.items()):
             raise NoSplitError
         self._taken = {one.name.casefold() for one in tree.find_all(exp.Identifier)}
@@ -248,7 +249,7 @@ class _Splitting:
         """An expression over the helper's columns."""
         made = self._changed(tree)
         written = sql_text(made, pretty=False)
-        if sql_text(sqlglot.parse_one(written, read="spark"), pretty=False) != written:
+        if sql_text(parsed(written), pretty=False) != written:
             raise NoSplitError
         return written
 
@@ -283,7 +284,7 @@ class _Splitting:
         return name
 
     def _column(self, call: str, function: str) -> str:
-        key = sqlglot.parse_one(call, read="spark").sql()
+        key = parsed(call).sql()
         if key not in self._columns:
             self._columns[key] = call, self._unused(function, len(self._columns) + 1)
         return self._columns[key][1]
@@ -317,7 +318,7 @@ class _Splitting:
 
     def _require_same(self, tree: exp.Select, helper: str, plain: int) -> None:
         """Condition 2."""
-        made = sqlglot.parse_one(helper, read="spark")
+        made = parsed(helper)
         kept = ("with_", "from_", "joins", "where", "group")
         same = isinstance(made, exp.Select) and all(made.args.get(p) == tree.args.get(p) for p in kept)
         calls = [one.unalias().sql() for one in made.expressions[plain:]]

@@ -211,7 +211,7 @@ def test_a_union_inside_a_join_is_a_union_of_joins() -> None:
         "with recursive t as (select 1 as x union all select x + 1 from t) select x from t",
         "select e from customer lateral view explode(array(1, 2)) x as e",
         "select collect_list(name) l from customer",
-        "select day + interval 1 day d from sale",
+        "select day + interval 1 hour d from sale",
         "select count(*) n from (select id from customer union all select id from sale) u",
         "select distinct id from customer union all select id from sale",
         "select try_cast(name as int) n from customer",

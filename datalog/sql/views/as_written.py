@@ -1,0 +1,76 @@
+"""Queries as trees in which what sqlglot reads loosely is as it is written.
+
+    date_trunc('MM', at)             its unit is taken for a name: that of a column looks alike
+    date_format(at, 'yyyy-MM')       its pattern is translated into another language
+
+Such calls become calls by name with the arguments that stand there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+_LOOSELY = (exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr)
+_OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET)
+
+
+def parsed(text: str) -> exp.Expr:
+    """The tree of a query of Spark SQL.
+
+    >>> parsed("select date_trunc('MM', a)").sql("spark")
+    "SELECT DATE_TRUNC('MM', a)"
+    """
+    tree = sqlglot.parse_one(text, read="spark")
+    return as_written(tree, text, None)
+
+
+def as_written(tree: exp.Expr, text: str, tokens: Sequence[Token] | None) -> exp.Expr:
+    """A tree with such calls as they are written.
+
+    Args:
+        tree: what the text was parsed to.
+        text: the text.
+        tokens: its tokens, if they are at hand.
+    """
+    found = list(tree.find_all(*_LOOSELY))
+    if not found:
+        return tree
+    every = sqlglot.tokenize(text, read="spark") if tokens is None else tokens
+    places = {token.start: number for number, token in enumerate(every)}
+
+    for node in found:
+        place = places.get(node.meta.get("start", -1))
+        if place is None:
+            continue
+        first, second = _arguments(every[place + 2 :])
+        kept = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
+        is_first = isinstance(node, exp.TimestampTrunc)
+        given = [_tree(first, text), kept] if is_first else [kept, _tree(second, text)]
+        made = exp.Anonymous(this=every[place].text.lower(), expressions=given)
+        made.meta.update(node.meta)
+        node.replace(made)
+        tree = made if node is tree else tree
+    return tree
+
+
+def _arguments(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
+    """The tokens of the two arguments of a call, of those behind its parenthesis."""
+    depth, comma = 0, 0
+    for number, token in enumerate(tokens):
+        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
+        if depth < 0:
+            return tokens[:comma], tokens[comma + 1 : number]
+        if token.token_type is TokenType.COMMA and not depth and not comma:
+            comma = number
+    raise AssertionError("a call that was parsed is closed")
+
+
+def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
+    if len(tokens) == 1 and tokens[0].token_type is TokenType.STRING:
+        return exp.Literal.string(tokens[0].text)
+    return sqlglot.parse_one(text[tokens[0].start : tokens[-1].end + 1], read="spark")

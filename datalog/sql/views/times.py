@@ -1,0 +1,80 @@
+"""Functions of dates and times as calls of the model's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from datalog.model.times import DATE_UNITS, TIME_UNITS, pattern_parts
+
+PARTS: Mapping[type[exp.Expr], str] = {
+    exp.Day: "day",
+    exp.DayOfMonth: "day",
+    exp.DayOfWeek: "dayofweek",
+    exp.DayOfYear: "dayofyear",
+    exp.Hour: "hour",
+    exp.Minute: "minute",
+    exp.Month: "month",
+    exp.Quarter: "quarter",
+    exp.Second: "second",
+    exp.WeekOfYear: "weekofyear",
+    exp.Year: "year",
+}
+"""Parts of dates and times; what sqlglot calls a date inside them is what it is of."""
+CALLS: Mapping[type[exp.Expr], str] = {
+    exp.AddMonths: "add_months",
+    exp.DateDiff: "datediff",
+    exp.LastDay: "last_day",
+    exp.TsOrDsAdd: "date_add",
+}
+BY_NAME = frozenset({"date_format", "date_part", "date_trunc", "datepart", "trunc", "weekday"})
+"""Functions that are read by the name that they are called by."""
+_EXTRACTED: Mapping[str, str] = {
+    **{name: name for name in ("year", "quarter", "month", "day", "hour", "minute")},
+    **dict.fromkeys(("dow", "dayofweek"), "dayofweek"),
+    "doy": "dayofyear",
+    "week": "weekofyear",
+}
+_DAYS: Mapping[str, tuple[str, int]] = {
+    "day": ("date_add", 1),
+    "week": ("date_add", 7),
+    "month": ("add_months", 1),
+    "year": ("add_months", 12),
+}
+
+
+def extracted(node: exp.Extract) -> tuple[str, list[exp.Expr]] | None:
+    """The function that a part of a date or time is; None of seconds, which have digits behind the point."""
+    part = _EXTRACTED.get(node.name.lower())
+    return None if part is None else (part, [node.expression])
+
+
+def by_name(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
+    """A call of a function of `BY_NAME`; None if a unit, pattern or part in it is not written out or not known."""
+    name, given = node.name.lower(), list(node.expressions)
+    if name == "weekday":
+        return (name, given) if len(given) == 1 else None
+    if len(given) != 2:  # noqa: PLR2004 - all others take two
+        return None
+    said = given[1 if name in ("trunc", "date_format") else 0]
+    if not isinstance(said, exp.Literal) or not said.is_string:
+        return None
+    match name:
+        case "date_part" | "datepart":
+            part = _EXTRACTED.get(said.name.lower())
+            return None if part is None else (part, given[1:])
+        case "date_format":
+            is_known = pattern_parts(said.name) is not None
+        case _:
+            is_known = said.name.lower() in (DATE_UNITS if name == "trunc" else TIME_UNITS)
+    return (name, given) if is_known else None
+
+
+def added(node: exp.Interval) -> tuple[str, int] | None:
+    """The function that adds an interval to a date, of whole days or months, and their number; None of another one."""
+    unit = _DAYS.get(node.text("unit").lower().removesuffix("s"))
+    number = node.this
+    if unit is None or not isinstance(number, exp.Literal) or not number.name.isdecimal():
+        return None
+    return unit[0], unit[1] * int(number.name)
