@@ -20,12 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
 
 import selfmaint  # noqa: E402
-from datalog.diagnostics import ProgramError  # noqa: E402
-from datalog.model import OpaqueView, Predicate  # noqa: E402
-from datalog.sql.views import read_sql  # noqa: E402
-from selfmaint.duckdb import DuckEngine, Relation  # noqa: E402
-from selfmaint.duckdb.text_views import text_rows  # noqa: E402
-from selfmaint.engine.protocol import Facts  # noqa: E402
+from selfmaint.duckdb import Relation  # noqa: E402
 
 _SHORT, _ROUNDED = 2e-6, 0.0101
 """How far numbers may lie apart: DuckDB computes quotients as doubles, and rounds 1.025 to 1.02."""
@@ -117,17 +112,12 @@ def follow(queries: Queries, place: Path, name: str, *, helpers: bool) -> Result
     (folder / "program.sql").write_text(f"{queries.tables}\nCREATE VIEW {name} AS\n{queries.texts[name]};\n")
     file = folder / "warehouse.toml"
     started = time.perf_counter()
-    if helpers:
-        file.write_text("\n".join(_settings(queries, place / "before", name, helpers=True)))
-        try:
-            selfmaint.init(file, engine="duckdb")
-        except selfmaint.InputError as error:
-            return Result(name, "refused", _said(error), 0, 0, 0.0, None)
-    else:
-        problem = store(place, folder / f"{name}.parquet")
-        if problem is not None:
-            return Result(name, "refused", problem, 0, 0, 0.0, None)
-    file.write_text("\n".join(_settings(queries, place / "after", name, helpers=helpers)))
+    file.write_text("\n".join(_settings(queries, place / "before", helpers=helpers)))
+    try:
+        selfmaint.init(file, engine="duckdb")
+    except selfmaint.InputError as error:
+        return Result(name, "refused", _said(error), 0, 0, 0.0, None)
+    file.write_text("\n".join(_settings(queries, place / "after", helpers=helpers)))
     started = time.perf_counter()
     with selfmaint.load(file, engine="duckdb") as warehouse:
         update = selfmaint.Update.from_files(warehouse, place / "update")
@@ -152,8 +142,7 @@ def follow(queries: Queries, place: Path, name: str, *, helpers: bool) -> Result
         if warehouse.catalog.helpers and how != "recomputed":
             how = "helper"
         warehouse.apply(found)
-        if helpers:
-            save(warehouse.contents[name], folder / f"{name}.parquet")
+        save(warehouse.read(name), folder / f"{name}.parquet")
         rows, changed, right = compared(queries, place, name, folder / f"{name}.parquet")
     return Result(name, how, why, keys, reads, seconds, right, start - started, rows, changed)
 
@@ -163,43 +152,13 @@ def _said(error: selfmaint.InputError) -> str:
     return f"{one.code}: {one.message}"
 
 
-def _settings(queries: Queries, bases: Path, name: str, *, helpers: bool) -> Iterator[str]:
+def _settings(queries: Queries, bases: Path, *, helpers: bool) -> Iterator[str]:
     yield 'program = "program.sql"'
-    yield (
-        '[store]\nkind = "lake"\npath = "lake"\nhelpers = true'
-        if helpers
-        else f'[views.{name}]\npath = "{name}.parquet"'
-    )
+    yield f'[store]\nkind = "lake"\npath = "lake"\nhelpers = {str(helpers).lower()}'
     yield "[update]\neffective = true"
     yield '[sources.base]\nkind = "files"'
     for table in queries.names:
         yield f'[relations.{table}]\nsource = "base"\npath = "{bases / table}.parquet"'
-
-
-def store(place: Path, path: Path) -> str | None:
-    """Stores a view's rows before the update; why not, if it cannot be."""
-    try:
-        views = read_sql(path.with_name("program.sql").read_text())
-        engine = DuckEngine()
-        rows: dict[Predicate, Relation] = {}
-        for table in views.declarations:
-            source = place / "before" / f"{table.name}.parquet"
-            if source.exists():
-                stored, _ = engine.database.parquet([str(source)])
-                rows[Predicate(table.name)] = Relation(stored, table.column_names)
-        declared = {Predicate(d.name): tuple(c.type for c in d.columns) for d in views.declarations}
-        found: Relation
-        if views.opaque:
-            (view,) = views.opaque
-            assert isinstance(view, OpaqueView)
-            found = text_rows(engine.database, view, Facts(rows), view.columns or None)
-        else:
-            (definition,) = views.views
-            found = engine.evaluate_view(definition, Facts(rows), declared)
-    except (selfmaint.InputError, ProgramError) as error:
-        return f"{error.diagnostics[0].code}: {error.diagnostics[0].message}"
-    save(found, path)
-    return None
 
 
 def save(rows: Relation, path: Path) -> None:

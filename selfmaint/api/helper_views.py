@@ -133,7 +133,7 @@ def _split(given: _Given, view: View) -> _Helpers | None:
     found = split(text, name) or split_first_groups(text, name)
     if found is not None and _alone(given, found.helper) is not None:
         return _Helpers({name: found.helper}, found.rest)
-    found = None if _is_keyed(given.schema, view) else split_levels(text, name, partial(_types, given))
+    found = split_levels(text, name, partial(_types, given))
     if found is not None and _alone(given, found.helper) is not None:
         return _Helpers({name: found.helper}, found.rest)
     return None if _is_keyed(given.schema, view) else _split_inside(given, text, name)

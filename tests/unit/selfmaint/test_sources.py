@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -503,7 +504,7 @@ def test_only_what_may_pass_is_tried_again(
     settings: dict[str, str], pauses: int, postgres: str, engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(under_test.time, "sleep", slept.append)
+    monkeypatch.setattr(under_test, "time", SimpleNamespace(sleep=slept.append))  # other threads sleep, too
     with pytest.raises(SourceError, match="SM401"):
         connected(engine, psycopg.conninfo.make_conninfo(postgres, **settings)).begin()
     assert slept == sorted(slept)
