@@ -30,7 +30,6 @@ from selfmaint.cli.output import (
     progressing,
     reporting,
 )
-from selfmaint.fallback.recompute import reads
 from selfmaint.report.maintenance import (
     Change,
     changes,
@@ -85,7 +84,6 @@ class _Result:
     written: tuple[Written, ...]
     dry_run: bool
     is_inexact: bool
-    above: tuple[str, ...]
 
 
 def maintain(given: Namespace) -> int:
@@ -124,8 +122,7 @@ def maintain(given: Namespace) -> int:
 
                 compact_if_due(opened.store, progress)
         is_inexact = any(isinstance(v, GroupedView) and v.grouped.inexact for v in opened.catalog.views)
-        above = tuple(name for name in found.recomputed if _reads_views(opened, name))
-        return _Result(found, sizes, written, given.dry_run, is_inexact, above)
+        return _Result(found, sizes, written, given.dry_run, is_inexact)
 
     arguments = update_arguments(given)
     with reporting(given.format), refusing(given.format), progressing() as progress:
@@ -135,12 +132,6 @@ def maintain(given: Namespace) -> int:
         return ALL_YES
     _print_result(result, given.format)
     return SOME_NO if result.found.differences else ALL_YES
-
-
-def _reads_views(opened: Warehouse[Any], name: str) -> bool:
-    """Whether a view is computed from other views alone."""
-    catalog = opened.catalog
-    return not any(one in catalog.relations for one in reads(catalog, opened.view(name)))
 
 
 @contextlib.contextmanager
@@ -182,11 +173,6 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text("no base relation was read to maintain the views")
     if found.keyed:
         print_text(keyed_table(found.keyed.values()))
-    anew = [name for name in found.recomputed if name not in result.above]
-    if result.above:
-        print_text(cell("computed from other views: " + ", ".join(result.above)))
-    if anew:
-        print_text(cell("recomputed from their sources: " + ", ".join(anew)))
     print_text(changes_table(result.changes))
     if found.differences:
         print_text(differences_table(found.differences), _SOURCES_ARE_AFTER, "nothing was written")

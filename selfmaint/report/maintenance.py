@@ -12,17 +12,27 @@ from selfmaint.api.verify import Difference
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D
 from selfmaint.fallback.keyed import KeyedDelta
+from selfmaint.fallback.recompute import reads
 from selfmaint.report.values import Json, json_rows, shown_rows, table
 from selfmaint.sources.protocol import Read
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How many rows a view gained and lost; of a view that keeps duplicates each as often as it stands."""
+    """How many rows a view gained and lost, and how that was found.
+
+    Attributes:
+        view: its name.
+        gained: how many rows; of a view that keeps duplicates each as often as it stands.
+        lost: likewise.
+        how: `decided`, `settled by reads` of base rows, `keyed reads`, `added up` from the rows that groups gain and
+            lose, `from its helper`, `from other views`, or `recomputed` from the sources.
+    """
 
     view: str
     gained: int
     lost: int
+    how: str
 
 
 def changes(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Change, ...]:
@@ -32,20 +42,37 @@ def changes(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Change,
     def size(name: str, rows: D) -> int:
         return engine.bags.copies(rows) if name in counted else engine.count(rows)
 
-    return tuple(Change(n, size(n, d.gained), size(n, d.lost)) for n, d in maintained.deltas.items())
+    return tuple(
+        Change(n, size(n, d.gained), size(n, d.lost), _how(warehouse, maintained, n))
+        for n, d in maintained.deltas.items()
+    )
+
+
+def _how(warehouse: Warehouse[D], maintained: Maintained[D], name: str) -> str:
+    catalog = warehouse.catalog
+    if name in maintained.keyed:
+        of = maintained.keyed[name].of
+        return "keyed reads" if of is None else "added up" if of in catalog.relations else "from other views"
+    if name not in maintained.recomputed:
+        return "decided" if maintained.verdicts.get(name, True) else "settled by reads"
+    if name in catalog.helpers.values():
+        return "from its helper"
+    is_over = not any(one in catalog.relations for one in reads(catalog, catalog.view(name)))
+    return "from other views" if is_over else "recomputed"
 
 
 def changes_json(found: Sequence[Change]) -> Json:
-    """A list of `{view, gained, lost}`."""
-    return [{"view": c.view, "gained": c.gained, "lost": c.lost} for c in found]
+    """A list of `{view, how, gained, lost}`."""
+    return [{"view": c.view, "how": c.how, "gained": c.gained, "lost": c.lost} for c in found]
 
 
 def changes_table(found: Sequence[Change]) -> Table:
     """One line for each view."""
-    return table("changes", ["view"], ["gained", "lost"], ((c.view, c.gained, c.lost) for c in found))
+    rows = ((c.view, c.how, c.gained, c.lost) for c in found)
+    return table("changes", ["view", "how"], ["gained", "lost"], rows)
 
 
-def reads_json(reads: Sequence[Read]) -> Json:
+def reads_json(found: Sequence[Read]) -> Json:
     """A list of `{relation, key_columns, keys_asked, rows_read, bytes_read, source}`, in order."""
     return [
         {
@@ -56,15 +83,15 @@ def reads_json(reads: Sequence[Read]) -> Json:
             "bytes_read": read.bytes_read,
             "source": read.source,
         }
-        for read in reads
+        for read in found
     ]
 
 
-def reads_table(reads: Sequence[Read]) -> Table:
+def reads_table(found: Sequence[Read]) -> Table:
     """One line for each read of a base relation."""
     rows: Iterator[tuple[str | int, ...]] = (
         (r.relation, r.source, by or "the whole relation", r.keys_asked, r.rows_read, r.bytes_read)
-        for r in reads
+        for r in found
         for by in [", ".join(r.key_columns)]
     )
     numbers = ["keys asked", "rows read", "bytes read"]
