@@ -23,6 +23,7 @@ from datalog.sql.affected import (
     Table,
     UnknownShapeError,
     additive,
+    differing,
     keyed,
     plan_of_definition,
     plan_of_text,
@@ -32,6 +33,7 @@ from datalog.sql.duckdb.plans import query_of_plan
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.sql.views.inner_queries import Kept, replaced, whole
 from datalog.sql.views.levels import split_levels
+from datalog.sql.views.row_helpers import split_rows
 from datalog.sql.views.splitting import split, split_first_groups
 from selfmaint.errors import InputError
 from selfmaint.fallback.recompute import reads
@@ -136,7 +138,12 @@ def _split(given: _Given, view: View) -> _Helpers | None:
     found = split_levels(text, name, partial(_types, given))
     if found is not None and _alone(given, found.helper) is not None:
         return _Helpers({name: found.helper}, found.rest)
-    return None if _is_keyed(given.schema, view) else _split_inside(given, text, name)
+    if _is_keyed(given.schema, view):
+        return None
+    rows = split_rows(text, name)
+    if rows is not None and _alone(given, rows.helper) is not None:
+        return _Helpers({name: rows.helper}, rows.rest)
+    return _split_inside(given, text, name)
 
 
 def _split_inside(given: _Given, text: str, name: str) -> _Helpers | None:
@@ -151,6 +158,9 @@ def _split_inside(given: _Given, text: str, name: str) -> _Helpers | None:
             return Kept(sums.helper, lambda its: _over(inner, its))
         if alone is not None:
             return whole(inner)
+        rows = split_rows(inner, name)
+        if rows is not None and _alone(given, rows.helper) is not None:
+            return Kept(rows.helper, lambda its: _over_rows(inner, its))
         finer = split_levels(inner, name, partial(_types, given))
         if finer is not None and _alone(given, finer.helper) is not None:
             return Kept(finer.helper, lambda its: _finer(given, inner, its))
@@ -162,6 +172,12 @@ def _split_inside(given: _Given, text: str, name: str) -> _Helpers | None:
 
 def _over(inner: str, helper: str) -> str:
     found = split(inner, helper)
+    assert found is not None
+    return found.rest
+
+
+def _over_rows(inner: str, helper: str) -> str:
+    found = split_rows(inner, helper)
     assert found is not None
     return found.rest
 
@@ -281,9 +297,14 @@ def _is_cheap(schema: Catalog, view: View) -> bool:
 def _is_keyed(schema: Catalog, view: View) -> bool:
     """Whether keys lead to the base rows that a view depends on, whichever relation changes."""
     query = _query(schema, view)
-    return query is not None and not any(
-        isinstance(keyed(query, {name}), NotKeyed) for name in reads(schema, view)
-    )
+    return query is not None and all(_leads(view, query, {name}) for name in reads(schema, view))
+
+
+def _leads(view: View, query: Query, changed: set[str]) -> bool:
+    """Whether a key, shown or not, leads to the rows that a change reaches."""
+    if isinstance(keyed(query, changed), Keyed):
+        return True
+    return isinstance(view.definition, OpaqueView) and isinstance(differing(query, changed), Keyed)
 
 
 def _query(schema: Catalog, view: View) -> Query | None:

@@ -25,6 +25,7 @@ from datalog.sql.affected import (
     Query,
     UnknownShapeError,
     additive,
+    differing,
     keyed,
     plan_of_definition,
     plan_of_text,
@@ -37,6 +38,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError
 from selfmaint.fallback.added_up import NotKnownError, add_up
+from selfmaint.fallback.differing import differ
 from selfmaint.fallback.keyed import KeyedDelta, follow
 from selfmaint.fallback.keyed_rows import KeyedRows, TooManyKeysError
 from selfmaint.fallback.recompute import reads
@@ -56,10 +58,12 @@ class Plan:
     Attributes:
         added: by the rows that its groups gain and lose, which is tried first.
         keyed: by computing its rows with affected keys anew.
+        differing: by what its rows with a key that it does not show were and are.
     """
 
     added: Additive | None
     keyed: Keyed | None
+    differing: Keyed | None = None
 
 
 @dataclass(frozen=True)
@@ -114,9 +118,18 @@ def _plan(warehouse: Warehouse[D], view: View, situation: Situation) -> Plan | N
     if situation.effective and not view.is_counted and not _is_free(how):
         found = additive(query, changed)
         added = found if isinstance(found, Additive) and _are_exact(warehouse, view, found) else None
-    if isinstance(how, NotKeyed):
-        return how if added is None else Plan(added, None)
-    return Plan(added, how)
+    if not isinstance(how, NotKeyed):
+        return Plan(added, how)
+    other = None
+    if situation.effective and _keeps_equal_rows(view):
+        one = differing(query, changed)
+        other = one if isinstance(one, Keyed) else None
+    return how if added is None and other is None else Plan(added, None, other)
+
+
+def _keeps_equal_rows(view: View) -> bool:
+    """Whether a view's rows are stored as often as they stand."""
+    return isinstance(view.definition, OpaqueView) and not view.is_decided
 
 
 def _is_free(how: Keyed | NotKeyed) -> bool:
@@ -232,6 +245,8 @@ def followed_by_keys(
             ways.append(partial(add_up, reader, recomputing, view, how.added, types))
         if how.keyed is not None:
             ways.append(partial(follow, reader, recomputing, view, how.keyed))
+        if how.differing is not None:
+            ways.append(partial(differ, reader, recomputing, view, how.differing))
         found = _first(ways)
         if isinstance(found, str):
             failed[name] = found

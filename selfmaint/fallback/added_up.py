@@ -36,7 +36,7 @@ from datalog.model import (
 )
 from datalog.sql.affected import Additive
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.fallback.keyed import KeyedDelta, affected_keys, by_keys, needed_rows, unchanged
+from selfmaint.fallback.keyed import KeyedDelta, affected_keys, by_keys, rows_both_times, unchanged
 from selfmaint.fallback.keyed_rows import KeyedRows
 from selfmaint.fallback.recompute import Recomputing
 from selfmaint.maintain import difference
@@ -82,29 +82,10 @@ def add_up(
     keys = affected_keys(reader, how.rows, names)
     if not engine.count(keys):
         return unchanged(reader, view, names, root.relation)
-    more, less = (recomputing.evaluated(view, needed) for needed in _either(reader, how, keys))
+    more, less = (recomputing.evaluated(view, needed) for needed in rows_both_times(reader, how.rows, keys))
     old = _touched(reader, how, stored, more, less, [columns[i] for i in how.groups])
     new = engine.keep(engine.like(_added(reader, how, (old, more, less), types), stored))
     return by_keys(reader, view, how.rows, keys, difference(engine, view, new, old), root.relation)
-
-
-def _either(reader: KeyedRows[D], how: Additive, keys: D) -> tuple[dict[str, D], dict[str, D]]:
-    """What rows of some keys depend on, after and before the update; what does not change is the same in both."""
-    engine, changes = reader.engine, reader.facts.relations
-    new, old = (needed_rows(reader, how.rows, keys, before=before) for before in (False, True))
-    situation = reader.situation
-    for name in set(new) & (situation.inserted | situation.deleted):
-        after, before = new[name], old[name]
-        kept, stayed = after, before
-        if name in situation.inserted:
-            kept = engine.minus(after, changes[Predicate(name, Version.INSERTED)])
-        if name in situation.deleted:
-            stayed = engine.minus(before, changes[Predicate(name, Version.DELETED)])
-        new[name] = engine.keep(engine.union([after, stayed]))
-        old[name] = engine.keep(engine.union([before, kept]))
-    same = set(new) - situation.inserted - situation.deleted
-    both = {name: engine.keep(engine.union([new[name], old[name]])) for name in same}
-    return {**new, **both}, {**old, **both}
 
 
 def _touched(reader: KeyedRows[D], how: Additive, stored: D, more: D, less: D, names: Sequence[str]) -> D:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic
 
-from datalog.model import ANY
+from datalog.model import ANY, Predicate, Version
 from datalog.sql.affected import Keyed, Step
 from selfmaint.engine.protocol import D
 from selfmaint.fallback.keyed_rows import KeyedRows
@@ -34,7 +34,8 @@ class KeyedDelta(Generic[D]):
         whole: those that were read whole, because no key leads to their rows.
         delta: its change.
         of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose,
-            or the stored view each of whose rows makes rows of this one; None where the key is of the view's columns.
+            or rows from a key that the view does not show; or the stored view each of whose rows makes rows of this
+            one; None where the key is of the view's columns.
     """
 
     view: str
@@ -147,3 +148,22 @@ def needed_rows(reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = Fal
         together.setdefault(relation_of[scan], []).append(rows)
     needed = {name: reader.engine.keep(reader.engine.union(parts)) for name, parts in together.items()}
     return {**needed, **{name: reader.whole(name) for name in how.whole}}
+
+
+def rows_both_times(reader: KeyedRows[D], how: Keyed, keys: D) -> tuple[dict[str, D], dict[str, D]]:
+    """What rows of some keys depend on, after and before the update; what does not change is the same in both."""
+    engine, changes = reader.engine, reader.facts.relations
+    new, old = (needed_rows(reader, how, keys, before=before) for before in (False, True))
+    situation = reader.situation
+    for name in set(new) & (situation.inserted | situation.deleted):
+        after, before = new[name], old[name]
+        kept, stayed = after, before
+        if name in situation.inserted:
+            kept = engine.minus(after, changes[Predicate(name, Version.INSERTED)])
+        if name in situation.deleted:
+            stayed = engine.minus(before, changes[Predicate(name, Version.DELETED)])
+        new[name] = engine.keep(engine.union([after, stayed]))
+        old[name] = engine.keep(engine.union([before, kept]))
+    same = set(new) - situation.inserted - situation.deleted
+    both = {name: engine.keep(engine.union([new[name], old[name]])) for name in same}
+    return {**new, **both}, {**old, **both}

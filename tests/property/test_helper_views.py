@@ -170,6 +170,56 @@ def finer(random: Random) -> str:
     return random.choice(options)
 
 
+def all_rows(random: Random) -> str:
+    """A query that looks at all rows, or groups: windows without PARTITION BY, and the first rows by an order."""
+    source = random.choice(["r", "r as x", "r join s on f = b", "r left join s on f = b"])
+    where = random.choice(["", "", " where a > 2", " where c is not null and a < 8"])
+    frame = random.choice(
+        ["", " rows between unbounded preceding and current row", " rows between 1 preceding and 1 following"]
+    )
+    calls = [
+        f"sum(b) over (order by a{frame})",
+        "row_number() over (order by b desc nulls last, a)",
+        "lag(c) over (order by a)",
+    ]
+    calls += [
+        "rank() over (order by c nulls first)",
+        "sum(c) over ()",
+        "count(*) over ()",
+        "max(b + a) over (order by a)",
+    ]
+    calls += ["first_value(a) over (order by c nulls last, a)", "a - lead(a, 2) over (order by a desc)"]
+    one, other = random.sample(calls, 2)
+    items = random.choice(
+        [
+            f"a, b as k, {one} as n, {other} as m",
+            f"a as k, {one} as n",
+            f"c, coalesce(b, a) as b2, {one} as n",
+        ]
+    )
+    rows = f"select {items} from {source}{where}"
+    by = random.choice(["b", "c", "b + 1", "coalesce(b, 0)"])
+    having = random.choice(["", "", " having count(*) > 1", f" having {by} is not null"])
+    order = random.choice(["order by sum(a) desc, min(a)", f"order by {by} nulls first"])
+    over = random.choice(
+        [f"sum(sum(a)) over ({order}{frame})", f"row_number() over ({order})", "sum(count(*)) over ()"]
+    )
+    grouping = random.choice([by, "1"])
+    groups = f"select {by} as g, sum(a) as t, avg(a) as z, {over} as n from {source}{where} group by {grouping}{having}"
+    options = [
+        rows,
+        groups,
+        f"select a, b, c from {source}{where} order by c desc nulls last, a limit 3",
+        f"select a as k, b + a as m from {source}{where} order by m nulls first, k limit 2",
+        f"select x.a, b from r as x{where} order by b nulls last, x.a desc limit 3",
+        f"select n from ({rows}) as t where n > 0",
+        f"select a, n from (select a, row_number() over (order by b, a) as n from {source}{where}) as t where n < 3",
+        f"with t as ({groups}) select g, n from t where n > 2",
+        f"select b as g, min(c) as d, sum(sum(a)) over (order by b nulls last) as n from {source} group by b",
+    ]
+    return random.choice(options)
+
+
 def given(database: dict[str, Rows], text: str, types: Sequence[ColumnType] = ()) -> pa.Table:
     """What the text gives, sums in the types that they have in Spark."""
     with plain_duckdb() as plain:
@@ -270,3 +320,9 @@ def test_a_view_that_counts_different_values_is_what_recomputing_gives(seed: int
 def test_a_view_over_finer_groups_is_what_recomputing_gives(seed: int) -> None:
     ways = Counter(followed(f"finer.{seed}.{trial}", finer) for trial in range(8))
     assert ways["by rows"] + ways["from the helper"] >= 2, ways
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_view_that_looks_at_all_rows_is_what_recomputing_gives(seed: int) -> None:
+    ways = Counter(followed(f"all rows.{seed}.{trial}", all_rows) for trial in range(8))
+    assert ways["by rows"] + ways["from the helper"] >= 4, ways

@@ -3,6 +3,7 @@
 from datalog.sql.affected.additive import Additive, additive
 from datalog.sql.affected.choice import Keyed, NotKeyed, Step, keyed
 from datalog.sql.affected.definition import plan_of_definition
+from datalog.sql.affected.differing import differing
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
 from datalog.sql.affected.read import plan_of_text
@@ -17,6 +18,7 @@ __all__ = [
     "Table",
     "UnknownShapeError",
     "additive",
+    "differing",
     "keyed",
     "plan_of_definition",
     "plan_of_text",

@@ -22,7 +22,7 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -30,25 +30,9 @@ from sqlglot import exp
 from datalog.model import TypeName
 from datalog.sql.affected.choice import Keyed, NotKeyed, keyed
 from datalog.sql.affected.demands import Demands
+from datalog.sql.affected.determined import is_determined
 from datalog.sql.affected.nulls import never_null
-from datalog.sql.affected.plan import (
-    Aggregate,
-    Combined,
-    Distinct,
-    Filter,
-    Join,
-    Limited,
-    Plan,
-    Project,
-    Query,
-    Scan,
-    Windows,
-    every,
-    linked,
-    number_of,
-)
-
-_DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+from datalog.sql.affected.plan import Aggregate, Plan, Project, Query, number_of
 
 
 @dataclass(frozen=True)
@@ -101,8 +85,7 @@ def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
         return NotKeyed("it has an average without its sum and its count")
     if not set(grouping.groups) <= set(found) or not (shown.counts or shown.sums):
         return NotKeyed("it does not show what it groups by")
-    used = frozenset(number for plan in every(grouping.input) for number in _used(plan))
-    if not all(_is_determined(plan, used) for plan in every(grouping.input)):
+    if not is_determined(grouping.input):
         return NotKeyed("its rows may depend on the order in which others come")
     inner = Query(grouping.input, tuple((f"c{number}", number) for number in grouping.input.columns))
     rows = keyed(inner, changed)
@@ -178,47 +161,6 @@ def _are_told_apart(grouping: Aggregate) -> bool:
     among = {number for some in grouping.sets for number in some} - grouping.common
     never = all(never_null(grouping.input, number) for number in among)
     return never and len(set(grouping.sets)) == len(grouping.sets)
-
-
-def _used(plan: Plan) -> Iterator[int]:
-    """The columns that an operator looks at, and does not only hand on."""
-    match plan:
-        case Filter(_, trees) | Join(tests=trees):
-            pass
-        case Project(_, items) | Windows(_, items):
-            trees = tuple(tree for _, tree in items)
-        case Aggregate(_, groups, _, items):
-            yield from groups
-            trees = tuple(tree for _, tree in items)
-        case Distinct():
-            yield from plan.columns
-            trees = ()
-        case Combined(pairs=pairs):
-            yield from (number for pair in pairs for number in pair)
-            trees = ()
-        case _:
-            trees = ()
-    operands = tuple(sub.operand for sub in linked(plan) if sub.operand is not None)
-    found = (number_of(one) for tree in (*trees, *operands) for one in tree.find_all(exp.Column))
-    yield from (number for number in found if number is not None)
-    yield from (number for sub in linked(plan) for number in sub.columns)
-
-
-def _is_determined(plan: Plan, used: Collection[int]) -> bool:
-    """Whether an operator gives the same rows each time: no ties are broken, and no doubles looked at."""
-    match plan:
-        case Limited():
-            return False
-        case Aggregate(items=items):
-            return all(isinstance(tree, _DETERMINED) for _, tree in items)
-        case Windows(items=items):
-            calls = (*_DETERMINED, exp.Rank, exp.DenseRank)
-            return all(isinstance(tree.this, calls) and tree.args.get("spec") is None for _, tree in items)
-        case Scan(table, _, columns):
-            kinds = zip(columns, table.types, strict=True)
-            return not any(kind.name.has_signed_zeros and number in used for number, kind in kinds)
-        case _:
-            return True
 
 
 def _is_exact(demands: Demands, tree: exp.Expr) -> bool:

@@ -13,7 +13,8 @@ Conditions of soundness. Let D be a database and V some values.
    column which a row that matters has in the source's column. Null matters to no link: links are made by `=` alone.
 3. So cutting occurrences one after the other, each by values of the result or by rows of one that was cut before,
    leaves the wanted rows as they are. Rows that are left in beyond these change nothing about them either.
-4. Values that are equal look the same: columns of floating-point numbers, and of different types, are never linked.
+4. Values that are equal look the same: columns of floating-point numbers, and of different types, are never linked,
+   but for whole numbers of several sizes.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ class Demands:
     def alike(self, places: Iterable[Place]) -> bool:
         """Condition 4, of some base columns."""
         types = {self.type_of(place) for place in places}
-        return len(types) == 1 and not any(one.name.has_signed_zeros for one in types)
+        is_one = len(types) == 1 or all(one.name.is_integer for one in types)
+        return is_one and not any(one.name.has_signed_zeros for one in types)
 
     def _are_alike(self, one: int, other: int) -> bool:
         both = [self._origins.get(number) for number in (one, other)]

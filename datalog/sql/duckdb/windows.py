@@ -90,8 +90,10 @@ def _spec(spec: exp.Expr | None) -> exp.Expr | None:
     if spec is None:
         return None
     ends = [spec.args.get(part) for part in ("start", "end")]
-    plain = all(one in _BOUNDS or one is None or isinstance(one, exp.Literal) for one in ends)
-    if spec.args.get("kind") != "ROWS" or not plain or spec.args.get("exclude"):
+    kind = str(spec.args.get("kind")).upper()
+    are_plain = all(one in _BOUNDS or one is None for one in ends)
+    are_numbers = all(one in _BOUNDS or one is None or isinstance(one, exp.Literal) for one in ends)
+    if not (are_numbers if kind == "ROWS" else are_plain and kind == "RANGE") or spec.args.get("exclude"):
         raise UnlikeSparkError("this frame of a window")
     return spec
 

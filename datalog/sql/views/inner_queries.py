@@ -11,7 +11,7 @@ Conditions of soundness:
 2. It names no common table expression of what is around it, which may hide a table; or those of the whole query, which
    stand before it then.
 3. Its columns have names, of their own, and are handed on by these in the same order.
-4. It groups, or removes duplicates: else what is kept would be a copy.
+4. It groups, removes duplicates, or looks at all its rows: else what is kept would be a copy.
 5. ORDER BY and LIMIT behind the last side are those of all sides, and stay.
 """
 
@@ -26,6 +26,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.views.as_written import parsed
+from datalog.sql.views.row_helpers import looks_at_all_rows
 from datalog.sql.views.splitting import Tokens, quoted
 
 _SIDES = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
@@ -225,7 +226,7 @@ def _closed(text: str, around: Counter[str]) -> str | None:
     tables = {one.name.casefold() for one in tree.find_all(exp.Table)}
     if tables & (around - _ctes(tree)).keys():
         return None
-    if not _groups(tree):
+    if not (_groups(tree) or looks_at_all_rows(tree)):
         return None
     names = [name.casefold() for name in _names(tree)]
     if len(names) == 1 and not names[0] and isinstance(tree, exp.Select) and tree.args.get("from_"):

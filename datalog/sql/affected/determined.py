@@ -1,0 +1,145 @@
+"""Whether a query gives the same rows each time it is run over the same base rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from sqlglot import exp
+
+from datalog.sql.affected.plan import (
+    Aggregate,
+    Combined,
+    Distinct,
+    Filter,
+    Join,
+    Limited,
+    OneRow,
+    Plan,
+    Project,
+    Scan,
+    Windows,
+    equalities,
+    every,
+    linked,
+    number_of,
+)
+
+_DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+_PLACES = (
+    *(exp.RowNumber, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.First, exp.Last, exp.NthValue),
+    *(exp.Ntile, exp.PercentRank, exp.CumeDist),
+)
+"""Window functions that depend on the order of rows."""
+
+
+def is_determined(plan: Plan, above: Iterable[Plan] = ()) -> bool:
+    """Whether a plan gives the same rows each time: no ties are broken, and no doubles looked at.
+
+    Args:
+        plan: the plan.
+        above: operators over it of which each row makes rows of its own.
+    """
+    used = frozenset(number for one in (*every(plan), *above) for number in _used(one))
+    return all(_gives_the_same(one, used) for one in (*every(plan), *above))
+
+
+def _used(plan: Plan) -> Iterator[int]:
+    """The columns that an operator looks at, and does not only hand on."""
+    match plan:
+        case Filter(_, trees) | Join(tests=trees):
+            pass
+        case Project(_, items) | Windows(_, items):
+            trees = tuple(tree for _, tree in items)
+        case Aggregate(_, groups, _, items):
+            yield from groups
+            trees = tuple(tree for _, tree in items)
+        case Distinct():
+            yield from plan.columns
+            trees = ()
+        case Combined(pairs=pairs):
+            yield from (number for pair in pairs for number in pair)
+            trees = ()
+        case _:
+            trees = ()
+    operands = tuple(sub.operand for sub in linked(plan) if sub.operand is not None)
+    found = (number_of(one) for tree in (*trees, *operands) for one in tree.find_all(exp.Column))
+    yield from (number for number in found if number is not None)
+    yield from (number for sub in linked(plan) for number in sub.columns)
+
+
+def _gives_the_same(plan: Plan, used: Collection[int]) -> bool:
+    match plan:
+        case Limited():
+            return False
+        case Aggregate(items=items):
+            return all(isinstance(tree, _DETERMINED) for _, tree in items)
+        case Windows(input, items):
+            return all(_is_window_determined(input, tree) for _, tree in items)
+        case Scan(table, _, columns):
+            kinds = zip(columns, table.types, strict=True)
+            return not any(kind.name.has_signed_zeros and number in used for number, kind in kinds)
+        case _:
+            return True
+
+
+def _is_window_determined(input_: Plan, tree: exp.Window) -> bool:
+    """Whether a window's values do not depend on how rows that its order leaves equal come."""
+    call, spec = tree.this, tree.args.get("spec")
+    if isinstance(call, (*_DETERMINED, exp.Rank, exp.DenseRank)) and spec is None:
+        return True
+    if not isinstance(call, (*_DETERMINED, *_PLACES)):
+        return False
+    order = tree.args.get("order")
+    by = [*(tree.args.get("partition_by") or ()), *(one.this for one in (order.expressions if order else ()))]
+    return determine(input_, {number for one in by if (number := number_of(one)) is not None})
+
+
+def determine(plan: Plan, columns: Collection[int]) -> bool:
+    """Whether no two rows of a plan are equal in some columns, null being a value.
+
+    >>> from datalog.model import ColumnType, TypeName
+    >>> from datalog.sql.affected.plan import Table
+    >>> int_ = ColumnType(TypeName.INT)
+    >>> scan = Scan(Table("r", ("a", "b"), (int_, int_), frozenset({1}), ((0,),)), 0, (1, 2))
+    >>> determine(scan, {1}), determine(scan, {2})
+    (True, False)
+    """
+    match plan:
+        case Scan(table, _, numbers):
+            held = {place for place, number in enumerate(numbers) if number in columns}
+            return any(set(key) <= held for key in table.keys)
+        case OneRow():
+            return True
+        case Filter(input, tests):
+            return determine(input, _closed(columns, equalities(tests)))
+        case Windows(input):
+            return determine(input, columns)
+        case Project(input, items):
+            inside = {n for number, tree in items if number in columns and (n := number_of(tree)) is not None}
+            return determine(input, inside | set(columns) if plan.extends else inside)
+        case Join(kind, left, right, tests):
+            pairs = equalities(tests)
+            if kind in ("semi", "anti"):
+                return determine(left, columns)
+            sides = ((left, right), (right, left)) if kind == "inner" else ((left, right),)
+            given = _closed(columns, pairs) if kind == "inner" else columns
+            # A row of one side has the partners whose columns are equal to its own, or none.
+            return kind != "full" and any(
+                determine(one, given) and determine(other, _closed({*given, *one.columns}, pairs))
+                for one, other in sides
+            )
+        case Aggregate(_, groups):
+            return not plan.sets and set(groups) <= set(columns)
+        case Distinct():
+            return set(plan.columns) <= set(columns)
+        case _:
+            return False
+
+
+def _closed(columns: Collection[int], pairs: Iterable[tuple[int, int]]) -> frozenset[int]:
+    """Some columns with those that are equal to one of them."""
+    found, pairs, before = set(columns), tuple(pairs), 0
+    while len(found) > before:
+        before = len(found)
+        found |= {n for pair in pairs if found.intersection(pair) for n in pair}
+    return frozenset(found)
