@@ -28,6 +28,7 @@ from datalog.model import (
     Term,
     TypeName,
     Value,
+    Variable,
     value_kind,
 )
 from selfmaint.engine.column_types import casts_exactly, number_kind
@@ -147,10 +148,13 @@ class Families:
     def _computed(self, view: GroupedView, stored: Sequence[ColumnType]) -> Iterator[tuple[str, str]]:
         """What is wrong with stored columns that are computed, and what to do."""
         yield from self._lossy(view, stored)
-        for column, kind, found in zip(
-            view.columns, output_types(view, self._observed()), stored, strict=False
+        known = self._observed()
+        for i, (column, kind, found) in enumerate(
+            zip(view.columns, output_types(view, known), stored, strict=False)
         ):
-            if kind is not None and not casts_exactly(kind, found):
+            if kind is None or casts_exactly(kind, found):
+                continue
+            if all(not casts_exactly(other, found) for other in _joined_types(view, i, known)):
                 yield (
                     f"column `{column}` of `{view.name}` is `{found}`, and what is computed for it `{kind}`",
                     f"store it as `{kind}`, or declare the types of the base columns if that is not right",
@@ -193,6 +197,18 @@ def _as_in_the_core(view: GroupedView, types: Sequence[ColumnType]) -> Iterator[
 def _is_sum(view: GroupedView, column: int) -> bool:
     output = view.grouped.block.outputs[column]
     return isinstance(output, Aggregate) and output.function is AggregateFunction.SUM
+
+
+def _joined_types(
+    view: GroupedView, column: int, relations: Mapping[str, BaseRelation]
+) -> Iterator[ColumnType]:
+    """The types of the base columns that are joined in a column: the view holds the values of one of them."""
+    output = view.grouped.block.outputs[column]
+    term = view.grouped.terms[output] if isinstance(output, Variable) else None
+    for atom in view.core.body:
+        if atom.predicate.name in relations:
+            types = relations[atom.predicate.name].types
+            yield from (kind for kind, one in zip(types, atom.terms, strict=True) if one == term)
 
 
 def _constants(view: View) -> Iterator[tuple[str, int, Constant]]:

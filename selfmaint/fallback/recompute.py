@@ -53,13 +53,13 @@ def obstacles(catalog: Catalog, views: Sequence[View], readable: Iterable[str]) 
 
     Args:
         catalog: the warehouse's schema.
-        views: the views.
+        views: the views; the new rows of all others are at hand.
         readable: the base relations that have a source.
     """
-    given = set(readable)
+    given, anew = set(readable), {view.name for view in views}
     found = []
     for view in views:
-        reason = _obstacle(catalog, view, given)
+        reason = _obstacle(catalog, view, given, anew)
         if reason is not None:
             found.append(
                 Diagnostic(
@@ -75,7 +75,7 @@ def obstacles(catalog: Catalog, views: Sequence[View], readable: Iterable[str]) 
 _DECLARE = "declare every base relation that it reads, and give it a source in the warehouse file"
 
 
-def _obstacle(catalog: Catalog, view: View, given: set[str]) -> NotToRun | None:
+def _obstacle(catalog: Catalog, view: View, given: set[str], anew: set[str]) -> NotToRun | None:
     waiting, seen = [view.name], {view.name}
     while waiting:
         one = catalog.view(waiting.pop())
@@ -87,16 +87,10 @@ def _obstacle(catalog: Catalog, view: View, given: set[str]) -> NotToRun | None:
                 return NotToRun("it depends on itself")
             if name in catalog.relations and name not in given:
                 return NotToRun(f"`{name}` has no source")
-            if name not in catalog.relations and name not in seen and _is_recomputed(catalog, name):
+            if name in anew - seen:
                 waiting.append(name)
                 seen.add(name)
     return None
-
-
-def _is_recomputed(catalog: Catalog, name: str) -> bool:
-    """Whether a view cannot be followed otherwise, so that what reads it depends on all that it reads."""
-    view = catalog.view(name)
-    return not view.is_decided
 
 
 def reads(catalog: Catalog, view: View) -> tuple[str, ...]:

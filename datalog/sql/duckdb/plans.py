@@ -145,7 +145,7 @@ class _Making:
     def _limited(self, plan: Limited, around: Mapping[int, str]) -> exp.Query:
         """The first rows by an order; of those that it leaves equal the first by the other columns."""
         if plan.number is None:
-            raise UnlikeSparkError("LIMIT without an order by columns of the result")
+            raise UnlikeSparkError("OFFSET, or LIMIT without an order by named columns of the result")
         made, alias = self._over(plan.input, around)
         by = {number: (down, first) for number, down, first in reversed(plan.order)}
         rest = {number: (False, True) for number in plan.columns if number not in by}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from selfmaint import Update, load
+from selfmaint import Update, build, load
 from selfmaint.audit.outcome import Unclear
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from tests.command_line import run
@@ -106,3 +108,29 @@ def test_the_audit_says_of_them_what_it_says_of_what_they_read(warehouse: Path) 
     )
     assert {name for name, _, _ in alone.words()} == {"of_best"}
     assert alone.words()["of_best", "sale", "any"] == "always"
+
+
+def test_a_view_that_stays_as_it_is_needs_no_source_to_be_computed_from() -> None:
+    program = f"""{PROGRAM[: PROGRAM.index("CREATE VIEW")]}
+    CREATE VIEW places AS
+      SELECT id, region, ROW_NUMBER() OVER (PARTITION BY region ORDER BY id) AS place FROM customer;
+    CREATE VIEW counts AS SELECT customer, COUNT(*) AS n FROM sale GROUP BY customer;
+    CREATE VIEW paired AS SELECT p.region, SUM(c.n) AS n FROM places p LEFT JOIN counts c ON p.id = c.customer
+      GROUP BY ROLLUP (p.region);
+    """
+    stored = {
+        "places": pa.table(
+            {"id": pa.array([1, 2], pa.int32()), "region": ["north", "south"], "place": [1, 1]}
+        ),
+        "counts": pa.table({"customer": pa.array([1, 2], pa.int32()), "n": [1, 1]}),
+        "paired": pa.table({"region": ["north", "south", None], "n": [1, 1, 2]}),
+    }
+    with build(program, stored, engine="duckdb", effective=True) as wh:
+        exact = pa.schema({"id": pa.int32(), "customer": pa.int32(), "total": pa.decimal128(10, 2)})
+        sales = pa.table({"id": [3], "customer": [2], "total": [Decimal(1)]}, schema=exact)
+        done = wh.maintain(Update.from_frames(wh, {"sale": sales}), strict=True)
+    assert done.verdicts
+    assert sorted(pa.table(done.deltas["paired"].gained).to_pylist(), key=str) == [
+        {"region": "south", "n": 2},
+        {"region": None, "n": 3},
+    ]

@@ -449,3 +449,23 @@ def test_an_update_says_what_it_changes_and_nothing_else_is_one() -> None:
     assert repr(update) == "Update(inserts into r; deletes from s; effective)"
     with pytest.raises(InputError, match="not a `dict`"):
         at_hand().check({"r": [(1, 2)]})  # type: ignore[arg-type]
+
+
+def test_a_column_of_a_join_is_stored_as_either_side_has_it() -> None:
+    program = """
+    CREATE TABLE o (id INT PRIMARY KEY);
+    CREATE TABLE l (n INT PRIMARY KEY, amount DECIMAL(8, 2) NOT NULL);
+    CREATE VIEW v AS SELECT o.id, count(*) AS n FROM l JOIN o ON l.amount = o.id GROUP BY o.id;
+    """
+    stored = pa.table({"id": pa.array([2], pa.int32()), "n": [1]})
+    new = pa.table({"n": [5], "amount": [Decimal("2.00")]}).cast(
+        pa.schema({"n": pa.int32(), "amount": pa.decimal128(8, 2)})
+    )
+    with selfmaint.build(program, {"v": stored}, engine="duckdb", effective=True) as warehouse:
+        delta = warehouse.maintain(selfmaint.Update.from_frames(warehouse, {"l": new})).deltas["v"]
+    gained = pa.table(delta.gained)
+    assert gained.to_pylist() == [{"id": 2, "n": 2}]
+    assert gained.schema.field("id").type == pa.int32()
+    doubles = pa.table({"id": [1.5], "n": [1]})
+    with pytest.raises(InputError, match=r"column `id` of `v` is `double`"):
+        selfmaint.build(program, {"v": doubles}, engine="duckdb", effective=True)
