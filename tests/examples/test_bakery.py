@@ -45,7 +45,9 @@ def statements() -> tuple[list[str], dict[str, str]]:
         assert isinstance(tree, exp.Create)
         if tree.kind == "TABLE":
             columns = ", ".join(f"{c.name} {c.kind.sql('duckdb')}" for c in tree.this.find_all(exp.ColumnDef))
-            tables.append(f"create table {tree.this.this.name} ({columns.replace('TIMESTAMPTZ', 'TIMESTAMP')})")
+            tables.append(
+                f"create table {tree.this.this.name} ({columns.replace('TIMESTAMPTZ', 'TIMESTAMP')})"
+            )
         else:
             views[tree.this.name] = tree.expression.sql("duckdb")
     return tables, views
@@ -122,7 +124,9 @@ def test_a_shop_follows_its_days(tmp_path: Path) -> None:
             write(plain, tmp_path)
             with selfmaint.load(tmp_path / "warehouse.toml", engine="duckdb") as warehouse:
                 maintained = warehouse.maintain(selfmaint.Update.from_files(warehouse, folder))
-                assert not [read for read in maintained.reads if not read.key_columns]  # no relation is read whole
+                assert not [
+                    read for read in maintained.reads if not read.key_columns
+                ]  # no relation is read whole
                 warehouse.apply(maintained)
                 for view in views:
                     assert its_rows(pa.table(warehouse.read(view))) == rows_of(plain, views, view), (

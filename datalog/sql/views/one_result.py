@@ -2,6 +2,7 @@
 
     SELECT region, total FROM v ORDER BY total DESC LIMIT 1           either region of two with the largest total
     SELECT region, total FROM v ORDER BY total DESC, region LIMIT 1   one of equal rows, which are the same
+    SELECT region, RANK() OVER (ORDER BY total DESC) AS place FROM v  rows that the order leaves equal have one rank
 
 What is on a list has one; the last digits of sums of doubles, which depend on the order of adding, are not looked at.
 """
@@ -16,7 +17,6 @@ from datalog.sql.views.as_written import parsed
 
 _CHOOSING = (
     exp.Offset,
-    exp.Window,
     exp.Sort,
     exp.Cluster,
     exp.Distribute,
@@ -25,6 +25,7 @@ _CHOOSING = (
     exp.Pivot,
 )
 _AGGREGATES = (exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr)
+_RANKS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
 
 
 def has_one_result(query: TextQuery) -> bool:
@@ -33,6 +34,10 @@ def has_one_result(query: TextQuery) -> bool:
     >>> has_one_result(TextQuery("select a, b from t order by b, a desc limit 3", ()))
     True
     >>> has_one_result(TextQuery("select a, b from t order by b limit 3", ()))
+    False
+    >>> has_one_result(TextQuery("select sum(a) over (partition by b order by c) as s from t", ()))
+    True
+    >>> has_one_result(TextQuery("select row_number() over (partition by b order by c) as n from t", ()))
     False
     """
     try:
@@ -57,9 +62,19 @@ def adds_up(query: TextQuery) -> bool:
 def _is_definite(node: exp.Expr) -> bool:
     if isinstance(node, exp.Query) and node.args.get("limit") is not None:
         return _orders_all(node)
+    if isinstance(node, exp.Window):
+        return _takes_equal_rows_together(node)
     if isinstance(node, exp.AggFunc):
-        return isinstance(node, _AGGREGATES)
+        return isinstance(node, (*_AGGREGATES, *_RANKS))
     return not isinstance(node, _CHOOSING)
+
+
+def _takes_equal_rows_together(window: exp.Window) -> bool:
+    """Whether rows that a window's order leaves equal have the same value: of ranks, and of frames by values."""
+    frame = window.args.get("spec")
+    return isinstance(window.this, (*_AGGREGATES, *_RANKS)) and (
+        frame is None or frame.args.get("kind") == "RANGE"
+    )
 
 
 def _orders_all(query: exp.Query) -> bool:

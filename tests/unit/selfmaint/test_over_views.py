@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from decimal import Decimal
 from pathlib import Path
 
@@ -69,6 +70,41 @@ def test_what_determined_views_determine_is_determined(warehouse: Path) -> None:
     assert isinstance(undecided, Undecided)
     assert undecided.reasons[0] == "its helper `regions__sums` is undecided"
     assert set(verdicts) == {"by_customer", "best", "any_best", "share", "of_best", "means", "regions"}
+
+
+RANKED = """
+CREATE VIEW ranks AS SELECT customer, RANK() OVER (ORDER BY total DESC) AS place,
+  SUM(n) OVER (PARTITION BY total) AS others FROM by_customer;
+CREATE VIEW running AS SELECT customer, SUM(n) OVER (ORDER BY total) AS until FROM by_customer;
+CREATE VIEW numbers AS SELECT customer, ROW_NUMBER() OVER (ORDER BY total DESC) AS place FROM by_customer;
+CREATE VIEW by_rows AS
+  SELECT customer, SUM(n) OVER (ORDER BY total ROWS UNBOUNDED PRECEDING) AS until FROM by_customer;
+"""
+
+
+def test_windows_that_take_equal_rows_together_are_determined(warehouse: Path) -> None:
+    (warehouse.parent / "views.sql").write_text(PROGRAM + RANKED, encoding="utf-8")
+    shutil.rmtree(warehouse.parent / "lake")
+    assert run("init", str(warehouse)).status == 0
+    update = warehouse.parent / "u2"
+    update.mkdir()
+    (update / "sale.insert.csv").write_text("id,customer,total\n4,1,2.00\n", encoding="utf-8")
+    with load(warehouse) as wh:
+        change = Update.from_files(wh, update)
+        verdicts = wh.check(change)
+        assert {view: bool(verdicts[view]) for view in ("ranks", "running", "numbers", "by_rows")} == {
+            "ranks": True,
+            "running": True,
+            "numbers": False,
+            "by_rows": False,
+        }
+        wh.apply(wh.maintain(change))
+        found = {
+            view: sorted(tuple(row.values()) for row in pa.table(wh.read(view)).to_pylist())
+            for view in verdicts
+        }
+        assert found["ranks"] == [(1, 1, 4), (2, 1, 4)]  # 12.00 each, of two sales
+        assert found["running"] == [(1, 4), (2, 4)]
 
 
 def test_one_view_is_decided_with_what_it_reads(warehouse: Path) -> None:
