@@ -35,12 +35,14 @@ class AuditReport:
         advice: what to add so that more of them are "always".
         loss: what breaks without some base relations; None if that was not asked.
         cut: the views for which the budget was spent before all advice was tried.
+        helped: the views that would have helpers in a lake that keeps them.
     """
 
     audit: Audit
     advice: tuple[Advice, ...] = ()
     loss: Loss | None = None
     cut: tuple[str, ...] = ()
+    helped: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """A line for each view and kind of change; `selfmaint audit` prints examples and advice, too."""

@@ -67,6 +67,14 @@ class TomlFile:
     def _places(self) -> dict[KeyPath, Span]:
         return key_places(self.text, str(self.path))
 
+    def in_place(self, key: str, text: str) -> str:
+        """A text of the file, moved to where it stands there, so that messages about it point at the file."""
+        span, start = self.place((key,)), self.text.find(text)
+        if span is None or start < 0:
+            return text
+        before = self.text[:start]
+        return "\n" * before.count("\n") + " " * (start - before.rfind("\n") - 1) + text
+
     def place(self, path: KeyPath) -> Span | None:
         """Where a key stands; for one that is missing, where its table does."""
         for length in range(len(path), 0, -1):

@@ -166,7 +166,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     """
     file = TomlFile.read(Path(path))
     root = file.root(_KEYS)
-    schema, faults = _catalog(root, spark)
+    schema, faults = _catalog(root, spark, helpers=has_helpers(root))
     if root.flag("inexact_sums") and schema is not None:
         schema = with_inexact_sums(schema)
     sources = _sources(root)
@@ -174,10 +174,8 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     views = views_of(root, schema, place)
     tables = root.tables("relations", ("source", "table", "path", "cost"))
     relations = {n: _relation(t, sources) for n, t in tables.items()}
-    copies = {
-        n: copy_of(n, t, in_store=place is not None)
-        for n, t in root.tables("copies", ("present", "absent")).items()
-    }
+    tables = root.tables("copies", ("present", "absent"))
+    copies = {n: copy_of(n, t, in_store=place is not None) for n, t in tables.items()}
     budget_s = root.seconds("budget_s")
     effective = root.table("update", ("effective",)).flag("effective")
     engine = engine_settings(root)
@@ -209,7 +207,15 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     )
 
 
-def _catalog(root: TomlTable, spark: SparkSession | None) -> tuple[Catalog | None, tuple[Diagnostic, ...]]:
+def helped_views(path: str | Path) -> tuple[str, ...]:
+    """The views that have helpers where a lake keeps them, whether the warehouse file says so or not."""
+    schema, _ = _catalog(TomlFile.read(Path(path)).root(_KEYS), None, helpers=True)
+    return () if schema is None else tuple(dict.fromkeys(schema.helpers.values()))
+
+
+def _catalog(
+    root: TomlTable, spark: SparkSession | None, *, helpers: bool
+) -> tuple[Catalog | None, tuple[Diagnostic, ...]]:
     """The program's catalog, or what is wrong with the program."""
     others = ("program", "program_text", "dbt_manifest")
     if "catalog" not in root.data and "tables" in root.data:
@@ -221,7 +227,7 @@ def _catalog(root: TomlTable, spark: SparkSession | None) -> tuple[Catalog | Non
             found = read_catalog_key(root, spark)
             return (None if found is None else catalog_of_sql(found)), ()
         given = root.one_of(*others, "catalog")
-        return (None if given is None else _given_catalog(root, *given)), ()
+        return (None if given is None else _given_catalog(root, *given, helpers=helpers)), ()
     except ProgramError as error:
         return None, error.diagnostics
     except InputError as error:
@@ -229,28 +235,15 @@ def _catalog(root: TomlTable, spark: SparkSession | None) -> tuple[Catalog | Non
         return None, ()
 
 
-def _given_catalog(root: TomlTable, key: str, value: str) -> Catalog:
+def _given_catalog(root: TomlTable, key: str, value: str, *, helpers: bool) -> Catalog:
     path = root.file.path.parent / value
-    match key:
-        case "program":
-            return catalog_of_path(path, helpers=has_helpers(root))
-        case "dbt_manifest":
-            from selfmaint.api.dbt_manifest import catalog_of_dbt  # noqa: PLC0415 - see above
+    if key == "program":
+        return catalog_of_path(path, helpers=helpers)
+    if key == "dbt_manifest":
+        from selfmaint.api.dbt_manifest import catalog_of_dbt  # noqa: PLC0415 - see above
 
-            return catalog_of_dbt(path, helpers=has_helpers(root))
-        case _:
-            source = str(root.file.path)
-            return catalog_of(_in_place(root, value), source, helpers=has_helpers(root))
-
-
-def _in_place(root: TomlTable, text: str) -> str:
-    """A program inside the warehouse file, moved to where it stands there, so that messages point at it."""
-    span = root.file.place(("program_text",))
-    start = root.file.text.find(text)
-    if span is None or start < 0:
-        return text
-    before = root.file.text[:start]
-    return "\n" * before.count("\n") + " " * (start - before.rfind("\n") - 1) + text
+        return catalog_of_dbt(path, helpers=helpers)
+    return catalog_of(root.file.in_place(key, value), str(root.file.path), helpers=helpers)
 
 
 def _sources(root: TomlTable) -> dict[str, SourceEntry | None]:

@@ -8,12 +8,14 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
 from selfmaint.api.update import Update
-from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
+from selfmaint.api.warehouse_file import WarehouseFile, helped_views, read_warehouse_file
 from selfmaint.audit.baseline import Worse, baseline_text, read_baseline, worse
+from selfmaint.audit.outcome import word
 from selfmaint.cli.app import UsageError
 from selfmaint.cli.audit_options import OPTIONS, AuditFormat, FailOn
 from selfmaint.cli.output import Format, print_json, print_text, print_warnings, progressing, reporting
@@ -50,6 +52,7 @@ def audit(given: Namespace) -> int:
         compares = given.baseline is not None and not given.write_baseline
         before = read_baseline(given.baseline) if compares else None
         report = audit_catalog(file.catalog, file.known(given.effective), _options(given, file, progress))
+        report = replace(report, helped=_helped(given, file, report))
         least = FailOn.DEPENDS if given.fail_on is None else given.fail_on
         found = worse(report.audit.words(), before or {}, least.value)
         shown = None if before is None else found
@@ -73,6 +76,14 @@ def _options(given: Namespace, file: WarehouseFile, progress: Callable[[str], No
         budget_s=file.budget_s if given.budget is None else given.budget,
         processes=_processes(len(file.catalog.views)) if given.processes is None else given.processes,
     )
+
+
+def _helped(given: Namespace, file: WarehouseFile, report: AuditReport) -> tuple[str, ...]:
+    """The views that are undecided, and would have helpers."""
+    left = {its.view.name for its in report.audit.views if word(its.anything.any) == "undecided"}
+    if not given.advice or not left or file.catalog.helpers:
+        return ()
+    return tuple(view for view in helped_views(given.warehouse) if view in left)
 
 
 def _processes(views: int) -> int:

@@ -20,12 +20,13 @@ from selfmaint.warehouse.catalog import Catalog
 
 
 def audit_json(report: AuditReport, worse: Sequence[Worse] | None = None) -> Json:
-    """`{audit, advice, cut, without, worse}`.
+    """`{audit, advice, cut, helped, without, worse}`.
 
     `audit` lists `{view, changes, verdicts, readable}`, `changes` being the relation that changes, null for all;
     `verdicts` maps kinds of change to `{verdict, reason, example}`; `readable` lists sets of relations that, if they
     can be read, make "always" of it, cheapest first. `cut` lists the views for which the budget was spent
-    before all advice was tried. `worse` is null without a baseline.
+    before all advice was tried, `helped` those that would have helpers in a lake that keeps them. `worse` is null
+    without a baseline.
     """
     return {
         "audit": [
@@ -33,6 +34,7 @@ def audit_json(report: AuditReport, worse: Sequence[Worse] | None = None) -> Jso
         ],
         "advice": [advice_json(report.audit.catalog, one) for one in report.advice],
         "cut": list(report.cut),
+        "helped": list(report.helped),
         "without": None if report.loss is None else _loss(report.loss),
         "worse": None if worse is None else worse_json(worse),
     }

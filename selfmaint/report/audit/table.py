@@ -15,6 +15,7 @@ from selfmaint.audit.matrix import Line
 from selfmaint.audit.outcome import Depends, word
 from selfmaint.report.audit.words import (
     CUT,
+    HELPED,
     MARKS,
     advice_lines,
     example_lines,
@@ -56,6 +57,8 @@ def audit_parts(report: AuditReport) -> Iterator[RenderableType]:
             for number, advice in enumerate((a for a in report.advice if a.view == its.view.name), 1):
                 yield cell(f"  to add, {number}:", "bold")
                 yield from (cell(f"    {line}") for line in advice_lines(advice))
+            if its.view.name in report.helped:
+                yield cell(f"  {HELPED}")
             if its.view.name in report.cut:
                 yield cell(f"  {CUT}")
 

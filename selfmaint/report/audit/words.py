@@ -22,6 +22,9 @@ MARKS = {"always": "✓", "depends": "?", "never": "✗", "undecided": "…"}
 CUT = "the budget was spent before all that could be added was tried (`--budget SECONDS` raises it)"
 """Said of advice that may lack something."""
 
+HELPED = "to add: helpers, which tell its new rows; a lake keeps them (`helpers = true` in `[store]`)"
+"""Said of a view that a lake could keep helpers for."""
+
 _CHANGES = {
     Kind.INSERT: "rows are inserted into",
     Kind.DELETE: "rows are deleted from",

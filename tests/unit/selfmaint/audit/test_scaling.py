@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from selfmaint.report.audit.objects import audit_json
 from selfmaint.report.audit.table import audit_parts
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View, catalog, with_inexact_sums
 from selfmaint.warehouse.situation import Situation
+from tests.command_line import run
 
 ROOT = Path(__file__).resolve().parents[4]
 EFFECTIVE = Situation(effective=True)
@@ -316,3 +318,20 @@ def test_a_column_of_two_values_has_no_third() -> None:
     its = Search(catalog(parse_program(program)), EFFECTIVE, budget_s=5)
     words = {word(its.outcome(its.catalog.view("g"), change)) for change in changes_of(its.catalog, "p")}
     assert "depends" in words
+
+
+def test_the_audit_says_which_views_a_lake_could_keep_helpers_for(tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(
+        "CREATE TABLE sale (id INT PRIMARY KEY, shop INT NOT NULL, price DECIMAL(9, 2) NOT NULL);\n"
+        "CREATE VIEW means AS SELECT shop, AVG(price) AS mean FROM sale GROUP BY shop;\n"
+        "CREATE VIEW noise AS SELECT id, rand() AS x FROM sale;\n",
+        encoding="utf-8",
+    )
+    toml = tmp_path / "w.toml"
+    text = 'program = "views.sql"\n[views.means]\npath = "m.csv"\n[views.noise]\npath = "n.csv"\n'
+    toml.write_text(text, encoding="utf-8")
+    said = run("audit", str(toml)).stdout
+    assert said.count("`helpers = true` in `[store]`") == 1
+    assert said.index("means: undecided") < said.index("`helpers = true`") < said.index("noise: undecided")
+    assert json.loads(run("audit", str(toml), "--format", "json").stdout)["helped"] == ["means"]
+    assert json.loads(run("audit", str(toml), "--format", "json", "--no-advice").stdout)["helped"] == []
