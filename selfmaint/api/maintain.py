@@ -87,6 +87,8 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     require_not_strict(recompute=recompute, strict=strict)
     if verify:
         require_sources(catalog, warehouse.readable)
+    if warehouse.store is not None:
+        warehouse.store.store.expect_commit()
     known, found = _decided(warehouse, update, progress, full=full)
     verdicts, views = of_views_below(catalog, of_unions(catalog, found)), catalog.apart.views
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
