@@ -39,7 +39,15 @@ QUERIES = {
         where s.amount > 1 or c.region is not null""",
     "neither": "select id, region from customer where id not in (select id from sale)",
 }
-HOW = {"monthly": "sale", "latest": None, "kinds": None, "both": None, "neither": None, "steps": "sale", "all_of_both": "sale"}
+HOW = {
+    "monthly": "sale",
+    "latest": None,
+    "kinds": None,
+    "both": None,
+    "neither": None,
+    "steps": "sale",
+    "all_of_both": "sale",
+}
 """The relation whose changed rows are added up; None where the rows of the affected keys are computed anew."""
 
 COLUMNS = {
