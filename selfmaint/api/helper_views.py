@@ -7,6 +7,7 @@ queries inside it (`datalog.sql.views.inner_queries`). They are called like the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,7 +35,7 @@ from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.sql.views.inner_queries import Kept, replaced, whole
 from datalog.sql.views.levels import split_levels
 from datalog.sql.views.row_helpers import split_rows
-from datalog.sql.views.splitting import split, split_first_groups
+from datalog.sql.views.splitting import Split, split, split_first_groups
 from selfmaint.errors import InputError
 from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.base_relations import variable_types
@@ -140,7 +141,7 @@ def _split(given: _Given, view: View) -> _Helpers | None:
         return _Helpers({name: found.helper}, found.rest)
     if _is_keyed(given.schema, view):
         return None
-    rows = split_rows(text, name)
+    rows = _rows(given, text, name)
     if rows is not None and _alone(given, rows.helper) is not None:
         return _Helpers({name: rows.helper}, rows.rest)
     return _split_inside(given, text, name)
@@ -158,9 +159,9 @@ def _split_inside(given: _Given, text: str, name: str) -> _Helpers | None:
             return Kept(sums.helper, lambda its: _over(inner, its))
         if alone is not None:
             return whole(inner)
-        rows = split_rows(inner, name)
+        rows = _rows(given, inner, name)
         if rows is not None and _alone(given, rows.helper) is not None:
-            return Kept(rows.helper, lambda its: _over_rows(inner, its))
+            return Kept(rows.helper, lambda its: _over_rows(given, inner, its))
         finer = split_levels(inner, name, partial(_types, given))
         if finer is not None and _alone(given, finer.helper) is not None:
             return Kept(finer.helper, lambda its: _finer(given, inner, its))
@@ -176,8 +177,23 @@ def _over(inner: str, helper: str) -> str:
     return found.rest
 
 
-def _over_rows(inner: str, helper: str) -> str:
-    found = split_rows(inner, helper)
+def _rows(given: _Given, text: str, helper: str) -> Split | None:
+    """A query that looks at all rows as a helper and the query over it."""
+    names = Counter(name.casefold() for name in given.schema.relations)
+    hidden = {one.relation or one.parts[0] for one in given.unfolded}
+    return split_rows(
+        text,
+        helper,
+        {
+            name.casefold(): one.columns
+            for name, one in given.schema.relations.items()
+            if names[name.casefold()] == 1 and name not in hidden
+        },
+    )
+
+
+def _over_rows(given: _Given, inner: str, helper: str) -> str:
+    found = _rows(given, inner, helper)
     assert found is not None
     return found.rest
 

@@ -213,7 +213,9 @@ def all_rows(random: Random) -> str:
         f"select a as k, b + a as m from {source}{where} order by m nulls first, k limit 2",
         f"select x.a, b from r as x{where} order by b nulls last, x.a desc limit 3",
         f"select n from ({rows}) as t where n > 0",
-        f"select a, n from (select a, row_number() over (order by b, a) as n from {source}{where}) as t where n < 3",
+        f"select * from r{where} order by c nulls first, a limit 3",
+        f"select *, {one} as n from r as x{where}",
+        f"select a, n from (select a, row_number() over (order by a desc) as n from {source}{where}) as t where n < 3",
         f"with t as ({groups}) select g, n from t where n > 2",
         f"select b as g, min(c) as d, sum(sum(a)) over (order by b nulls last) as n from {source} group by b",
     ]
@@ -250,7 +252,7 @@ def opened(text: str, before: dict[str, Rows], after: dict[str, Rows]) -> Wareho
     platform, columns, contents = platform_of(engine), columns_of(schema), {}
     for view in schema.views:
         assert isinstance(view.definition, ViewDefinition | OpaqueView)
-        its = text if view.name == "v" else view.definition.text or ""
+        its = text if view.name == "v" else (view.definition.text or "").replace("`", '"')
         contents[view.name] = platform.fit_rows(
             given(before, its, columns[view.name].types), columns[view.name]
         )

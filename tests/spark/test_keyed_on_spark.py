@@ -34,9 +34,20 @@ QUERIES = {
     "kinds": """select s.customer, max(c.region) as region, count(distinct day) as days
         from sale s left join customer c on c.id = s.customer group by s.customer having count(*) > 1""",
     "both": "select coalesce(c.id, s.id) as id, c.region, s.amount from customer c full join sale s on c.id = s.id",
+    "steps": "select id, amount - lag(amount) over (partition by customer order by day, id) as more from sale",
+    "all_of_both": """select s.id, s.amount, c.region from sale s full join customer c on s.customer = c.id
+        where s.amount > 1 or c.region is not null""",
     "neither": "select id, region from customer where id not in (select id from sale)",
 }
-HOW = {"monthly": "sale", "latest": None, "kinds": None, "both": None, "neither": None}
+HOW = {
+    "monthly": "sale",
+    "latest": None,
+    "kinds": None,
+    "both": None,
+    "neither": None,
+    "steps": "sale",
+    "all_of_both": "sale",
+}
 """The relation whose changed rows are added up; None where the rows of the affected keys are computed anew."""
 
 COLUMNS = {

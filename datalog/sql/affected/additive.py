@@ -13,7 +13,7 @@ Conditions of soundness:
    what differs is what rows with an affected key add and take away.
 2. Counts and sums of whole numbers and decimals are exact, so what rows add can be taken away again.
 3. A group is gone if its count(*) is 0. Without one a group is there whose sums are not all 0; else it is not known.
-   Rows of several grouping sets are told apart by their nulls, if what is grouped by is never null.
+   Rows of several grouping sets are told apart by their nulls, if what is grouped by is never null, or by `grouping`.
 4. What was there before is computed again, so it has to come out as it did: nothing may depend on the order of rows.
 5. An average is the quotient of its sum and its count, which stand beside it.
 6. A sum is null if no value is left. A count of the values beside it says that, or where a value cannot be null a
@@ -33,6 +33,8 @@ from datalog.sql.affected.demands import Demands
 from datalog.sql.affected.determined import is_determined
 from datalog.sql.affected.nulls import never_null
 from datalog.sql.affected.plan import Aggregate, Plan, Project, Query, number_of
+
+_SETS = (exp.Grouping, exp.GroupingId)
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,13 @@ def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
         changed: the relations that an update changes.
     """
     top = query.plan
-    if not (isinstance(top, Project) and isinstance(top.input, Aggregate) and _are_told_apart(top.input)):
+    if not (isinstance(top, Project) and isinstance(top.input, Aggregate)):
         return NotKeyed("it is more than groups with counts and sums")
     grouping, trees = top.input, dict(top.items)
     shown = _Shown(grouping, Demands(query.plan))
     found = [number_of(trees[number]) for _, number in query.outputs]
+    if not _are_told_apart(grouping, found):
+        return NotKeyed("its groups of several grouping sets are not told apart")
     if not all(shown.takes(position, inside) for position, inside in enumerate(found)):
         return NotKeyed("it has more than counts and sums of its groups")
     if not set(shown.averages.values()) <= shown.sums.keys() & shown.numbers.keys():
@@ -125,6 +129,8 @@ class _Shown:
         match dict(self.grouping.items).get(inside) if inside is not None else None:
             case None if inside in self.grouping.groups:
                 self.groups.append(position)
+            case exp.Grouping() | exp.GroupingId():
+                self.groups.append(position)
             case exp.Count(this=exp.Star() | exp.Literal()):
                 self.sizes.append(position)
                 self.counts.append(position)
@@ -156,9 +162,11 @@ class _Shown:
         )
 
 
-def _are_told_apart(grouping: Aggregate) -> bool:
-    """Whether the columns grouped by say which group, and of which grouping set, a row is."""
-    among = {number for some in grouping.sets for number in some} - grouping.common
+def _are_told_apart(grouping: Aggregate, shown: Collection[int | None]) -> bool:
+    """Whether what is shown says which group, and of which grouping set, a row is."""
+    calls = [tree for number, tree in grouping.items if number in shown and isinstance(tree, _SETS)]
+    told = {number_of(one) for tree in calls for one in tree.expressions}
+    among = {number for some in grouping.sets for number in some} - grouping.common - told
     never = all(never_null(grouping.input, number) for number in among)
     return never and len(set(grouping.sets)) == len(grouping.sets)
 

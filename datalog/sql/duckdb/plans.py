@@ -43,7 +43,7 @@ from datalog.sql.views.scope import Scope, Source, Variables
 from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import SqlText
 
-_BOOLEAN = ColumnType(TypeName.BOOLEAN)
+_BOOLEAN, _TINYINT, _BIGINT = (ColumnType(n) for n in (TypeName.BOOLEAN, TypeName.TINYINT, TypeName.BIGINT))
 _UNIT = "unit"
 _ZERO = exp.Literal.number(0)
 
@@ -220,7 +220,10 @@ class _Making:
         trees = self._reading(plan.input.columns, alias, around, plan.inner)
         query = self._columns(made, plan.groups, alias) if plan.groups else made
         for number, tree in plan.items:
-            found, self.kinds[number] = trees.value(tree, aggregates=True)
+            if isinstance(tree, exp.Grouping | exp.GroupingId):
+                found, self.kinds[number] = self._grouping(plan, tree, alias)
+            else:
+                found, self.kinds[number] = trees.value(tree, aggregates=True)
             query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
         if plan.sets and plan.groups:
             # Of no rows Spark makes no group, that of all rows neither, unless it is the only one.
@@ -232,6 +235,18 @@ class _Making:
         elif not plan.items:
             raise UnlikeSparkError("one group of all rows, of which nothing is computed")
         return query
+
+    def _grouping(self, plan: Aggregate, tree: exp.Expr, alias: str) -> tuple[exp.Expr, SqlType]:
+        """Which columns a grouping set leaves out, as bits, the first column's the highest."""
+        numbers, groups = [number_of(one) for one in tree.expressions], list(plan.groups)
+        if isinstance(tree, exp.GroupingId):
+            kind, is_known = _BIGINT, numbers in ([], groups)  # Spark takes no others
+        else:
+            kind, is_known = _TINYINT, len(numbers) == 1 and numbers[0] in groups
+        if not plan.sets or not is_known:
+            raise UnlikeSparkError(f"`{tree.sql('spark').lower()}`")
+        places = [self.place(number, alias) for number in numbers or groups if number is not None]
+        return cast(exp.Anonymous(this="grouping", expressions=places), kind), kind
 
     def _require_alike(self, numbers: Iterable[int]) -> None:
         """Refuses columns that are made one by their values, and of which equal values may look different.

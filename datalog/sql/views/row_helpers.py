@@ -17,7 +17,7 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -31,23 +31,48 @@ _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _CLAUSES = (TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT)
 
 
-def split_rows(text: str, helper: str) -> Split | None:
+def split_rows(text: str, helper: str, tables: Mapping[str, Sequence[str]]) -> Split | None:
     """A query with windows, or of the first rows by an order, as a helper and the query over it; None of another.
 
     Args:
         text: the query in Spark SQL.
         helper: the helper's name.
+        tables: the columns of tables, which `*` of one of them alone stands for.
 
-    >>> found = split_rows("SELECT a, sum(sum(b)) OVER (ORDER BY a) AS n FROM r GROUP BY a", "h")
+    >>> found = split_rows("SELECT a, sum(sum(b)) OVER (ORDER BY a) AS n FROM r GROUP BY a", "h", {})
     >>> print(found.helper)
     SELECT a AS value_1, sum(b) AS value_2, count(b) AS value_3, count(*) AS value_4 FROM r GROUP BY a
     >>> print(found.rest)
     SELECT value_1 AS `a`, sum(value_2) OVER (ORDER BY value_1) AS n FROM `h`
     """
     try:
-        return _Splitting(text, helper).split()
+        return _Splitting(_without_star(text, tables), helper).split()
     except NOT_SPLIT:
         return None
+
+
+def _without_star(text: str, tables: Mapping[str, Sequence[str]]) -> str:
+    """The query with the columns of its only table in place of `*`."""
+    tree, tokens = parsed(text), Tokens(text)
+    start = tree.args.get("from_") if isinstance(tree, exp.Select) else None
+    if (
+        start is None
+        or tree.args.get("joins")
+        or tree.args.get("with_")
+        or not isinstance(start.this, exp.Table)
+    ):
+        return text
+    columns = tables.get(start.this.name.casefold())
+    first, end = tokens.first(TokenType.SELECT), tokens.first(TokenType.FROM)
+    if columns is None or start.this.db or first is None or end is None:
+        return text
+    around = (TokenType.SELECT, TokenType.COMMA, TokenType.FROM)
+    for i in range(end - 1, first, -1):
+        ends = {tokens.all[i - 1].token_type, tokens.all[i + 1].token_type}
+        if tokens.depths[i] == 0 and tokens.all[i].token_type is TokenType.STAR and ends <= set(around):
+            place = tokens.all[i].start
+            text = f"{text[:place]}{', '.join(map(quoted, columns))}{text[place + 1 :]}"
+    return text
 
 
 @dataclass
@@ -165,7 +190,7 @@ class _Splitting:
         """A place of the order: by a column of the select list, which stays, or by others."""
         if isinstance(one, exp.Column) and not one.table and one.name.casefold() in self.aliases:
             return
-        same = next((item for _, item in self.items if item.unalias() == one), None)
+        same = next((item for _, item in self.items if _names(item.unalias()) == _names(one)), None)
         if isinstance(one, exp.Column) and same is not None:
             self._changes.append((_start(one), _end(one), quoted(same.alias_or_name)))
             return
@@ -275,6 +300,11 @@ def _start(column: exp.Column) -> int:
 
 def _end(column: exp.Column) -> int:
     return _places(column)[1]
+
+
+def _names(one: exp.Expr) -> Sequence[str] | exp.Expr:
+    """The parts of a column's name, as Spark finds it; anything else as it is."""
+    return [part.name.casefold() for part in one.parts] if isinstance(one, exp.Column) else one
 
 
 def _places(column: exp.Column) -> tuple[int, int]:

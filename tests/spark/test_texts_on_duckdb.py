@@ -1,0 +1,78 @@
+"""Texts that look at many rows: what DuckDB gives is what Spark gives, values and types."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from decimal import Decimal
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from datalog.model import ColumnType, OpaqueView, Predicate, TypeName
+from datalog.sql.views import SqlText, read_sql
+from selfmaint.duckdb import DuckEngine
+from selfmaint.duckdb.text_views import text_rows
+from selfmaint.engine.protocol import Facts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = """
+create table sale (id int not null primary key, c bigint, i int not null, ts timestamp, a int, p decimal(9,2));
+"""
+COLUMNS = ("id", "c", "i", "ts", "a", "p")
+KINDS = [ColumnType(TypeName(name)) for name in ("int", "bigint", "int", "timestamp", "int")]
+KINDS.append(ColumnType(TypeName.DECIMAL, 9, 2))
+FRAME = "rows between unbounded preceding and current row"
+QUERIES = [
+    "select c, i, grouping(c) as g, grouping(i) as h, count(*) as n from sale group by rollup(c, i)",
+    "select c, i, grouping_id(c, i) as g, sum(a) as n from sale group by cube(c, i)",
+    "select c, i, grouping_id() as g, count(*) as n from sale group by rollup(c, i)",
+    "select c, i, grouping_id() as g, count(*) as n from sale group by c, cube(i)",
+    "select i, c, grouping_id() as g, sum(p) as n from sale group by grouping sets ((i), (c, i), ())",
+    "select c, grouping(c) as g, count(*) as n from sale where a > 100 group by rollup(c)",
+    "select c, count(*) as n from sale group by rollup(c) having grouping(c) = 0 or count(*) > 1",
+    f"select id, sum(a) over (partition by c order by i, id {FRAME}) as n from sale",
+    f"select id, sum(a) over (order by i) as n, avg(p) over (order by id {FRAME}) as m from sale",
+    "select id, sum(a) over (order by i RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) as m from sale",
+    "select id, max(p) over (partition by c order by id rows between 2 preceding and 1 following) as n from sale",
+    "select id, lag(p, 2) over (order by p desc, id) as n from sale",
+    "select id, lead(c) over (partition by i order by ts, id) as m from sale",
+    "select id, rank() over (order by a desc) as n, dense_rank() over (partition by i order by c desc) as m from sale",
+    "select id, row_number() over (partition by date_trunc('month', ts) order by a, id) as n from sale",
+    "select i, sum(a) as t, sum(sum(a)) over (order by i) as r, count(*) * 100 as q from sale group by i",
+    "select id, a, date_format(ts, 'yyyy-MM') as m from sale order by a desc, id limit 5",
+    "select s.id, t.a as b from sale s full join sale t on s.c = t.i and s.id = t.id",
+]
+
+
+def rows(random: Random, number: int) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    for key in range(number):
+        at = dt.datetime(2025, 11, 1) + dt.timedelta(minutes=random.randrange(150_000))
+        price = Decimal(random.randrange(-500, 500)).scaleb(-2)
+        row = (key, random.choice([1, 2, 3, None]), random.randrange(3), random.choice([at, at, None]))
+        found.append((*row, random.choice([None, *range(-2, 5)]), random.choice([price, price, None])))
+    return found
+
+
+@pytest.mark.parametrize("number", [0, 30])
+def test_texts(number: int, spark: SparkSession) -> None:
+    given = rows(Random(number), number)
+    kinds = ", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, KINDS, strict=True))
+    duck = DuckEngine(most_few=0)
+    facts = Facts({Predicate("sale"): duck.load(given, COLUMNS, KINDS)})
+    spark.createDataFrame(given, kinds).coalesce(1).createOrReplaceTempView("sale")
+    for query in QUERIES:
+        found = read_sql([SqlText(TABLE, "tables"), SqlText(query, "v")])
+        text = found.opaque[0]
+        assert isinstance(text, OpaqueView)
+        made = text_rows(duck.database, text, facts)
+        right = spark.sql(query)
+        mine = Counter(tuple(row.values()) for row in pa.table(made).to_pylist())
+        its = Counter(tuple(row.values()) for row in right.toArrow().to_pylist())
+        assert mine == its, query
+        assert [str(kind) for kind in made.types] == [kind for _, kind in right.dtypes], query
