@@ -15,7 +15,7 @@ from typing import Generic, Literal
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.diagnostics import Diagnostic, Severity
-from datalog.model import Row
+from datalog.model import OpaqueView, Row
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cross_examine.examine import MOST_TO_CONFIRM, CrossExamination, examined
@@ -34,7 +34,7 @@ from selfmaint.decide.verdict import (
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code
 from selfmaint.maintain import Delta
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
 _WITNESSES = 3
@@ -98,15 +98,16 @@ def cross_examined(
         asked_for: the budget; True for that of nobody's choice.
     """
     budget = CrossExamination() if asked_for is True else asked_for
-    engine, catalog = warehouse.engine, warehouse.catalog
+    engine, catalog = warehouse.engine, _evaluated(warehouse.catalog)
     facts, situation = warehouse.given(update)
     deltas = _deltas(warehouse, known, found, verdicts)
-    skipped = {name: _skipped(its) for name, its in verdicts.items()}
+    texts = len(warehouse.catalog.views) - len(catalog.views)
+    skipped = {name: _skipped(its, texts) for name, its in verdicts.items()}
     asked = [view for view in catalog.views if skipped.get(view.name, "not asked for") is None]
     none = {n: Examined(n, Outcome.NOT_EXAMINED, why) for n, why in skipped.items() if why is not None}
     if not asked:
         return CrossExamined(none, deltas)
-    whole = deltas_of_unions(catalog, engine, deltas)
+    whole = deltas_of_unions(warehouse.catalog, engine, deltas)
     try:
         rows = near(engine, catalog, facts, situation, budget.rows)
         question = _promising(
@@ -151,12 +152,25 @@ def _reason(one: Examined, verdict: Verdict) -> str:
     return f"cross-examination contradicts the verdict `{verdict.kind.value}` (SM801): {one.because}{where}"
 
 
-def _skipped(verdict: Verdict) -> str | None:
-    """Why a verdict is not examined; None if it is."""
+def _evaluated(catalog: Catalog) -> Catalog:
+    """The catalog without the views of which only the text is known: no "yes" rests on what they hold."""
+    views = tuple(view for view in catalog.views if not isinstance(view.definition, OpaqueView))
+    return catalog if len(views) == len(catalog.views) else replace(catalog, views=views)
+
+
+def _skipped(verdict: Verdict, texts: int) -> str | None:
+    """Why a verdict is not examined; None if it is.
+
+    Args:
+        verdict: the verdict.
+        texts: how many views there are of which only the text is known.
+    """
     if isinstance(verdict, Undecided):
         return "it is undecided"
     if isinstance(verdict, SelfMaintainable) and verdict.over:
         return "it is computed from other views, as these are"
+    if isinstance(verdict, NotSelfMaintainable) and texts:
+        return "of some views only the text is known, and these may tell more"
     return None
 
 

@@ -47,3 +47,13 @@ class NotExamined:
 
 
 Answer = NothingFound | Differing | NotExamined
+
+
+def better(one: Answer | None, other: Answer) -> Answer:
+    """Of two answers for a view the one that says more; the second of two that say as much.
+
+    >>> better(NothingFound("v", 10), NotExamined("v", "no time"))
+    NothingFound(view='v', candidates=10)
+    """
+    worth = {NotExamined: 0, NothingFound: 1, Differing: 2}
+    return one if one is not None and worth[type(one)] > worth[type(other)] else other

@@ -111,14 +111,14 @@ class Encoding:
         for number, view in enumerate(self.question.catalog.views):
             try:
                 rules = rules_of(view, number, self._bodies, self._candidates.rows)
+                text = [line for time in (BEFORE, AFTER) for line in rules.text(time)]
             except NotEncodableError as error:
                 self.left_out[view.name] = str(error)
                 continue
             self._views[view.name] = rules
             self._bodies.derived.update(rules.derived)
             stored = self.question.stored(view)
-            for time in (BEFORE, AFTER):
-                yield from rules.text(time)
+            yield from text
             yield from rules.facts("s", stored)
             yield from (f":- {body}." for body in rules.unlike(BEFORE, "s", stored))
             if rules.left_out:

@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 
-from selfmaint.cross_examine.answers import Answer, Differing, NotExamined, NothingFound
+from selfmaint.cross_examine.answers import Answer, Differing, NotExamined, NothingFound, better
 from selfmaint.cross_examine.question import Question
 
 MOST_MEMORY = 2 * 1024**3
@@ -49,7 +49,9 @@ def asked(question: Question, seconds: float, memory: int = MOST_MEMORY) -> dict
         output = late.stdout or b""
     except OSError as error:
         output, why = b"", f"the solver's process could not be started: {error}"
-    found = {answer.view: answer for answer in _read(output)}
+    found: dict[str, Answer] = {}
+    for answer in _read(output):
+        found[answer.view] = better(found.get(answer.view), answer)
     return {view: found.get(view, NotExamined(view, why)) for view in question.promised}
 
 

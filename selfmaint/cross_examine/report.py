@@ -68,7 +68,9 @@ def document(
     """
     catalog = question.catalog
     definitions = tuple(v.definition for v in catalog.views if isinstance(v.definition, ViewDefinition))
-    program: Program = replace(catalog.program, views=definitions)
+    defined = {one.name for one in definitions}
+    rules = tuple(rule for rule in catalog.program.rules if rule.head.predicate.name not in defined)
+    program: Program = replace(catalog.program, rules=rules, views=definitions)
     effective = "effective" if question.situation.effective else "not known to be effective"
     lines = [
         f"% A verdict on the view {_one_line(view)} that something contradicts: {verdict}",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import clingo
 
 from datalog.model import Row
 from selfmaint.cross_examine.answers import Answer, Differing, NotExamined, NothingFound
-from selfmaint.cross_examine.candidates import candidates
+from selfmaint.cross_examine.candidates import Candidates, candidates
 from selfmaint.cross_examine.definition import definition
 from selfmaint.cross_examine.encoding import Encoding
 from selfmaint.cross_examine.question import Question, Rows
@@ -19,6 +19,10 @@ from selfmaint.cross_examine.views import DOUBLES, adds_doubles
 
 MOST_MODELS = 25
 """So many databases are held against the definition before a search gives up."""
+
+
+FEW = 300
+"""So many candidate rows are looked at first."""
 
 
 class _StoppedError(Exception):
@@ -55,16 +59,33 @@ class _Found:
 
 
 def answers(question: Question, seconds: float) -> Iterator[Answer]:
-    """An answer for each view that something is promised of, as soon as it is found; those left get none in time."""
+    """An answer for each view that something is promised of, as soon as it is found; those left get none in time.
+
+    Among few candidate rows first, which may be all that there is time for, then among as many as there may be: of
+    several answers for a view the better one counts (`better`).
+    """
     deadline = time.monotonic() + seconds
-    its = candidates(question)
+    promised, before = dict(question.promised), 0
+    for most in (min(FEW, question.most_candidates), question.most_candidates):
+        asked = replace(question, promised=promised, most_candidates=most)
+        its = candidates(asked)
+        if its.number > before:
+            for answer in _among(asked, its, deadline):
+                if isinstance(answer, Differing):
+                    del promised[answer.view]
+                yield answer
+        before = its.number
+
+
+def _among(question: Question, its: Candidates, deadline: float) -> Iterator[Answer]:
+    """The answers among some candidate rows."""
     search = _Search(question, Encoding(question, its), deadline)
     try:
         search.ground()
         first = search.next_database()
     except _StoppedError:
         return
-    for view, promised in question.promised.items():
+    for view, promised in list(question.promised.items()):
         if first.database is None:
             why = first.refused or f"no database made of {its.number} candidate rows explains what is known"
             yield NotExamined(view, f"{why}{search.shortcomings}")
