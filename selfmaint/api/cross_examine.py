@@ -73,9 +73,9 @@ class CrossExamined(Generic[D]):
             over = getattr(verdict, "over", ())
             at = next((lost[n] for n in (whole.get(name, name), *over) if n in lost), None)
             if at is not None:
-                found[name] = Undecided(
-                    name, (_reason(at, verdict),), semantics=verdict.semantics, is_cut=True
-                )
+                lost[name] = at
+                reason = f"cross-examination contradicts the verdict on `{at.view}` (SM801)"
+                found[name] = Undecided(name, (reason,), semantics=verdict.semantics, is_cut=True)
         return found
 
 
@@ -145,11 +145,6 @@ def contradiction(one: Examined, verdict: Verdict) -> Diagnostic:
         note=f"{where}; the view is taken as undecided",
         hint="this is a defect of selfmaint: send the file, unless its rows must stay with you",
     )
-
-
-def _reason(one: Examined, verdict: Verdict) -> str:
-    where = "" if one.file is None else f"; `{one.file}` has all of it"
-    return f"cross-examination contradicts the verdict `{verdict.kind.value}` (SM801): {one.because}{where}"
 
 
 def _evaluated(catalog: Catalog) -> Catalog:

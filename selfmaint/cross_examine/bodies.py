@@ -134,6 +134,10 @@ class Bodies:
             yield f"{left} != {NULL}"
         for one in waiting:
             left, right = (self._term(t, names) for t in (one.left, one.right))
+            if one.operator in ("=", "!="):  # of values as of their numbers, which the solver joins by
+                yield f"{left} {one.operator} {right}"
+                yield from (f"{side} != {NULL}" for side in (left, right))
+                continue
             yield f'@compares("{one.operator}",{left},{right}) = 1'
 
     @staticmethod

@@ -94,6 +94,10 @@ class Domains:
             ("stored", name, position) if predicate.version is Version.STORED else (name, position)
         )
 
+    def type_of(self, number: int) -> ColumnType:
+        """The declared type of a class of columns; of several one."""
+        return self._types[number]
+
     def joins(self, number: int) -> bool:
         """Whether several columns of base relations are of a class."""
         return number in self._joining

@@ -21,7 +21,7 @@ SECONDS = 10.0
 MOST_ROWS = 400
 """At most so many rows of views, update and copies are looked at, if nobody says."""
 
-MOST_TO_CONFIRM = 50_000
+MOST_TO_CONFIRM = 20_000
 """What was found near the update is held against all rows where there are no more."""
 
 

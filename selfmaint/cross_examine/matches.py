@@ -198,18 +198,20 @@ class Sketches:
 
     def _add_referenced(self) -> None:
         relations = self.question.catalog.relations
+        there: dict[tuple[str, tuple[int, ...]], set[tuple[Slot, ...]]] = {}
         for name, slots in list(self.found):
             for reference in relations[name].references:
                 wanted = tuple(slots[i] for i in reference.columns)
-                if Told(None) in wanted or self._is_there(reference.target, reference.target_columns, wanted):
+                place = (reference.target, reference.target_columns)
+                if place not in there:
+                    there[place] = {tuple(s[i] for i in place[1]) for n, s in self.found if n == place[0]}
+                if Told(None) in wanted or wanted in there[place]:
                     continue
+                there[place].add(wanted)
                 row: list[Slot] = [self._hole() for _ in range(relations[reference.target].arity)]
                 for i, slot in zip(reference.target_columns, wanted, strict=True):
                     row[i] = slot
                 self._add(reference.target, tuple(row))
-
-    def _is_there(self, target: str, columns: Sequence[int], wanted: tuple[Slot, ...]) -> bool:
-        return any(n == target and tuple(s[i] for i in columns) == wanted for n, s in self.found)
 
 
 def _matched(terms: Iterable[Term], row: Row) -> Binding | None:

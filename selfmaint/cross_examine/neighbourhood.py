@@ -1,17 +1,19 @@
 """The rows that are looked at: all, or where there are too many, those near the update.
 
-Near are the stored rows that have a value of a changed row where they could meet it, and those that have a value of
-these in columns that join, until there is no room. What is found there is a candidate only: rows that were left out may
-forbid it. So it is held against all rows (`whole.py`), and not reported where that fails.
+Near are the stored rows that have a value of a changed row where they could meet it, those that have a value of these
+in columns that join, until there is no room, and what the base rows that these tell give. What is found there is a
+candidate only: rows that were left out may forbid it. So it is held against all rows (`whole.py`), and not reported
+where that fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
-from datalog.model import Atom, Constant, Predicate, Program, Row, Rule, Value, Variable, Version
+from datalog.model import Atom, Predicate, Program, Row, Rule, Value, Variable, Version
+from selfmaint.cross_examine.consequences import with_consequences
 from selfmaint.cross_examine.domains import Domains
 from selfmaint.cross_examine.question import Question, identity
 from selfmaint.engine.protocol import D, Engine, Facts
@@ -21,7 +23,7 @@ from selfmaint.warehouse.situation import Situation
 _CHANGES = (Version.INSERTED, Version.DELETED)
 _RADIUS = 2
 """How many joins away rows are looked for."""
-_MOST_VALUES = 60
+_MOST_VALUES = 400
 """Of a class of columns, at most so many values are looked for."""
 
 
@@ -65,7 +67,8 @@ def near(engine: Engine[D], catalog: Catalog, facts: Facts[D], situation: Situat
         raise TooManyRowsError(f"the update has more than {most} rows, or values that are not exact here")
     others = {p: d for p, d in stored.items() if p.version not in _CHANGES}
     found = _Neighbourhood(engine, catalog, situation, others, changes, most)
-    return Near(found.grown(), is_whole=False)
+    grown = Question(catalog, situation, found.grown())
+    return Near(with_consequences(engine, others, grown, most), is_whole=False)
 
 
 def fetched(
@@ -107,8 +110,9 @@ class _Neighbourhood(Generic[D]):
         wanted = self._values(self._changes.items(), joining=False)
         for _ in range(_RADIUS):
             new: dict[Predicate, set[Row]] = {}
-            for predicate, data in self._relations.items():
-                rows = self._meeting(predicate, data, wanted)
+            for turn, (predicate, data) in enumerate(self._relations.items()):
+                share = self._left // (len(self._relations) - turn)
+                rows = self._meeting(predicate, data, wanted, share)
                 new[predicate] = rows - self._rows[predicate]
                 self._rows[predicate] |= rows
                 self._left -= len(new[predicate])
@@ -132,34 +136,32 @@ class _Neighbourhood(Generic[D]):
                         found.setdefault(number, {}).setdefault(identity(value), value)
         return {number: list(values.values())[:_MOST_VALUES] for number, values in found.items()}
 
-    def _meeting(self, predicate: Predicate, data: D, wanted: Mapping[int, Sequence[Value]]) -> set[Row]:
-        """The rows with a wanted value, column by column, the ones that join first, as far as there is room."""
+    def _meeting(
+        self, predicate: Predicate, data: D, wanted: Mapping[int, Sequence[Value]], room: int
+    ) -> set[Row]:
+        """The rows with a wanted value, column by column, those with few such rows first, as far as there is room."""
+        meeting: list[tuple[int, int, D]] = []
+        for i, column in enumerate(self._engine.columns(data)):
+            number = self._domains.of_place(predicate, i)
+            values = [] if number is None else wanted.get(number, ())
+            asked = [v for v in values if (predicate, i, identity(v)) not in self._asked]
+            self._asked.update((predicate, i, identity(v)) for v in asked)
+            if asked and number is not None:
+                its = self._domains.type_of(number)
+                keys = self._engine.load([(v,) for v in asked], [column], [its])
+                rows = self._with(predicate, data, i, keys)
+                meeting.append((self._engine.count(rows), i, rows))
         found: set[Row] = set()
-        facts = Facts({predicate: data})
-        columns = self._engine.columns(data)
-        places = [
-            (i, number)
-            for i in range(len(columns))
-            if (number := self._domains.of_place(predicate, i)) in wanted and number is not None
-        ]
-        for i, number in sorted(places, key=lambda place: not self._domains.joins(place[1])):
-            values = [v for v in wanted[number] if (predicate, i, identity(v)) not in self._asked]
-            self._asked.update((predicate, i, identity(v)) for v in values)
-            if not values or self._left <= len(found):
-                continue
-            goal = Predicate("near", Version.STEP)
-            program = Program(tuple(_rules(goal, predicate, len(columns), i, values)))
-            rows = self._engine.fetch(
-                self._engine.evaluate(program, goal, facts, columns), self._left - len(found)
-            )
-            found.update(rows or ())
+        for number_of_rows, _, rows in sorted(meeting, key=lambda one: one[:2]):
+            if number_of_rows <= room - len(found):
+                found.update(self._engine.fetch(rows, room) or ())
         return found
 
-
-def _rules(
-    goal: Predicate, predicate: Predicate, arity: int, column: int, values: Sequence[Value]
-) -> Iterator[Rule]:
-    variables = [Variable(f"X{i}") for i in range(arity)]
-    for value in values:
-        terms = tuple(Constant(value) if i == column else v for i, v in enumerate(variables))
-        yield Rule(Atom(goal, terms), (Atom(predicate, terms),))
+    def _with(self, predicate: Predicate, data: D, column: int, keys: D) -> D:
+        """The rows with one of some values in a column."""
+        columns = self._engine.columns(data)
+        goal, wanted = Predicate("near", Version.STEP), Predicate("wanted", Version.STEP)
+        terms = tuple(Variable(f"X{i}") for i in range(len(columns)))
+        rule = Rule(Atom(goal, terms), (Atom(predicate, terms), Atom(wanted, (terms[column],))))
+        facts = Facts({predicate: data, wanted: keys}, {}, frozenset({wanted}))
+        return self._engine.keep(self._engine.evaluate(Program((rule,)), goal, facts, columns))

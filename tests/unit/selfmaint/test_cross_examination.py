@@ -150,6 +150,34 @@ def test_a_wrong_change_is_a_defect(
         here.maintain(update, cross_examine=budget)
 
 
+def test_a_wrong_change_of_a_branch_is_one_of_the_union(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (
+        ".decl o(id: bigint, c: bigint not null, t: bigint not null) key(id).\n"
+        "v(I, C, 1) :- o(I, C, 1).\nv(I, C, 2) :- o(I, C, 2).\n"
+    )
+    here = build(program, {"v": rows((1, 7, 1), (2, 7, 2))}, MemoryEngine())
+    assert here.catalog.unions
+    update = Update({"o": rows((3, 7, 1), (4, 7, 2), (5, 7, 3))}, effective=True)
+    budget = CrossExamination(folder=tmp_path)
+    found = here.maintain(update, cross_examine=budget)
+    assert outcomes(found.verdicts) == {"v": Outcome.AGREES}
+    assert found.deltas["v"].gained == rows((3, 7, 1), (4, 7, 2))
+    right = wiring.determined_delta
+    last = here.catalog.apart.views[-1].name
+
+    def wrong(*arguments: Any) -> Delta[Rows]:
+        its: Delta[Rows] = right(*arguments)
+        return less(its) if arguments[2].view == last else its
+
+    monkeypatch.setattr(wiring, "determined_delta", wrong)
+    assert outcomes(here.check(update, cross_examine=budget)) == {"v": Outcome.CONTRADICTS}
+    with pytest.raises(NotMaintainedError, match="SM404") as refused:
+        here.maintain(update, cross_examine=budget)
+    assert isinstance(refused.value.verdicts["v"], Undecided)
+
+
 def test_maintain_does_not_use_what_is_contradicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It reads by keys in place of that; and what it uses is what was examined."""
     files = {
