@@ -40,6 +40,9 @@ from selfmaint.cross_examine.question import Part, Question, identity
 NEW_VALUES = 2
 """How many new values are tried in each class of columns, besides those in the gaps of an order."""
 
+_MOST_NEW_KEYS = 8
+"""How many more new values are tried in columns of keys."""
+
 _MOST_IN_ORDER = 12
 """Where more values are known, not each gap between two is tried."""
 _MOST_SUMMANDS = 12
@@ -72,6 +75,12 @@ class Domains:
             self._class.update(dict.fromkeys(nodes_, number))
         bases = [sum(isinstance(n, tuple) and len(n) == _BASE for n in nodes_) for nodes_ in found]
         self._joining = {number for number, columns in enumerate(bases) if columns > 1}
+        self._keys = {
+            self._class[relation.name, i]
+            for relation in question.catalog.relations.values()
+            for key in relation.unique
+            for i in key
+        }
         self._known: list[list[Value]] = [[] for _ in found]
         self._types: list[ColumnType] = [self._type(nodes_) for nodes_ in found]
         self._collect()
@@ -105,7 +114,8 @@ class Domains:
     def own(self, column: Column, number: int) -> Value:
         """A new value of a column; each number gives another."""
         its = self._class[column]
-        return _new_value(self._types[its], self._kinds[its], self._known[its], number + NEW_VALUES)
+        made = NEW_VALUES + _MOST_NEW_KEYS
+        return _new_value(self._types[its], self._kinds[its], self._known[its], number + made)
 
     def _read(self, view: str, number: int, part: Part) -> None:
         def node(term: object) -> object:
@@ -202,11 +212,27 @@ class Domains:
                 yield from ((("stored", view.name, i), value) for i, value in enumerate(row))
         yield from self._constants
 
+    def _rows_needed(self) -> int:
+        """How many rows of a relation a view may need, as its groups and copies tell: so many keys are made up."""
+        most = 0
+        for view in self._question.catalog.views:
+            counts = [
+                i
+                for part in self._question.parts(view)
+                for i, output in enumerate(part.outputs)
+                if isinstance(output, Aggregate) and output.function is AggregateFunction.COUNT
+            ]
+            at = -1 if view.is_counted else counts[0] if counts else None
+            needs = (1 if at is None else row[at] for row in self._question.stored(view))
+            most = max(most, sum(n for n in needs if isinstance(n, int)))
+        return min(most, _MOST_NEW_KEYS)
+
     def _made_up(self, number: int) -> list[Value]:
         type_, known = self._types[number], self._known[number]
         if type_.name is TypeName.BOOLEAN:
             return [v for v in (True, False) if v not in known]
-        made = [_new_value(type_, self._kinds[number], known, n) for n in range(1, NEW_VALUES + 1)]
+        more = NEW_VALUES + (self._rows_needed() if number in self._keys else 0)
+        made = [_new_value(type_, self._kinds[number], known, n) for n in range(1, more + 1)]
         if any(self._class.get(node) == number for node in self._in_order):
             made += _in_gaps(type_, known)
         there = {identity(v) for v in known}
@@ -218,6 +244,7 @@ def _summands(sums: Iterable[Value], known: Sequence[Value]) -> Iterator[Value]:
     numbers = [Decimal(v) for v in known if _is_exact(v)][:_MOST_SUMMANDS]  # type: ignore[arg-type]
     for total in sorted((s for s in sums if _is_exact(s)), key=repr)[:_MOST_SUMMANDS]:
         yield total
+        yield 0  # rows that add nothing
         for one in numbers:
             missing = Decimal(total) - one  # type: ignore[arg-type]
             yield int(missing) if isinstance(total, int) and missing == int(missing) else missing
