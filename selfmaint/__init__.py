@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from selfmaint.audit.outcome import Always as Always
     from selfmaint.audit.outcome import Depends as Depends
     from selfmaint.audit.outcome import Unclear as Unclear
+    from selfmaint.cross_examine.examine import CrossExamination as CrossExamination
+    from selfmaint.cross_examine.report import Examined as Examined
     from selfmaint.decide.pairs import Counterexample as Counterexample
     from selfmaint.decide.verdict import NotSelfMaintainable as NotSelfMaintainable
     from selfmaint.decide.verdict import SelfMaintainable as SelfMaintainable
@@ -144,6 +146,8 @@ _FROM = {
         "Depends",
         "Unclear",
     ),
+    "selfmaint.cross_examine.examine": ("CrossExamination",),
+    "selfmaint.cross_examine.report": ("Examined",),
     "selfmaint.decide.pairs": ("Counterexample",),
     "selfmaint.decide.verdict": (
         "NotSelfMaintainable",

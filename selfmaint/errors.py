@@ -80,6 +80,8 @@ class Code(Enum):
     """A database's log that cannot be followed from where the views are."""
     BASELINE = "SM701"
     """A baseline of an audit that cannot be read, or is of another version."""
+    CONTRADICTED = "SM801"
+    """A verdict that a cross-examination contradicts: a defect of this package, and a warning."""
 
 
 LONGEST_LINE = 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update
@@ -14,6 +15,9 @@ from selfmaint.decide.unions import of_unions
 from selfmaint.decide.verdict import Verdicts
 from selfmaint.engine.protocol import D
 
+if TYPE_CHECKING:
+    from selfmaint.cross_examine.examine import CrossExamination
+
 
 def check(
     warehouse: Warehouse[D],
@@ -22,6 +26,7 @@ def check(
     *,
     full: bool = False,
     budget_s: float | None = None,
+    cross_examine: bool | CrossExamination = False,
 ) -> Verdicts:
     """The verdict on each view; see `Warehouse.check`."""
     decision = warehouse.decision_within(budget_s)
@@ -34,4 +39,10 @@ def check(
     found = decide(decision, warehouse.engine, facts, situation, parts)
     verdicts = of_views_below(catalog, of_unions(catalog, found))
     hidden = catalog.helpers if views is None else ()
-    return Verdicts({v.name: verdicts[v.name] for v in chosen if v.name not in hidden})
+    wanted = {v.name: verdicts[v.name] for v in chosen if v.name not in hidden}
+    if not cross_examine:
+        return Verdicts(wanted)
+    from selfmaint.api.cross_examine import cross_examined  # noqa: PLC0415 - only where it is asked for
+
+    result = cross_examined(warehouse, update, (facts, situation), found, wanted, cross_examine)
+    return Verdicts(result.less(wanted, {}), result.views)

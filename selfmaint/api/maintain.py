@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.diagnostics import Diagnostic
@@ -33,6 +33,9 @@ from selfmaint.maintain import Delta, applied, delta
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
+
+if TYPE_CHECKING:
+    from selfmaint.cross_examine.examine import CrossExamination
 
 SHOWN_WITNESSES = 3
 """How many witnesses of each failing J come with the verdicts."""
@@ -79,6 +82,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     recompute: bool = False,
     most_keys: int = MOST_KEYS,
     budget_s: float | None = None,
+    cross_examine: bool | CrossExamination = False,
     progress: Callable[[str], None] = lambda _message: None,
 ) -> Maintained[D]:
     """The deltas of all views; see `Warehouse.maintain`."""
@@ -90,7 +94,8 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     if warehouse.store is not None:
         warehouse.store.store.expect_commit()
     known, found = _decided(warehouse, update, progress, full=full)
-    verdicts, views = of_views_below(catalog, of_unions(catalog, found)), catalog.apart.views
+    views, verdicts = catalog.apart.views, of_views_below(catalog, of_unions(catalog, found))
+    found, verdicts, examined = _examined(warehouse, update, known, found, verdicts, cross_examine, progress)
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
     others = Others(warehouse, known[1], 0 if strict else most_keys, recompute=recompute)
     others.add(_wholes(catalog, not_followed(open_views, known[1], found)), verdicts)
@@ -104,14 +109,14 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
         _settle(reader, open_views, verdicts, decision.budget_s * tries, strict=strict)
     except BudgetSpentError as spent:
         cut = {v: Undecided(v.name, (str(spent),), is_cut=True) for v in _wholes(catalog, open_views)}
-        verdicts = Verdicts({**verdicts, **{view.name: its for view, its in cut.items()}})
+        verdicts = Verdicts({**verdicts, **{view.name: its for view, its in cut.items()}}, verdicts.examined)
         others.add(_wholes(catalog, open_views), verdicts)
         if left := {view: its for view, its in cut.items() if view.name not in others.names}:
             raise _untested(left, verdicts, others.reasons, strict=strict) from None
         open_views = []
     by_keys = others.followed(update, verdicts, progress)
     progress("computing the deltas")
-    changes = _changes(reader, _but(catalog, views, others.views), found, open_views)
+    changes = _changes(reader, _but(catalog, views, others.views), found, open_views, examined)
     keyed = {name: one.delta for name, one in by_keys.followed.items()}
     deltas = {**deltas_of_unions(catalog, engine, changes), **keyed}
     by_rows = followed_by_rows(warehouse, update, others.again, deltas)
@@ -124,19 +129,26 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     followed = {**by_keys.followed, **by_rows}
     differ = _differences(warehouse, update, deltas, others, followed) if verify else None
     reads = (*reader.reads, *by_keys.reads, *anew.reads)
-    verdicts = Verdicts({name: its for name, its in verdicts.items() if name not in catalog.helpers})
-    return Maintained(verdicts, reads, deltas, differ, update, anew.contents, warehouse.contents, followed)
+    told = Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
+    return Maintained(told, reads, deltas, differ, update, anew.contents, warehouse.contents, followed)
 
 
 def _changes(
-    reader: Reader[D], views: Sequence[View], found: Mapping[str, Verdict], settled: Sequence[View]
+    reader: Reader[D],
+    views: Sequence[View],
+    found: Mapping[str, Verdict],
+    settled: Sequence[View],
+    examined: Mapping[str, Delta[D]],
 ) -> dict[str, Delta[D]]:
-    """The deltas of views that are decided, or were settled by reads, from all that is known now."""
+    """The deltas of views that are decided, or were settled by reads, from all that is known now.
+
+    Those that were examined are what becomes of the views: others may be found another way.
+    """
     decision = reader.decision
     state = decision.knowledge(reader.engine, reader.facts, reader.situation)
     whole = {view.name for view in settled if isinstance(view, GroupedView)}
     return {
-        view.name: determined_delta(state, decision.catalog, verdict)
+        view.name: examined.get(view.name) or determined_delta(state, decision.catalog, verdict)
         if isinstance(verdict := found[view.name], SelfMaintainable)
         else delta(state, decision.catalog, view, whole=view.name in whole)
         for view in views
@@ -183,6 +195,27 @@ def _decided(
     known = informed(decision, engine, facts, situation)
     found = decide(decision, engine, *known, decision.catalog.views, sample=SHOWN_WITNESSES)
     return known, Verdicts(found)
+
+
+def _examined(
+    warehouse: Warehouse[D],
+    update: Update[D],
+    known: tuple[Facts[D], Situation],
+    found: Verdicts,
+    verdicts: Verdicts,
+    budget: bool | CrossExamination,
+    progress: Callable[[str], None],
+) -> tuple[Verdicts, Verdicts, Mapping[str, Delta[D]]]:
+    """What a cross-examination, if asked for, leaves of verdicts on branches and views, and the changes examined."""
+    if not budget:
+        return found, verdicts, {}
+    from selfmaint.api.cross_examine import cross_examined  # noqa: PLC0415 - only where it is asked for
+
+    catalog = warehouse.catalog
+    progress("cross-examining the verdicts")
+    result = cross_examined(warehouse, update, known, found, verdicts, budget)
+    parts = Verdicts(result.less(found, {name: catalog.whole(name) for name in found}))
+    return parts, Verdicts(result.less(verdicts, {}), result.views), result.deltas
 
 
 def _settle(

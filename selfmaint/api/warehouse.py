@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from datalog.budget import DEFAULT_S
-from datalog.model import Predicate, Program, Version
+from datalog.model import Predicate, Program
 from selfmaint.api.programs import catalog_of
-from selfmaint.api.update import Update, require_update
+from selfmaint.api.update import Update
 from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from selfmaint.api.maintain import Maintained
     from selfmaint.api.printed import Statements
     from selfmaint.api.store import OpenStore
+    from selfmaint.cross_examine.examine import CrossExamination
     from selfmaint.decide.verdict import Verdicts
     from selfmaint.fallback.settle import Readable
 
@@ -87,6 +88,7 @@ class Warehouse(Generic[D]):
         *,
         full: bool = False,
         budget_s: float | None = None,
+        cross_examine: bool | CrossExamination = False,
     ) -> Verdicts:
         """The verdict on each view, from the views, partial copies and the update alone.
 
@@ -96,10 +98,13 @@ class Warehouse(Generic[D]):
             full: also check that the views explain each other, at the cost of recomputing them.
             budget_s: how many seconds the search for what a view depends on may take, and again its test on the data;
                 by default as the warehouse says. A view for which it is spent is undecided.
+            cross_examine: whether a solver that shares no code with the decision looks for databases that contradict
+                the verdicts, and within which budget: see `Verdicts.examined`.
 
         Returns:
             For each view's name a `SelfMaintainable`, `NotSelfMaintainable` or `Undecided`, in order of definition. A
-            verdict is true if it is the first of these; all together are if each one is.
+            verdict is true if it is the first of these; all together are if each one is. One that is contradicted
+            is undecided (`Verdicts.examined`).
 
         Raises:
             InputError: SM101 a budget that is not positive; SM102 an unknown name; SM2xx, SM3xx contradictions
@@ -113,7 +118,7 @@ class Warehouse(Generic[D]):
         """
         from selfmaint.api.check import check
 
-        return check(self, update, views, full=full, budget_s=budget_s)
+        return check(self, update, views, full=full, budget_s=budget_s, cross_examine=cross_examine)
 
     def maintain(  # noqa: PLR0913 - each is a choice of its own
         self,
@@ -125,6 +130,7 @@ class Warehouse(Generic[D]):
         recompute: bool = False,
         most_keys: int = 1_000_000,
         budget_s: float | None = None,
+        cross_examine: bool | CrossExamination = False,
         progress: Callable[[str], None] = lambda _message: None,
     ) -> Maintained[D]:
         """The deltas of all views, computed from the old state of all of them. Nothing is written.
@@ -138,6 +144,7 @@ class Warehouse(Generic[D]):
                 other way.
             most_keys: how many keys of base rows may be asked for, to follow what is not decided; 0 for none.
             budget_s: how many seconds a search may take for one view, as in `check`.
+            cross_examine: as in `check`; a view whose verdict is contradicted is followed as one that is undecided.
             progress: told of each step.
 
         Returns:
@@ -156,8 +163,9 @@ class Warehouse(Generic[D]):
         """
         from selfmaint.api.maintain import maintain
 
-        options = {"strict": strict, "verify": verify, "full": full, "recompute": recompute}
-        return maintain(self, update, **options, most_keys=most_keys, budget_s=budget_s, progress=progress)
+        options: dict[str, Any] = {"strict": strict, "verify": verify, "full": full, "recompute": recompute}
+        options |= {"most_keys": most_keys, "budget_s": budget_s, "cross_examine": cross_examine}
+        return maintain(self, update, **options, progress=progress)
 
     def apply(self, maintained: Maintained[D]) -> tuple[Written, ...]:
         """Writes the new contents of the views that changed, and of the partial copies of the changed relations.
@@ -349,26 +357,9 @@ class Warehouse(Generic[D]):
         Raises:
             InputError: SM102 the update changes something that is no base relation.
         """
-        require_update(update)
-        changes: dict[Predicate, D] = {}
-        for version, its in ((Version.INSERTED, update.inserted), (Version.DELETED, update.deleted)):
-            require_known(its, self.catalog.relations, "base relation")
-            changes |= {Predicate(n, version): self.engine.keep(rows) for n, rows in its.items()}
-        filled = self.engine.nonempty(Program(), tuple(changes), Facts(changes)) if changes else frozenset()
-        small = {p: rows for p, rows in changes.items() if p in filled}
-        copies = {Predicate(n, Version.PRESENT): rows for n, rows in self.present.items()}
-        copies |= {Predicate(n, Version.ABSENT): rows for n, rows in self.absent.items()}
-        stored = {self.catalog.view(name).predicate: rows for name, rows in self.contents.items()}
-        stored |= {p: self.engine.selected(s, stored[union]) for p, union, s in self.catalog.selections}
-        facts = Facts({**stored, **copies}, self._not_null([*copies, *small])).extended(small)
-        return facts, Situation.of([*copies, *small], effective=update.effective)
+        from selfmaint.api.given import given
 
-    def _not_null(self, predicates: Iterable[Predicate]) -> dict[Predicate, frozenset[int]]:
-        columns = {view.predicate: self.catalog.not_null(view) for view in self.catalog.apart.views}
-        for predicate in predicates:
-            relation = self.catalog.relations[predicate.name]
-            columns[predicate] = frozenset(range(relation.arity)) - relation.nullable
-        return columns
+        return given(self, update)
 
 
 def build(

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 from selfmaint.api.check import check as decide
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.cli.inputs import require_new, update_arguments, using
-from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, FULL, UPDATE, VERBOSE, WAREHOUSE, repeatable
+from selfmaint.cli.inputs import cross_examination, require_new, update_arguments, using
+from selfmaint.cli.options import (
+    AS_OF,
+    BUDGET,
+    CROSS_EXAMINE,
+    FORMAT,
+    FULL,
+    UPDATE,
+    VERBOSE,
+    WAREHOUSE,
+    repeatable,
+)
 from selfmaint.cli.output import (
     Format,
     feed_entry,
@@ -31,6 +41,7 @@ OPTIONS = (
     repeatable("--view", metavar="V", help="Only this view; repeatable."),
     FULL,
     BUDGET,
+    *CROSS_EXAMINE,
     AS_OF,
     VERBOSE,
     FORMAT,
@@ -46,7 +57,14 @@ def check(given: Namespace) -> int:
     def decided(opened: Warehouse[Any], change: Update[Any]) -> tuple[Verdicts, FeedReport | None]:
         require_new(opened, change)
         progress("deciding")
-        found = decide(opened, change, given.view or None, full=given.full, budget_s=given.budget)
+        found = decide(
+            opened,
+            change,
+            given.view or None,
+            full=given.full,
+            budget_s=given.budget,
+            cross_examine=cross_examination(given),
+        )
         return found, change.feed
 
     with reporting(given.format), progressing() as progress:

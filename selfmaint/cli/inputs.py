@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from datalog.diagnostics import Diagnostic, Severity
 from selfmaint.api.default_engine import engines_for, first_that_can, is_spark_active
@@ -23,6 +23,9 @@ from selfmaint.cli.app import UsageError
 from selfmaint.cli.output import Format, print_briefly, print_warnings
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.near import require_known
+
+if TYPE_CHECKING:
+    from selfmaint.cross_examine.examine import CrossExamination
 
 T = TypeVar("T")
 
@@ -73,6 +76,16 @@ def update_arguments(given: Namespace) -> UpdateArguments:
         getattr(given, "id", None),
         getattr(given, "as_of", None),
     )
+
+
+def cross_examination(given: Namespace) -> CrossExamination | bool:
+    """What was given of the options `CROSS_EXAMINE`; files are written beside the warehouse file."""
+    seconds = given.cross_examine_budget
+    if not given.cross_examine and seconds is None:
+        return False
+    from selfmaint.cross_examine.examine import SECONDS, CrossExamination  # noqa: PLC0415 - only then
+
+    return CrossExamination(SECONDS if seconds is None else seconds, folder=given.warehouse.parent)
 
 
 def using(

@@ -18,8 +18,8 @@ from selfmaint.api.tolerance import TOLERANCE
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.app import EndedError
-from selfmaint.cli.inputs import update_arguments, using
-from selfmaint.cli.options import BUDGET, FORMAT, FULL, UPDATE, WAREHOUSE, option, switch
+from selfmaint.cli.inputs import cross_examination, update_arguments, using
+from selfmaint.cli.options import BUDGET, CROSS_EXAMINE, FORMAT, FULL, UPDATE, WAREHOUSE, option, switch
 from selfmaint.cli.output import (
     Format,
     feed_entry,
@@ -57,6 +57,7 @@ OPTIONS = (
     *UPDATE,
     FULL,
     BUDGET,
+    *CROSS_EXAMINE,
     option(
         "--id", metavar="ID", help="What the store knows the update by; by default a digest of its files."
     ),
@@ -109,6 +110,7 @@ def maintain(given: Namespace) -> int:
             recompute=given.recompute,
             most_keys=given.most_keys,
             budget_s=given.budget,
+            cross_examine=cross_examination(given),
             progress=progress,
         )
         helpers = opened.catalog.helpers

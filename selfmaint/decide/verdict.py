@@ -14,12 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from html import escape
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from datalog.model import Atom, Constant, Predicate, Row, Semantics, Term, Value, Variable
 from datalog.syntax import show
 from selfmaint.decide.new_facts import NewFacts, image
 from selfmaint.possible.new_state import TwoDatabases
+
+if TYPE_CHECKING:
+    from selfmaint.cross_examine.report import Examined
 
 _SHOWN = 3
 """How many witnesses are named."""
@@ -215,10 +218,16 @@ class Verdicts(Mapping[str, Verdict]):
     """The verdict on each view, by the view's name.
 
     True only if there are some and all are "yes".
+
+    Attributes:
+        examined: what a cross-examination says of them, if one was asked for.
     """
 
-    def __init__(self, verdicts: Mapping[str, Verdict]) -> None:
+    def __init__(
+        self, verdicts: Mapping[str, Verdict], examined: Mapping[str, Examined] | None = None
+    ) -> None:
         self._verdicts = dict(verdicts)
+        self.examined: Mapping[str, Examined] = dict(examined or {})
 
     def __getitem__(self, view: str) -> Verdict:
         return self._verdicts[view]

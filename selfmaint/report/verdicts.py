@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from datalog.syntax import show
-from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, VerdictKind, unknown_facts
+from selfmaint.decide.verdict import (
+    SelfMaintainable,
+    Undecided,
+    Verdict,
+    VerdictKind,
+    Verdicts,
+    unknown_facts,
+)
 from selfmaint.report.values import Json, cell
+
+if TYPE_CHECKING:
+    from selfmaint.cross_examine.report import Examined
 
 ALL_YES, SOME_NO, SOME_UNDECIDED = 0, 1, 3
 """Exit statuses: every view is self-maintainable; some view is not; none is not, but some are undecided."""
@@ -28,12 +39,21 @@ def verdicts_json(verdicts: Mapping[str, Verdict]) -> Json:
     """A list of `{view, verdict, semantics, reasons, unknown, remarks, over}`.
 
     `semantics` is `set` or `bag`, where these differ. `unknown` lists, for some witnesses, the facts that may or may
-    not exist; a variable stands for any value that nothing known tells.
+    not exist; a variable stands for any value that nothing known tells. Where a cross-examination was asked for, each
+    has `cross_examined`: `{outcome, because, file}`.
     """
-    return [_json(name, verdict) for name, verdict in verdicts.items()]
+    examined = verdicts.examined if isinstance(verdicts, Verdicts) else {}
+    return [{**_json(name, verdict), **_examined(examined.get(name))} for name, verdict in verdicts.items()]
 
 
-def _json(name: str, verdict: Verdict) -> Json:
+def _examined(one: Examined | None) -> dict[str, Json]:
+    if one is None:
+        return {}
+    file = None if one.file is None else str(one.file)
+    return {"cross_examined": {"outcome": one.outcome.value, "because": one.because, "file": file}}
+
+
+def _json(name: str, verdict: Verdict) -> dict[str, Json]:
     found: dict[str, Json] = {"view": name, "verdict": verdict.kind.value}
     if verdict.semantics is not None:
         found["semantics"] = verdict.semantics.value
@@ -60,7 +80,9 @@ def verdicts_table(verdicts: Mapping[str, Verdict], *, verbose: bool = False) ->
     table.add_column("view", overflow="fold")
     table.add_column("verdict")
     table.add_column("because", overflow="fold")
+    examined = verdicts.examined if isinstance(verdicts, Verdicts) else {}
     for name, verdict in verdicts.items():
         kind = verdict.kind.value
-        table.add_row(cell(name), cell(kind, _STYLES[kind]), cell(because(verdict, verbose=verbose)))
+        lines = [because(verdict, verbose=verbose), *([str(examined[name])] if name in examined else [])]
+        table.add_row(cell(name), cell(kind, _STYLES[kind]), cell("\n".join(lines)))
     return table

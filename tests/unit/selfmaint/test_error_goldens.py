@@ -23,6 +23,7 @@ ELSEWHERE = {
     Code.ENGINE_DIFFERS: "tests/spark/test_values_on_duckdb.py",
     Code.FEED_PACKAGE: "tests/feeds/test_engines.py",
     Code.LOG: "tests/follow/test_refused.py",
+    Code.CONTRADICTED: "tests/unit/selfmaint/test_cross_examination.py",
 }
 """Codes that no command line with small files raises, and the tests that do."""
 

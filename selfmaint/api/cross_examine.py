@@ -1,0 +1,245 @@
+"""Cross-examining, within `check` and `maintain`: the verdicts and changes that were found, held against a solver.
+
+What is handed over is what is *given*, the views' rows, the update, the copies, not what the decision made of it; and
+the new states that the verdicts promise, row by row.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Generic, Literal
+
+from datalog.budget import BudgetSpentError, limit
+from datalog.diagnostics import Diagnostic, Severity
+from datalog.model import OpaqueView, Row
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.cross_examine.examine import MOST_TO_CONFIRM, CrossExamination, examined
+from selfmaint.cross_examine.neighbourhood import TooManyRowsError, fetched, near
+from selfmaint.cross_examine.question import Question, Rows
+from selfmaint.cross_examine.report import Examined, Outcome
+from selfmaint.decide.pairs import AT_HAND_ROWS, given, two_databases
+from selfmaint.decide.searched import determined_delta
+from selfmaint.decide.unions import deltas_of_unions
+from selfmaint.decide.verdict import (
+    NotSelfMaintainable,
+    SelfMaintainable,
+    Undecided,
+    Verdict,
+)
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.errors import Code
+from selfmaint.maintain import Delta
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+
+_WITNESSES = 3
+"""So many witnesses of a "no" are tried for two databases."""
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CrossExamined(Generic[D]):
+    """What came of it.
+
+    Attributes:
+        views: by view.
+        deltas: the changes that were examined, of views and branches with a "yes".
+    """
+
+    views: Mapping[str, Examined] = field(default_factory=dict)
+    deltas: Mapping[str, Delta[D]] = field(default_factory=dict)
+
+    @property
+    def contradicted(self) -> Mapping[str, Examined]:
+        """Those that are defects."""
+        return {name: its for name, its in self.views.items() if its.outcome is Outcome.CONTRADICTS}
+
+    def less(self, verdicts: Mapping[str, Verdict], whole: Mapping[str, str]) -> dict[str, Verdict]:
+        """The verdicts; of those that are contradicted nothing is left, nor of those that rest on them.
+
+        Args:
+            verdicts: on views, or branches of unions.
+            whole: the view that each of them is of.
+        """
+        lost = dict(self.contradicted)
+        found = dict(verdicts)
+        for name, verdict in verdicts.items():
+            over = getattr(verdict, "over", ())
+            at = next((lost[n] for n in (whole.get(name, name), *over) if n in lost), None)
+            if at is not None:
+                lost[name] = at
+                reason = f"cross-examination contradicts the verdict on `{at.view}` (SM801)"
+                found[name] = Undecided(name, (reason,), semantics=verdict.semantics, is_cut=True)
+        return found
+
+
+def cross_examined(
+    warehouse: Warehouse[D],
+    update: Update[D],
+    known: tuple[Facts[D], Situation],
+    found: Mapping[str, Verdict],
+    verdicts: Mapping[str, Verdict],
+    asked_for: CrossExamination | Literal[True],
+) -> CrossExamined[D]:
+    """Examines verdicts, and tells of those that are contradicted (SM801).
+
+    Args:
+        warehouse: the warehouse.
+        update: the update.
+        known: what the decision knew, which certificates and changes are made of.
+        found: the verdicts on views and on branches of unions.
+        verdicts: the verdicts on the views that were asked for.
+        asked_for: the budget; True for that of nobody's choice.
+    """
+    budget = CrossExamination() if asked_for is True else asked_for
+    engine, catalog = warehouse.engine, _evaluated(warehouse.catalog)
+    facts, situation = warehouse.given(update)
+    deltas = _deltas(warehouse, known, found, verdicts)
+    texts = len(warehouse.catalog.views) - len(catalog.views)
+    skipped = {name: _skipped(its, texts) for name, its in verdicts.items()}
+    asked = [view for view in catalog.views if skipped.get(view.name, "not asked for") is None]
+    none = {n: Examined(n, Outcome.NOT_EXAMINED, why) for n, why in skipped.items() if why is not None}
+    if not asked:
+        return CrossExamined(none, deltas)
+    whole = deltas_of_unions(warehouse.catalog, engine, deltas)
+    try:
+        rows = near(engine, catalog, facts, situation, budget.rows)
+        question = _promising(
+            engine, Question(catalog, situation, rows.rows, {}, budget.candidates), asked, whole, budget.rows
+        )
+    except TooManyRowsError as error:
+        return CrossExamined({**none, **_all_skipped(asked, str(error))}, deltas)
+
+    def everything() -> Question | None:
+        if rows.is_whole:
+            return question
+        every = fetched(engine, {p: facts.relations[p] for p in rows.rows}, MOST_TO_CONFIRM)
+        if every is None:
+            return None
+        return _promising(engine, replace(question, rows=every), asked, whole, MOST_TO_CONFIRM)
+
+    def certificates(name: str) -> Sequence[tuple[Rows, Rows]]:
+        return _certificates(warehouse, known, verdicts[name]) if rows.is_whole else ()
+
+    result = {**none, **examined(question, certificates, budget, everything)}
+    ordered = {name: result[name] for name in verdicts}
+    outcome = CrossExamined[D](ordered, deltas)
+    for one in outcome.contradicted.values():
+        _LOG.warning("%s", one.because, extra={"diagnostic": contradiction(one, verdicts[one.view])})
+    return outcome
+
+
+def contradiction(one: Examined, verdict: Verdict) -> Diagnostic:
+    """What is to be said of a verdict that is contradicted."""
+    where = "its file could not be written" if one.file is None else f"`{one.file}` has all of it"
+    return Diagnostic(
+        code=Code.CONTRADICTED,
+        message=f"the verdict on `{one.view}` was `{verdict.kind.value}`, and that is wrong: {one.because}",
+        severity=Severity.WARNING,
+        note=f"{where}; the view is taken as undecided",
+        hint="this is a defect of selfmaint: send the file, unless its rows must stay with you",
+    )
+
+
+def _evaluated(catalog: Catalog) -> Catalog:
+    """The catalog without the views of which only the text is known: no "yes" rests on what they hold."""
+    views = tuple(view for view in catalog.views if not isinstance(view.definition, OpaqueView))
+    return catalog if len(views) == len(catalog.views) else replace(catalog, views=views)
+
+
+def _skipped(verdict: Verdict, texts: int) -> str | None:
+    """Why a verdict is not examined; None if it is.
+
+    Args:
+        verdict: the verdict.
+        texts: how many views there are of which only the text is known.
+    """
+    if isinstance(verdict, Undecided):
+        return "it is undecided"
+    if isinstance(verdict, SelfMaintainable) and verdict.over:
+        return "it is computed from other views, as these are"
+    if isinstance(verdict, NotSelfMaintainable) and texts:
+        return "of some views only the text is known, and these may tell more"
+    return None
+
+
+def _all_skipped(views: Sequence[View], why: str) -> dict[str, Examined]:
+    return {view.name: Examined(view.name, Outcome.NOT_EXAMINED, why) for view in views}
+
+
+def _deltas(
+    warehouse: Warehouse[D],
+    known: tuple[Facts[D], Situation],
+    found: Mapping[str, Verdict],
+    verdicts: Mapping[str, Verdict],
+) -> dict[str, Delta[D]]:
+    """The changes of the views with a "yes", by branch."""
+    decision = warehouse.decision
+    state = decision.knowledge(warehouse.engine, *known)
+    return {
+        name: determined_delta(state, decision.catalog, its)
+        for name, its in found.items()
+        if isinstance(its, SelfMaintainable)
+        and isinstance(verdicts.get(warehouse.catalog.whole(name)), SelfMaintainable)
+    }
+
+
+def _promising(
+    engine: Engine[D],
+    question: Question,
+    views: Sequence[View],
+    deltas: Mapping[str, Delta[D]],
+    most: int,
+) -> Question:
+    """The question with the states that the changes make of the rows that are looked at.
+
+    Raises:
+        TooManyRowsError: a change has too many rows.
+    """
+    promised: dict[str, frozenset[Row] | None] = {}
+    for view in views:
+        change = deltas.get(view.name)
+        if change is None:
+            promised[view.name] = None
+            continue
+        gained, lost = (engine.fetch(rows, most) for rows in (change.gained, change.lost))
+        if gained is None or lost is None:
+            raise TooManyRowsError(f"the change of `{view.name}` has more than {most:,} rows")
+        promised[view.name] = _after(view, question.stored(view), gained, lost)
+    return replace(question, promised=promised)
+
+
+def _after(view: View, stored: frozenset[Row], gained: Iterable[Row], lost: Iterable[Row]) -> frozenset[Row]:
+    """Some rows of a view after a change."""
+    if not view.is_counted:
+        return stored - frozenset(lost) | frozenset(gained)
+    copies: Counter[Row] = Counter()
+    for rows, sign in ((stored, 1), (gained, 1), (lost, -1)):
+        for *row, number in rows:
+            assert isinstance(number, int)
+            copies[tuple(row)] += sign * number
+    return frozenset((*row, number) for row, number in copies.items() if number > 0)
+
+
+def _certificates(
+    warehouse: Warehouse[D], known: tuple[Facts[D], Situation], verdict: Verdict
+) -> Sequence[tuple[Rows, Rows]]:
+    """Two databases that a "no" rests on, if it has some."""
+    if not isinstance(verdict, NotSelfMaintainable):
+        return ()
+    if verdict.databases is not None:
+        return [(verdict.databases.first, verdict.databases.second)]
+    decision = warehouse.decision
+    with suppress(BudgetSpentError), limit(decision.budget_s, "finding the two databases of a verdict"):
+        at_hand = given(decision, warehouse.engine, *known, AT_HAND_ROWS)
+        for witness in verdict.witnesses[:_WITNESSES] if at_hand is not None else ():
+            pair = two_databases(at_hand, witness) if at_hand is not None else None
+            if pair is not None:
+                return [tuple(pair.database(second, after=False) for second in (False, True))]  # type: ignore[list-item]
+    return ()

@@ -1,0 +1,40 @@
+"""Everything that is known of a warehouse and an update: the facts that a decision is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from datalog.model import Predicate, Program, Version
+from selfmaint.api.update import Update, require_update
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.engine.protocol import D, Facts
+from selfmaint.warehouse.near import require_known
+from selfmaint.warehouse.situation import Situation
+
+
+def given(warehouse: Warehouse[D], update: Update[D]) -> tuple[Facts[D], Situation]:
+    """See `Warehouse.given`."""
+    require_update(update)
+    engine, catalog = warehouse.engine, warehouse.catalog
+    changes: dict[Predicate, D] = {}
+    for version, its in ((Version.INSERTED, update.inserted), (Version.DELETED, update.deleted)):
+        require_known(its, catalog.relations, "base relation")
+        changes |= {Predicate(n, version): engine.keep(rows) for n, rows in its.items()}
+    filled = engine.nonempty(Program(), tuple(changes), Facts(changes)) if changes else frozenset()
+    small = {p: rows for p, rows in changes.items() if p in filled}
+    copies = {Predicate(n, Version.PRESENT): rows for n, rows in warehouse.present.items()}
+    copies |= {Predicate(n, Version.ABSENT): rows for n, rows in warehouse.absent.items()}
+    stored = {catalog.view(name).predicate: rows for name, rows in warehouse.contents.items()}
+    stored |= {p: engine.selected(s, stored[union]) for p, union, s in catalog.selections}
+    not_null = _not_null(warehouse, [*copies, *small])
+    facts = Facts({**stored, **copies}, not_null).extended(small)
+    return facts, Situation.of([*copies, *small], effective=update.effective)
+
+
+def _not_null(warehouse: Warehouse[D], predicates: Iterable[Predicate]) -> dict[Predicate, frozenset[int]]:
+    catalog = warehouse.catalog
+    columns = {view.predicate: catalog.not_null(view) for view in catalog.apart.views}
+    for predicate in predicates:
+        relation = catalog.relations[predicate.name]
+        columns[predicate] = frozenset(range(relation.arity)) - relation.nullable
+    return columns

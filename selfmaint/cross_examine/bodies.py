@@ -1,0 +1,173 @@
+"""Bodies of rules, as written, in the solver's language."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from datalog.model import (
+    Atom,
+    ColumnType,
+    Comparison,
+    Condition,
+    Constant,
+    Expression,
+    Literal,
+    Negation,
+    NullTest,
+    Term,
+    Variable,
+    expression_variables,
+    variables_of,
+)
+from selfmaint.cross_examine.question import Question
+from selfmaint.cross_examine.symbols import NULL, Symbols
+
+
+class NotEncodableError(Exception):
+    """What has no place in the program, in words."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A body at one time.
+
+    Attributes:
+        literals: the conjunction.
+        variables: how the program calls the body's variables, in order.
+        helpers: rules that the literals need.
+    """
+
+    literals: tuple[str, ...]
+    variables: Mapping[Variable, str]
+    helpers: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The conjunction; never empty."""
+        return ", ".join(self.literals) or "0 = 0"
+
+
+@dataclass
+class Bodies:
+    """Encodes bodies.
+
+    Attributes:
+        question: for types and views.
+        symbols: the numbers of values.
+        relations: the numbers of the base relations.
+        derived: the numbers of the views whose rows the program has as atoms, each once.
+    """
+
+    question: Question
+    symbols: Symbols
+    relations: Mapping[str, int]
+    derived: dict[str, int] = field(default_factory=dict)
+    _negations: int = 0
+
+    def of(self, body: Sequence[Literal], time: str) -> Body:
+        """A body with SQL's join semantics: a variable at two places of its atoms is never null.
+
+        Raises:
+            NotEncodableError: it reads what the program has not.
+        """
+        atoms = [li for li in body if isinstance(li, Atom)]
+        names = {v: f"V{n}" for n, v in enumerate(variables_of([li for li in body if not _is_not(li)]))}
+        literals = [self._atom(atom, names, time) for atom in atoms]
+        places = Counter(t for atom in atoms for t in atom.terms if isinstance(t, Variable))
+        literals += [f"{names[v]} != {NULL}" for v, number in places.items() if number > 1]
+        literals += self._comparisons([li for li in body if isinstance(li, Comparison)], names, set(places))
+        literals += [
+            f"{self._term(li.term, names)} {'!=' if li.negated else '='} {NULL}"
+            for li in body
+            if isinstance(li, NullTest)
+        ]
+        helpers: list[str] = []
+        for literal in (li for li in body if isinstance(li, Negation)):
+            self._negations += 1
+            name = f"n{time}{self._negations}"
+            text, rules = self._negated(literal, names, time, name)
+            literals.append(text)
+            helpers += rules
+        return Body(tuple(literals), names, tuple(helpers))
+
+    def value(self, expression: Expression, body: Body, types: Mapping[Variable, ColumnType]) -> str:
+        """The program's term for the value of an expression without aggregates."""
+        if isinstance(expression, Variable | Constant):
+            return self._term(expression, body.variables)
+        variables = expression_variables([expression])
+        name = self.symbols.expression(expression, variables, dict(types))
+        return f"@computed({','.join([str(name), *(body.variables[v] for v in variables)])})"
+
+    def test(self, condition: Condition, body: Body, types: Mapping[Variable, ColumnType]) -> str:
+        """The literal for a condition without aggregates."""
+        variables = expression_variables([condition])
+        name = self.symbols.condition(condition, variables, dict(types))
+        return f"@holds({','.join([str(name), *(body.variables[v] for v in variables)])}) = 1"
+
+    def _atom(self, atom: Atom, names: Mapping[Variable, str], time: str) -> str:
+        name = atom.predicate.name
+        arguments = ",".join(self._term(term, names) for term in atom.terms)
+        if name in self.relations:
+            return f"{time}{self.relations[name]}({arguments})"
+        if name in self.derived:
+            return f"v{time}{self.derived[name]}({arguments})"
+        raise NotEncodableError(f"it reads `{name}`, whose rows are not encoded")
+
+    def _term(self, term: Term, names: Mapping[Variable, str]) -> str:
+        return str(self.symbols.of(term.value)) if isinstance(term, Constant) else names[term]
+
+    def _comparisons(
+        self, comparisons: Sequence[Comparison], names: Mapping[Variable, str], bound: set[Variable]
+    ) -> Iterator[str]:
+        """Equalities that give a variable its value first, as far as they go; the others are tests."""
+        waiting = list(comparisons)
+        while waiting:
+            giving = next((c for c in waiting if c.operator == "=" and self._gives(c, bound)), None)
+            if giving is None:
+                break
+            waiting.remove(giving)
+            bound.update(variables_of([giving]))
+            left, right = (self._term(t, names) for t in (giving.left, giving.right))
+            yield f"{left} = {right}"
+            yield f"{left} != {NULL}"
+        for one in waiting:
+            left, right = (self._term(t, names) for t in (one.left, one.right))
+            if one.operator in ("=", "!="):  # of values as of their numbers, which the solver joins by
+                yield f"{left} {one.operator} {right}"
+                yield from (f"{side} != {NULL}" for side in (left, right))
+                continue
+            yield f'@compares("{one.operator}",{left},{right}) = 1'
+
+    @staticmethod
+    def _gives(comparison: Comparison, bound: set[Variable]) -> bool:
+        sides = [isinstance(t, Constant) or t in bound for t in (comparison.left, comparison.right)]
+        return sides[0] != sides[1]
+
+    def _negated(
+        self, literal: Negation, names: Mapping[Variable, str], time: str, name: str
+    ) -> tuple[str, list[str]]:
+        """`not` a helper predicate of the variables that stand outside as well; inside, null is a value."""
+        if any(isinstance(li, Negation) for li in literal.body):
+            raise NotEncodableError("it has a negation inside a negation")
+        inner = {v: names.get(v, f"W{n}") for n, v in enumerate(variables_of(literal.body))}
+        atoms = [li for li in literal.body if isinstance(li, Atom)]
+        shared = [v for v in inner if v in names]
+        if any(v not in {t for atom in atoms for t in atom.terms} for v in inner):
+            raise NotEncodableError("it compares inside a negation")
+        texts = [self._atom(atom, inner, time) for atom in atoms]
+        texts += self._comparisons(
+            [li for li in literal.body if isinstance(li, Comparison)], inner, set(inner)
+        )
+        texts += [
+            f"{self._term(li.term, inner)} {'!=' if li.negated else '='} {NULL}"
+            for li in literal.body
+            if isinstance(li, NullTest)
+        ]
+        head = f"{name}({','.join(['0', *(inner[v] for v in shared)])})"
+        return f"not {head}", [f"{head} :- {', '.join(texts)}."]
+
+
+def _is_not(literal: Literal) -> bool:
+    return isinstance(literal, Negation)

@@ -1,0 +1,148 @@
+"""Cross-examining verdicts: asking the solver, and believing what the definition confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from datalog.model import Row
+from selfmaint.cross_examine.answers import Answer, Differing, NotExamined, NothingFound
+from selfmaint.cross_examine.definition import Definition, definition
+from selfmaint.cross_examine.process import MOST_MEMORY, asked
+from selfmaint.cross_examine.question import MOST_CANDIDATES, Question, Rows
+from selfmaint.cross_examine.report import Examined, Outcome, document, written
+from selfmaint.cross_examine.whole import completed
+
+SECONDS = 10.0
+"""How long the search for all views together may take, if nobody says."""
+
+MOST_ROWS = 400
+"""At most so many rows of views, update and copies are looked at, if nobody says."""
+
+MOST_TO_CONFIRM = 20_000
+"""What was found near the update is held against all rows where there are no more."""
+
+
+@dataclass(frozen=True)
+class CrossExamination:
+    """The budget of a cross-examination, and where it writes what contradicts a verdict.
+
+    Attributes:
+        seconds: for the search, of all views together.
+        rows: how many rows of the views, the update and the copies are looked at.
+        candidates: how many rows of base relations databases are chosen from.
+        memory: the bytes of address space of the solver's process.
+        folder: for the files; by default the working directory.
+    """
+
+    seconds: float = SECONDS
+    rows: int = MOST_ROWS
+    candidates: int = MOST_CANDIDATES
+    memory: int = MOST_MEMORY
+    folder: Path | None = None
+
+
+TOO_MANY_TO_CONFIRM = "something was found near the update, and there are too many rows to hold it against"
+"""Why what was found is not believed."""
+
+Certificates = Callable[[str], Sequence[tuple[Rows, Rows]]]
+"""For the name of a view with a "no", pairs of databases that it rests on."""
+
+
+def examined(
+    question: Question,
+    certificates: Certificates,
+    budget: CrossExamination,
+    everything: Callable[[], Question | None],
+) -> dict[str, Examined]:
+    """What is to be said of each verdict; files are written of those that are contradicted.
+
+    Args:
+        question: what is known and promised, of the rows that are looked at.
+        certificates: asked for what a "no" rests on where the solver finds nothing.
+        budget: how much is done.
+        everything: asked for the question of all rows, where something is found; None if there are too many.
+    """
+    answers = asked(question, budget.seconds, budget.memory)
+    whole: Question | None = None
+    found: dict[str, Examined] = {}
+    for view, promised in question.promised.items():
+        answer = answers[view]
+        if isinstance(answer, Differing):
+            whole = whole or everything()
+            if whole is None:
+                found[view] = Examined(view, Outcome.NOT_EXAMINED, TOO_MANY_TO_CONFIRM)
+                continue
+            if whole is not question:
+                answer = Differing(view, tuple(completed(question, whole, d) for d in answer.databases))
+        asking = whole if isinstance(answer, Differing) and whole is not None else question
+        judge = _of_yes if promised is not None else partial(_of_no, certificates)
+        found[view] = judge(asking, view, answer, budget)
+    return found
+
+
+def _of_yes(question: Question, view: str, answer: Answer, budget: CrossExamination) -> Examined:
+    if isinstance(answer, NotExamined):
+        return Examined(view, Outcome.NOT_EXAMINED, answer.reason)
+    if isinstance(answer, NothingFound):
+        return _agrees(view, answer)
+    (database,) = answer.databases
+    known = definition(question)
+    promised = question.promised[view]
+    state = _state(known, view, database)
+    why = known.why_not(database)
+    if why or state is None or state == promised:
+        return Examined(
+            view, Outcome.NOT_EXAMINED, f"what was found is not confirmed: {why or 'no difference'}"
+        )
+    assert promised is not None
+    text = document(
+        question,
+        view,
+        "yes",
+        {"the new state that the verdict promises": promised, "the new state on the database": state},
+        {"a database that explains all of this": database},
+    )
+    file = written(budget.folder or Path(), view, text)
+    found = "a database that explains what is known gives another new state than the verdict says"
+    return Examined(view, Outcome.CONTRADICTS, found, file)
+
+
+def _of_no(
+    certificates: Certificates, question: Question, view: str, answer: Answer, budget: CrossExamination
+) -> Examined:
+    """A "no" is right if the solver finds two databases, or the definition confirms those that it rests on."""
+    known = definition(question)
+    if isinstance(answer, Differing) and _why_no_pair(known, view, *answer.databases) == "":
+        return Examined(view, Outcome.AGREES, "two databases that differ were found")
+    pairs = certificates(view)
+    refused = [_why_no_pair(known, view, *pair) for pair in pairs]
+    if "" in refused:
+        return Examined(view, Outcome.AGREES, "its two databases explain what is known, and differ")
+    if not refused:
+        reason = answer.reason if isinstance(answer, NotExamined) else "no two databases are at hand"
+        return Examined(view, Outcome.NOT_EXAMINED, reason)
+    first, second = pairs[0]
+    databases = {"the first of two databases": first, "the second one": second}
+    file = written(budget.folder or Path(), view, document(question, view, "no", {}, databases))
+    found = f"the two databases that the verdict rests on prove nothing: {refused[0]}"
+    return Examined(view, Outcome.CONTRADICTS, found, file)
+
+
+def _why_no_pair(known: Definition, view: str, first: Rows, second: Rows) -> str:
+    """Why two databases prove no "no"; empty if they do."""
+    for database in (first, second):
+        if why := known.why_not(database):
+            return why
+    return "" if _state(known, view, first) != _state(known, view, second) else "their new states are one"
+
+
+def _state(known: Definition, view: str, database: Rows) -> frozenset[Row] | None:
+    return known.state(known.catalog.view(view), known.after(database))
+
+
+def _agrees(view: str, answer: NothingFound) -> Examined:
+    found = f"no database made of {answer.candidates:,} possible base rows gives another new state"
+    return Examined(view, Outcome.AGREES, found)

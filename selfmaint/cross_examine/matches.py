@@ -1,0 +1,240 @@
+"""Base rows of which a part is told: by a stored row's rule, by a changed row's joins, by keys and foreign keys.
+
+A hole is a value that is not told; one hole may stand in several rows. Keys make rows that agree on them one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from datalog.model import (
+    Aggregate,
+    AggregateFunction,
+    Atom,
+    Comparison,
+    Constant,
+    Expression,
+    Literal,
+    Row,
+    Term,
+    Value,
+    Variable,
+    Version,
+)
+from selfmaint.cross_examine.question import Part, Question, identity
+from selfmaint.warehouse.catalog import View
+
+MOST_COPIES = 6
+"""A row that stands, or a group that has, so many times: no more matches are made for it."""
+
+_ROUNDS = 8
+"""How often rows that agree on a key are made one, and referenced rows added."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A value that is told."""
+
+    value: Value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Told) and identity(self.value) == identity(other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A value that is not told."""
+
+    number: int
+
+
+Slot = Told | Hole
+Binding = dict[Variable, Slot]
+Sketch = tuple[str, tuple[Slot, ...]]
+"""A base relation, and a row with holes."""
+
+
+@dataclass
+class Sketches:
+    """The rows that are sketched, in the order in which they matter."""
+
+    question: Question
+    found: dict[Sketch, None] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
+    _filled: dict[Hole, Slot] = field(default_factory=dict)
+
+    def make(self) -> list[Sketch]:
+        """All of them."""
+        question = self.question
+        for name in question.catalog.relations:
+            for row in question.known_rows(name):
+                self._add(name, tuple(map(Told, row)))
+        for view in question.catalog.views:
+            for part in question.parts(view):
+                for row in sorted(question.stored(view), key=repr):
+                    for binding in self._of_row(view, part, row):
+                        self._match(part, binding)
+        for view in question.catalog.views:
+            for part in question.parts(view):
+                self._around_update(part)
+        for _ in range(_ROUNDS):
+            before = len(self.found)
+            merged = self._merge_by_keys()
+            self._add_referenced()
+            if not merged and before == len(self.found):
+                break
+        return list(self.found)
+
+    def _hole(self) -> Hole:
+        return Hole(next(self._numbers))
+
+    def _add(self, name: str, slots: tuple[Slot, ...]) -> None:
+        self.found.setdefault((name, slots))
+
+    def _of_row(self, view: View, part: Part, row: Row) -> Iterator[Binding]:
+        """What a stored row tells of the variables of matches behind it, one for each that it certainly has."""
+        told: Binding = {}
+        copies = 1
+        extremes: list[Binding] = []
+        if self.question.keeps_duplicates(view) and isinstance(row[-1], int):
+            copies, row = row[-1], row[:-1]
+        for output, value in zip(part.outputs, row, strict=False):
+            match output:
+                case Variable():
+                    if told.setdefault(output, Told(value)) != Told(value):
+                        return
+                case Constant():
+                    if identity(output.value) != identity(value):
+                        return
+                case Aggregate(function=AggregateFunction.COUNT, operand=None) if isinstance(value, int):
+                    copies = value
+                case Aggregate(
+                    function=AggregateFunction.MIN | AggregateFunction.MAX, operand=Variable() as v
+                ):
+                    extremes.append({v: Told(value)})
+                case _:
+                    pass
+        for extra in extremes:
+            yield {**told, **extra}
+        for _ in range(max(1, min(copies, MOST_COPIES) - len(extremes))):
+            yield told
+
+    def _around_update(self, part: Part) -> None:
+        for atom in (li for li in part.body if isinstance(li, Atom)):
+            for version in (Version.INSERTED, Version.DELETED):
+                for row in sorted(self.question.of(atom.predicate.name, version), key=repr):
+                    binding = _matched(atom.terms, row)
+                    if binding is not None:
+                        self._match(part, binding)
+
+    def _match(self, part: Part, binding: Binding) -> None:
+        """The rows of one match of a body, through the views that it reads."""
+        known = dict(binding)
+        self._equate(part.body, known)
+        for atom in (li for li in part.body if isinstance(li, Atom)):
+            slots = tuple(self._slot(term, known) for term in atom.terms)
+            name = atom.predicate.name
+            if name in self.question.catalog.relations:
+                self._add(name, slots)
+                continue
+            for view in (v for v in self.question.catalog.views if v.name == name):
+                for below in self.question.parts(view):
+                    inner = _unified(below.outputs, slots)
+                    if inner is not None:
+                        self._match(below, inner)
+
+    def _equate(self, body: Sequence[Literal], known: Binding) -> None:
+        for literal in body:
+            if isinstance(literal, Comparison) and literal.operator == "=":
+                for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
+                    if isinstance(one, Variable) and one not in known:
+                        known[one] = self._slot(other, known)
+
+    def _slot(self, term: Term, known: Binding) -> Slot:
+        if isinstance(term, Constant):
+            return Told(term.value)
+        if term not in known:
+            known[term] = self._hole()
+        return known[term]
+
+    def _merge_by_keys(self) -> bool:
+        """Makes rows that agree on a key one, as far as their values allow; whether some did."""
+        changed = False
+        relations = self.question.catalog.relations
+        there: dict[tuple[str, tuple[int, ...], tuple[Slot, ...]], tuple[Slot, ...]] = {}
+        for name, slots in list(self.found):
+            for key in relations[name].unique:
+                place = (name, key, tuple(self._now(slots[i]) for i in key))
+                first = there.setdefault(place, slots)
+                if first != slots and Told(None) not in place[2]:
+                    changed |= self._unify(first, slots)
+        if changed:
+            self.found = {(n, tuple(map(self._now, slots))): None for n, slots in self.found}
+        return changed
+
+    def _unify(self, one: Sequence[Slot], other: Sequence[Slot]) -> bool:
+        sides = [(self._now(x), self._now(y)) for x, y in zip(one, other, strict=True)]
+        if any(isinstance(x, Told) and isinstance(y, Told) and x != y for x, y in sides):
+            return False
+        changed = False
+        for x, y in sides:
+            left, right = self._now(x), self._now(y)
+            if left != right:
+                hole, value = (left, right) if isinstance(left, Hole) else (right, left)
+                if isinstance(hole, Hole):
+                    self._filled[hole] = value
+                    changed = True
+        return changed
+
+    def _now(self, slot: Slot) -> Slot:
+        while isinstance(slot, Hole) and slot in self._filled:
+            slot = self._filled[slot]
+        return slot
+
+    def _add_referenced(self) -> None:
+        relations = self.question.catalog.relations
+        there: dict[tuple[str, tuple[int, ...]], set[tuple[Slot, ...]]] = {}
+        for name, slots in list(self.found):
+            for reference in relations[name].references:
+                wanted = tuple(slots[i] for i in reference.columns)
+                place = (reference.target, reference.target_columns)
+                if place not in there:
+                    there[place] = {tuple(s[i] for i in place[1]) for n, s in self.found if n == place[0]}
+                if Told(None) in wanted or wanted in there[place]:
+                    continue
+                there[place].add(wanted)
+                row: list[Slot] = [self._hole() for _ in range(relations[reference.target].arity)]
+                for i, slot in zip(reference.target_columns, wanted, strict=True):
+                    row[i] = slot
+                self._add(reference.target, tuple(row))
+
+
+def _matched(terms: Iterable[Term], row: Row) -> Binding | None:
+    return _unified(tuple(terms), tuple(map(Told, row)))
+
+
+def _unified(terms: Sequence[Expression], slots: Sequence[Slot]) -> Binding | None:
+    """What makes terms these values; None if a constant is another one, or a variable would have two values."""
+    binding: Binding = {}
+    for term, slot in zip(terms, slots, strict=False):
+        if isinstance(term, Constant):
+            if isinstance(slot, Told) and Told(term.value) != slot:
+                return None
+        elif isinstance(term, Variable) and binding.setdefault(term, slot) != slot:
+            return None
+    return binding
+
+
+def holes_of(sketches: Iterable[Sketch]) -> Mapping[Hole, tuple[str, int]]:
+    """The first column that each hole stands in."""
+    found: dict[Hole, tuple[str, int]] = {}
+    for name, slots in sketches:
+        for i, slot in enumerate(slots):
+            if isinstance(slot, Hole):
+                found.setdefault(slot, (name, i))
+    return found

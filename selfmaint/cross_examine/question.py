@@ -1,0 +1,119 @@
+"""What is asked: the views as they are written, everything known, and the new states that verdicts promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from datalog.model import (
+    ANY,
+    Atom,
+    Block,
+    ColumnType,
+    Expression,
+    Literal,
+    Predicate,
+    Row,
+    Rule,
+    Value,
+    Variable,
+    Version,
+    ViewDefinition,
+    value_kind,
+)
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+
+Rows = Mapping[str, frozenset[Row]]
+
+MOST_CANDIDATES = 2_000
+"""How many rows a database may be chosen from, if nobody says."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One rule, or one block, of a view, as written."""
+
+    body: tuple[Literal, ...]
+    outputs: tuple[Expression, ...]
+    block: Block | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is known, and what is promised.
+
+    Attributes:
+        catalog: the schema; of its views only what is written is read.
+        situation: the kinds of facts known.
+        rows: the facts: stored views, the update, copies.
+        promised: for each "yes" the view's rows after the update, as they are stored; None of a "no", for which two
+            databases are looked for.
+        most_candidates: how many rows of base relations are looked at.
+    """
+
+    catalog: Catalog
+    situation: Situation
+    rows: Mapping[Predicate, frozenset[Row]]
+    promised: Mapping[str, frozenset[Row] | None] = field(default_factory=dict)
+    most_candidates: int = MOST_CANDIDATES
+
+    def of(self, name: str, version: Version) -> frozenset[Row]:
+        """What is given of one version of a relation."""
+        return self.rows.get(Predicate(name, version), frozenset())
+
+    def stored(self, view: View) -> frozenset[Row]:
+        """A view's rows before the update."""
+        return self.of(view.name, Version.STORED)
+
+    def parts(self, view: View) -> tuple[Part, ...]:
+        """The rules or blocks of a view; none of one of which only the text is known."""
+        if isinstance(view.definition, ViewDefinition):
+            return tuple(Part(b.core.body, b.outputs, b) for b in view.definition.blocks)
+        return tuple(Part(rule.body, rule.head.terms) for rule in self.written[view.name])
+
+    @cached_property
+    def written(self) -> Mapping[str, list[Rule]]:
+        """The rules as written, by view."""
+        found: dict[str, list[Rule]] = {view.name: [] for view in self.catalog.views}
+        for rule in self.catalog.program.rules:
+            found.setdefault(rule.head.predicate.name, []).append(rule)
+        return found
+
+    def types(self, body: Sequence[Literal]) -> dict[Variable, ColumnType]:
+        """The types of a body's variables, of the first column that has one."""
+        found: dict[Variable, ColumnType] = {}
+        for atom in (li for li in body if isinstance(li, Atom)):
+            relation = self.catalog.relations.get(atom.predicate.name)
+            for i, term in enumerate(atom.terms):
+                if relation is not None and isinstance(term, Variable) and relation.types[i] != ANY:
+                    found.setdefault(term, relation.types[i])
+        return found
+
+    def keeps_duplicates(self, view: View) -> bool:
+        """Whether the stored rows are counted."""
+        return view.is_counted
+
+    def is_certain(self, relation: str, row: Row) -> bool:
+        """Whether it is known, without the views, that a row was there before."""
+        known = row in self.of(relation, Version.PRESENT) or row in self.of(relation, Version.BEFORE)
+        return known or (self.situation.effective and row in self.of(relation, Version.DELETED))
+
+    def is_excluded(self, relation: str, row: Row) -> bool:
+        """Whether it is known, without the views, that a row was not there before."""
+        if relation in self.situation.readable and row not in self.of(relation, Version.BEFORE):
+            return True
+        inserted = self.situation.effective and row in self.of(relation, Version.INSERTED)
+        return inserted or row in self.of(relation, Version.ABSENT)
+
+    def known_rows(self, relation: str) -> Iterator[Row]:
+        """The rows of a relation that are given."""
+        given = (Version.INSERTED, Version.DELETED, Version.PRESENT, Version.BEFORE)
+        for version in given:
+            yield from sorted(self.of(relation, version), key=repr)
+
+
+def identity(value: Value) -> tuple[str, Value]:
+    """What tells values apart: 1 and 1.0 are one, `true` and 1 are two."""
+    return value_kind(value), value
