@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from datalog.errors import DatalogError
 
@@ -106,6 +106,17 @@ def left() -> float:
     """How many seconds are left; infinite without a limit."""
     current = _limit.get()
     return math.inf if current is None else max(current.deadline - time.thread_time(), 0.0)
+
+
+def spend() -> NoReturn:
+    """The end of what was stopped because nothing is left.
+
+    Raises:
+        BudgetSpentError: always.
+    """
+    current = _limit.get()
+    assert current is not None
+    raise BudgetSpentError(current.what, current.seconds)
 
 
 def check() -> None:

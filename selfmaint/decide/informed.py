@@ -59,11 +59,9 @@ def informed(
     """
     if not (decision.catalog.grouped_views and situation.effective):
         return facts, situation
-    number = sum(decision.has_rules(view, situation) for view in decision.catalog.views)
-    with (
-        suppress(BudgetSpentError),
-        limit(decision.budget_s * max(number, 1), "finding what stored groups tell"),
-    ):
+    for view in decision.catalog.views:
+        decision.has_rules(view, situation)  # finding them has a budget of its own, for each view
+    with suppress(BudgetSpentError), limit(decision.budget_s, "finding what stored groups tell"):
         for _ in range(_ROUNDS):
             facts, situation = _followed(decision, engine, facts, situation)
             before = situation

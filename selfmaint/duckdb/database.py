@@ -30,6 +30,7 @@ from datalog.sql.duckdb import SqlType, UnlikeSparkError
 from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, rows_of
 from selfmaint.duckdb.failures import as_input_error, changed, mark, refused
 from selfmaint.duckdb.loading import Loading
+from selfmaint.duckdb.watch import within_budget
 from selfmaint.engine.guard import require_allowed
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import InputError
@@ -316,7 +317,8 @@ class Database:
         while self._unused:
             name, held = self._unused.pop()
             self._connection.execute(text(sql.drop(name, held=held), dialect="duckdb"))
-        return self._connection.execute(statement, values)
+        with within_budget(self._connection):
+            return self._connection.execute(statement, values)
 
     @contextlib.contextmanager
     def _computing(self) -> Iterator[None]:

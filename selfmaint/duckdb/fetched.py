@@ -167,8 +167,8 @@ class Fetched:
             part = _Part(asked.by, kinds, columns, keys, found)
             parts.append(part)
         else:
-            part.asked = self._both(key, part.asked, keys)
-            part.rows = self._both(kept, part.rows, found)
+            # Both, or none: a statement may be stopped.
+            part.asked, part.rows = self._both(key, part.asked, keys), self._both(kept, part.rows, found)
         return part
 
     def _both(self, terms: tuple[Variable, ...], one: Extension, other: Extension) -> Extension:
