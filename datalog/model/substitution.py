@@ -81,8 +81,16 @@ def terms_of(literal: Literal) -> Iterator[Term]:
 def variables_of(literals: Iterable[Literal]) -> tuple[Variable, ...]:
     """The distinct variables of some literals, in order of first appearance."""
     found: dict[Variable, None] = {}
-    for literal in literals:
-        for term in literal.terms if isinstance(literal, Atom) else terms_of(literal):
-            if isinstance(term, Variable):
-                found[term] = None
+    _add_variables(literals, found)
     return tuple(found)
+
+
+def _add_variables(literals: Iterable[Literal], found: dict[Variable, None]) -> None:
+    """Adds what is not there yet: plain loops, for programs have hundreds of thousands of literals."""
+    for literal in literals:
+        if isinstance(literal, Negation):
+            _add_variables(literal.body, found)
+        else:
+            for term in literal.terms if isinstance(literal, Atom) else terms_of(literal):
+                if isinstance(term, Variable):
+                    found[term] = None

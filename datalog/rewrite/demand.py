@@ -111,6 +111,13 @@ class _Bindings:
     def bound(self) -> frozenset[Variable]:
         return frozenset(variables_of(li for li in self.body if not isinstance(li, Negation)))
 
+    def joined(self, literals: Sequence[Literal]) -> _Bindings:
+        """These with more literals, in the same round."""
+        made = _Bindings((*self.body, *literals), self.round)
+        more = variables_of(li for li in literals if not isinstance(li, Negation))
+        made.__dict__["bound"] = self.bound.union(more)  # long bodies are not gone through again
+        return made
+
 
 @dataclass(frozen=True, slots=True)
 class _Demanded:
@@ -171,12 +178,13 @@ class _Transformation:
         current = start
         order = JoinOrder(body, start.bound, self.is_small)
         for literals in order:
-            later = frozenset({*wanted, *variables_of(order.waiting)})
             if all(map(self.is_small, predicates_of(literals))):
-                current = replace(current, body=(*current.body, *literals))
-            elif not current.bound.intersection(variables_of(literals)):
+                current = current.joined(literals)
+                continue
+            later = frozenset({*wanted, *variables_of(order.waiting)})
+            if not current.bound.intersection(variables_of(literals)):
                 return self._whole(current, [*literals, *order.waiting])
-            elif isinstance(literals[0], Atom):
+            if isinstance(literals[0], Atom):
                 current = self._met(current, literals[0], later)
             else:
                 current = self._without(current, literals, later)

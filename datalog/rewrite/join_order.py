@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from datalog.model import Atom, Comparison, Literal, Negation, Predicate, Variable, terms_of, variables_of
+from datalog.model import Atom, Comparison, Literal, Negation, Predicate, Variable, variables_of
 from datalog.rewrite.reachable import predicates_of
 
 
@@ -30,6 +30,7 @@ class JoinOrder:
             is_small: whether a predicate has few rows.
         """
         self.waiting = list(body)
+        self._variables = {id(literal): frozenset(variables_of([literal])) for literal in self.waiting}
         self._bound = set(bound)
         self._is_small = is_small
         positive = [literal for literal in body if isinstance(literal, Atom | Comparison)]
@@ -42,7 +43,7 @@ class JoinOrder:
             for literal in chosen:
                 self.waiting.remove(literal)
                 if not isinstance(literal, Negation):
-                    self._bound.update(variables_of([literal]))
+                    self._bound |= self._variables[id(literal)]
             yield chosen
 
     def _next(self) -> tuple[Literal, ...]:
@@ -60,11 +61,11 @@ class JoinOrder:
         return (self.waiting[0],)
 
     def _is_ready(self, literal: Literal) -> bool:
-        open_ = [t for t in terms_of(literal) if isinstance(t, Variable) and t not in self._bound]
+        open_ = self._variables[id(literal)] - self._bound
         if isinstance(literal, Negation):
-            return not self._bindable.intersection(open_)
+            return self._bindable.isdisjoint(open_)
         if isinstance(literal, Comparison) and literal.operator == "=":
-            return len(open_) <= 1
+            return len(open_) <= (literal.left != literal.right)  # `X = X` binds nothing
         return not open_
 
     def _reads_small(self, literal: Literal) -> bool:

@@ -121,7 +121,7 @@ def _atoms(body: Sequence[Literal], around: Counter[Term]) -> Iterator[tuple[Ato
                 yield literal, tuple(i for i, is_used in enumerate(said) if is_used)
             case Negation(inner):
                 mine = Counter(terms_of(literal))  # a variable that only it has is its own
-                yield from _atoms(inner, Counter({t: n - mine[t] for t, n in occurs.items() if t in bound}))
+                yield from _atoms(inner, Counter({t: occurs[t] - n for t, n in mine.items() if t in bound}))
             case _:
                 pass
 

@@ -81,6 +81,10 @@ class DuckPlatform:
             return rows
         return conform(database, rows, expected_columns(columns), declared=columns.declared)
 
+    def digest(self, rows: Relation) -> tuple[int, str]:
+        """See `Platform`."""
+        return self.engine.database.digest(rows.stored)
+
     def types(self, rows: Relation) -> tuple[ColumnType, ...]:
         """See `Platform`."""
         return tuple(ANY if isinstance(kind, str) else kind for kind in rows.types)

@@ -95,6 +95,10 @@ class Platform(Protocol[D]):
         """
         ...
 
+    def digest(self, rows: D) -> tuple[int, str]:
+        """How many rows there are, and what tells them from others that this engine reads, in whatever order."""
+        ...
+
     def types(self, rows: D) -> tuple[ColumnType, ...]:
         """The type of each column; `any` where the language has no such type."""
         ...

@@ -21,7 +21,7 @@ from selfmaint.spark.bags import counted
 from selfmaint.spark.column_types import column_type, spark_type
 from selfmaint.spark.exchange import SparkExchange
 from selfmaint.spark.formats import writing
-from selfmaint.spark.frames import from_arrow, positional
+from selfmaint.spark.frames import digest_of, from_arrow, positional
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.stored_tables import stored_rows
 from selfmaint.spark.table_changes import TableWrites, table_writes
@@ -75,6 +75,10 @@ class SparkPlatform:
         if columns.open:
             return rows
         return (conform if columns.declared else conform_undeclared)(rows, expected_columns(columns))
+
+    def digest(self, rows: DataFrame) -> tuple[int, str]:
+        """See `Platform`."""
+        return digest_of(rows)
 
     def types(self, rows: DataFrame) -> tuple[ColumnType, ...]:
         """See `Platform`."""

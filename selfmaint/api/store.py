@@ -108,7 +108,7 @@ class OpenStore:
         if same is not None and same != commits[-1][0]:
             raise input_error(
                 Code.COMMITTED,
-                f"the same files were committed as an update before, in snapshot {same}, and others since",
+                f"the same rows were committed as an update before, in snapshot {same}, and others since",
                 "if it is another update with the same rows, give it an id: `--id`; if it was sent again, leave it",
                 "nothing was done",
             )

@@ -34,7 +34,7 @@ class Update(Generic[D]):
         feed: where it comes from a change feed, how much was read, and up to which position.
         files: for each part that was read from files (a relation in the version `INSERTED` or `DELETED`), the path.
         id: what tells it from other updates, for a store to know it again, if it was given.
-        digest: that of its files, for a store.
+        digest: that of its files, or of its rows, for a store.
         positions: where the change feeds that it is from ended: by relation, under "" that of several relations.
         log: which transactions of a server's log the views have after it, if they follow one.
     """

@@ -18,6 +18,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.store.commit import ROWS
 from selfmaint.store.formats import data_files
 from selfmaint.warehouse.near import require_known
 
@@ -90,8 +91,9 @@ def update_from(
         warehouse.effective if effective is None else effective,
         files=files,
         id=id,
-        digest=_digest(files) if warehouse.store is not None else None,
     )
+    if warehouse.store is not None and not problems:
+        result = replace(result, digest=_digest(platform, files, result))
     if not problems:
         copies = (warehouse.present, warehouse.absent)
         known = known_families(platform, warehouse.catalog, warehouse.contents, *copies)
@@ -115,17 +117,28 @@ def _files(
     }
 
 
-def _digest(files: Mapping[Predicate, str]) -> str | None:
-    """What tells an update of files from another: their contents, and what they are parts of. None for other places."""
-    digest = hashlib.sha256()
-    for predicate, path in sorted(files.items(), key=lambda entry: str(entry[0])):
+def _digest(platform: Platform[D], files: Mapping[Predicate, str], update: Update[D]) -> str | None:
+    """What tells an update from another: the contents of its files, the rows of its frames, and what these are of.
+
+    None for files in other places, and for an update without parts, or of frames without rows.
+    """
+    digest, name, some = hashlib.sha256(), "", bool(files)
+    sides = ((Version.INSERTED, update.inserted), (Version.DELETED, update.deleted))
+    given = {Predicate(relation, version): rows for version, side in sides for relation, rows in side.items()}
+    for predicate, frame in sorted(given.items(), key=lambda entry: str(entry[0])):
+        if predicate not in files:
+            number, mixed = platform.digest(frame)
+            some, name = some or number > 0, ROWS
+            digest.update(f"{predicate}\0{number}:{mixed}\0".encode())
+            continue
+        path = files[predicate]
         parts = data_files(Path(path)) if "://" not in path else []
         if not parts:
             return None
         for part in parts:
             with part.open("rb") as rows:
                 digest.update(f"{predicate}\0".encode() + hashlib.file_digest(rows, "sha256").digest())
-    return digest.hexdigest() if files else None
+    return name + digest.hexdigest() if some else None
 
 
 def _fitting(platform: Platform[D]) -> Callable[[D | ArrowStream | str | Path, Columns], D]:

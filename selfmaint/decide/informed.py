@@ -27,7 +27,7 @@ from datalog.model import (
     variables_of,
 )
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.procedure import failing_rules, failing_views
+from selfmaint.decide.procedure import TOGETHER, failing_rules, failing_views
 from selfmaint.decide.room import Room, World, expanded
 from selfmaint.decide.selftest import DependsRules, told_subgoals
 from selfmaint.decide.verdict import Witness
@@ -76,6 +76,8 @@ def _learnt(
 ) -> tuple[Facts[D], Situation, bool]:
     """What is known with what failing tests tell, and whether that is more."""
     views = [view for view in decision.catalog.views if decision.has_rules(view, situation)]
+    if sum(len(decision.depends(view, situation)) for view in views) > TOGETHER:
+        return facts, situation, False
     failing = failing_rules(decision, engine, facts, situation, views)
     fetched = [(rules, engine.fetch(rows, _WITNESSES)) for rules, rows in failing]
     if not any(rows for _, rows in fetched):

@@ -65,6 +65,9 @@ _SHOWN_GROUPS = 5
 UNCOUNTABLE = "whether the rows of the update were there before is not known: say that it is effective"
 """Why a view that groups is not decided where the update may not be effective."""
 
+TOGETHER = 1_000
+"""More tests are not asked in one go: one of them would take the budget of all."""
+
 _INEXACT = "its sums of doubles can differ from recomputing in their last digits"
 """What is to be known of a view that adds up doubles."""
 
@@ -130,8 +133,9 @@ class _Asked(Generic[D]):
     def tested(self, views: Sequence[View]) -> dict[str, tuple[_Failing[D], BudgetSpentError | None]]:
         """For each view the J's whose tests have rows, and which budget was spent before all of them were known.
 
-        All tests are one program, which derives what they share once. Where that takes too long, each view has a try of
-        its own. Of a part of the tests one that fails proves as much as ever; none that does proves nothing.
+        All tests are one program, which derives what they share once. Where that takes too long, or they are many,
+        each view has a try of its own. Of a part of the tests one that fails proves as much as ever; none that does
+        proves nothing.
         """
         found: dict[str, tuple[_Failing[D], BudgetSpentError | None]] = {}
         tests: dict[str, Tests] = {}
@@ -141,7 +145,8 @@ class _Asked(Generic[D]):
             except BudgetSpentError as spent:
                 found[view.name] = [], spent
         waiting = [view for view in views if view.name not in found]
-        for part in (waiting, *([view] for view in waiting)):
+        together = [waiting] if sum(len(tests[view.name].rules) for view in waiting) <= TOGETHER else []
+        for part in (*together, *([view] for view in waiting)):
             left = [view for view in part if view.name not in found]
             if not left:
                 continue

@@ -232,6 +232,14 @@ class Database:
             found: ArrowTable = self._execute(text(query, dialect="duckdb")).to_arrow_table()
         return found
 
+    def digest(self, stored: Stored) -> tuple[int, str]:
+        """The number of rows, and what their hashes come to together, in whatever order they are."""
+        # Each value for itself, and nulls apart from all texts: no two rows have one text.
+        texts = (f"coalesce(md5(c{i}::VARCHAR), '-')" for i in range(len(stored.types)))
+        row = " || ".join(texts) or "''"
+        ((number, mixed),) = self.run(f"SELECT count(*), bit_xor(md5_number({row})) FROM {stored.name}")  # noqa: S608
+        return int(number), str(mixed)
+
     def plain_rows(self, query: Any, reads: Collection[str]) -> list[tuple[Any, ...]]:
         """The rows of a query, here: truths, whole numbers and texts, which Python has as they are.
 

@@ -5,7 +5,6 @@ Conditions of soundness:
 1. Deleted and inserted rows are disjoint, and no row stands twice. So without the deleted rows and with the inserted
    ones that have a key, the rows of that key are those after the update, in whichever of the two states they were read.
 2. A source of which some rows are in one state and some in the other is refused, also from one read to the next.
-3. Of a key of the relation, an inserted row is the one row after the update; where a deleted row was, no other is.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class KeyedRows(Generic[D]):
             SourceError: the source's own; SM402 a source in another state.
         """
         engine = self.engine
-        known = self._here.get((name, columns)) or self._given(name, columns)
+        known = self._here.get((name, columns))
         new = keys if known is None else engine.keep(engine.minus(keys, known[0]))
         number = engine.count(new)
         if number:
@@ -94,31 +93,10 @@ class KeyedRows(Generic[D]):
             found = self._read(name, columns, new)
             asked = new if known is None else engine.keep(engine.union([known[0], new]))
             held = found if known is None else engine.keep(engine.union([known[1], found]))
-            known = asked, held
-        if known is not None:
-            self._here[name, columns] = known
+            known = self._here[name, columns] = asked, held
         if known is None:
             return engine.empty(self.changed_like(name))
         return engine.bags.matching(known[1], columns, keys)
-
-    def _given(self, name: str, columns: tuple[int, ...]) -> tuple[D, D] | None:
-        """The keys whose rows the update tells, and these rows; None if it tells none. See condition 3."""
-        relation, facts, sides = self.decision.catalog.relations[name], self.facts.relations, self.situation
-        if not any(set(columns).issuperset(key) for key in relation.keys) or any(
-            relation.types[i].name.has_signed_zeros for i in columns
-        ):
-            return None
-        names = [relation.columns[i] for i in columns]
-        changes = [Version.INSERTED] if name in sides.inserted else []
-        changes += [Version.DELETED] if name in sides.deleted and sides.effective else []
-        if not changes:
-            return None
-        parts = [
-            self.values(name, facts[Predicate(name, one)], columns, names, known=False) for one in changes
-        ]
-        inserted = Version.INSERTED in changes
-        rows = facts[Predicate(name, Version.INSERTED)] if inserted else self.changed_like(name)
-        return self.engine.keep(self.engine.union(parts)), rows
 
     def rows_before(self, name: str, columns: tuple[int, ...], keys: D) -> D:
         """The same rows as they were before the update, which has to be effective."""

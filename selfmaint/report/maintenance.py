@@ -15,6 +15,7 @@ from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.report.values import Json, json_rows, shown_rows, table
 from selfmaint.sources.protocol import Read
+from selfmaint.warehouse.catalog import Catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,17 @@ def _how(warehouse: Warehouse[D], maintained: Maintained[D], name: str) -> str:
     catalog = warehouse.catalog
     if name in maintained.keyed:
         of = maintained.keyed[name].of
-        return "keyed reads" if of is None else "added up" if of in catalog.relations else "from other views"
+        if of is None:
+            return "keyed reads"
+        return "added up" if of in catalog.relations else _above(catalog, name)
     if name not in maintained.recomputed:
         return "decided" if maintained.verdicts.get(name, True) else "settled by reads"
-    if name in catalog.helpers.values():
-        return "from its helper"
     is_over = not any(one in catalog.relations for one in reads(catalog, catalog.view(name)))
-    return "from other views" if is_over else "recomputed"
+    return _above(catalog, name) if is_over or name in catalog.helpers.values() else "recomputed"
+
+
+def _above(catalog: Catalog, name: str) -> str:
+    return "from its helper" if name in catalog.helpers.values() else "from other views"
 
 
 def changes_json(found: Sequence[Change]) -> Json:

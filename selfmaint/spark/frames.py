@@ -49,6 +49,16 @@ def difference(left: DataFrame, right: DataFrame) -> DataFrame:
     return once(rows.join(others, same, "left_anti")).toDF(*left.columns)
 
 
+def digest_of(frame: DataFrame) -> tuple[int, str]:
+    """The number of rows, and what their hashes come to together, in whatever order they are."""
+    plain = positional(frame)
+    values = [plain[name] for name in plain.columns]
+    row = [*(value.isNull() for value in values), *values]  # a null alone leaves a hash as it is
+    hashes = (f.bit_xor(f.xxhash64(f.lit(seed), *row)) for seed in (1, 2))
+    number, one, other = plain.select(f.count(f.lit(1)), *hashes).first() or (0, None, None)
+    return number, f"{one}:{other}"
+
+
 def by_row(plain: DataFrame, columns: Sequence[str], **aggregates: Column) -> DataFrame:
     """Aggregates for each distinct row of some columns, which keep the signs of zeros.
 

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass, replace
 
 from selfmaint.store.log_position import LogPosition
 
+ROWS = "rows:"
+"""What the digest of an update of frames begins with."""
+
 _SHOWN_DIGEST = 12
 """How much of a digest is shown."""
 
@@ -20,7 +23,7 @@ class Commit:
         update: the id of the update that was maintained, or undone.
         positions: where the change feeds of relations ended; that under "" is for all others.
         changes: for each table the number of rows that it lost and gained.
-        digest: that of the update's files, if it was given as files.
+        digest: that of the update's files, if it was given as files; behind `ROWS` if some of it was frames.
         given: what the update was given as, for people: a file, a folder of files, a feed.
         log: which transactions of a database's log the contents have, if they follow one.
     """
@@ -38,7 +41,9 @@ class Commit:
         """What tells people which update it was: its id, or what it was given as."""
         if self.kind == "undo":
             return f"back to {self.update}"
-        return self.update or self.given or (f"files {self.digest[:_SHOWN_DIGEST]}" if self.digest else "")
+        what = "rows" if (self.digest or "").startswith(ROWS) else "files"
+        shown = (self.digest or "").removeprefix(ROWS)[:_SHOWN_DIGEST]
+        return self.update or self.given or (f"{what} {shown}" if shown else "")
 
     def text(self) -> str:
         """As JSON."""

@@ -469,3 +469,36 @@ def test_a_column_of_a_join_is_stored_as_either_side_has_it() -> None:
     doubles = pa.table({"id": [1.5], "n": [1]})
     with pytest.raises(InputError, match=r"column `id` of `v` is `double`"):
         selfmaint.build(program, {"v": doubles}, engine="duckdb", effective=True)
+
+
+def test_a_store_knows_the_same_frames_again_in_any_order(tmp_path: Path) -> None:
+    (tmp_path / "p.sql").write_text(
+        "CREATE TABLE pay (id BIGINT PRIMARY KEY, sale BIGINT, note STRING);\n"
+        "CREATE VIEW paid AS SELECT sale, COUNT(*) AS n FROM pay GROUP BY sale;\n",
+        encoding="utf-8",
+    )
+    text = 'program = "p.sql"\n[store]\nkind = "lake"\npath = "lake"\n[update]\neffective = true\n'
+    text += '[sources.b]\nkind = "files"\n[relations.pay]\nsource = "b"\npath = "pay.csv"\n'
+    (tmp_path / "w.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "pay.csv").write_text("id,sale,note\n1,7,a\n", encoding="utf-8")
+    selfmaint.init(tmp_path / "w.toml", engine="duckdb")
+
+    def applied(ids: list[int], notes: list[str | None], sales: list[int | None]) -> None:
+        with selfmaint.load(tmp_path / "w.toml", engine="duckdb") as wh:
+            rows = pa.table(
+                {"id": ids, "sale": pa.array(sales, pa.int64()), "note": pa.array(notes, pa.string())}
+            )
+            wh.apply(wh.maintain(Update.from_frames(wh, inserted={"pay": rows})))
+
+    def counts() -> set[tuple[int | None, int]]:
+        with selfmaint.load(tmp_path / "w.toml", engine="duckdb") as wh:
+            return {(row["sale"], row["n"]) for row in pa.table(wh.read("paid")).to_pylist()}
+
+    applied([2, 3], [None, "b"], [7, None])
+    assert counts() == {(7, 2), (None, 1)}
+    with pytest.raises(InputError, match="SM409"):
+        applied([3, 2], ["b", None], [None, 7])
+    applied([4, 5], ["b", None], [None, 7])  # the same values, other rows
+    applied([], [], [])
+    applied([], [], [])  # nothing is no update that could come twice
+    assert counts() == {(7, 3), (None, 2)}
