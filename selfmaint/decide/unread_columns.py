@@ -98,13 +98,15 @@ def _rules(catalog: Catalog, number: int, name: str, places: tuple[int, ...]) ->
 def read_columns(catalog: Catalog, view: View) -> dict[str, frozenset[int]]:
     """The positions of the columns that a view reads, by base relation; all where that is not known.
 
-    A column is not read that a variable stands in which stands nowhere else.
+    A column is not read that a variable stands in which stands nowhere else. What is neither a base relation nor a view
+    (a name that stands behind `not` alone) is nothing that an update changes.
     """
     found: dict[str, frozenset[int]] = {}
+    views = {one.name: one for one in catalog.views}
     for atom, places in _read(catalog, view):
-        below = {atom.predicate.name: places}
-        if atom.predicate.name not in catalog.relations:
-            below = read_columns(catalog, catalog.view(atom.predicate.name))
+        below = {atom.predicate.name: places} if atom.predicate.name in catalog.relations else {}
+        if atom.predicate.name in views:
+            below = read_columns(catalog, views[atom.predicate.name])
         for name, its in below.items():
             found[name] = found.get(name, frozenset()) | its
     return found

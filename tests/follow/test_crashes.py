@@ -49,7 +49,7 @@ def test_whenever_it_is_killed_no_transaction_is_skipped_or_repeated(shop: Logge
 def test_whenever_a_statement_of_it_is_killed_the_views_are_at_one_state(shop: LoggedShop) -> None:
     writer = Writer(shop, 3)
     number = 0
-    for at in (20, 80, 140):
+    for at in (15, 45, 75):
         states = transactions(shop, writer, 4)
         number += killed(shop, "statement", at, "--once", "--transactions", "1") == -signal.SIGKILL
         assert shop.stored() in states
