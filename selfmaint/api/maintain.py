@@ -91,8 +91,6 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     require_not_strict(recompute=recompute, strict=strict)
     if verify:
         require_sources(catalog, warehouse.readable)
-    if warehouse.store is not None:
-        warehouse.store.store.expect_commit()
     known, found = _decided(warehouse, update, progress, full=full)
     views, verdicts = catalog.apart.views, of_views_below(catalog, of_unions(catalog, found))
     found, verdicts, examined = _examined(warehouse, update, known, found, verdicts, cross_examine, progress)

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -286,10 +286,6 @@ class Database:
                 with self._computing():
                     raise
             raise
-
-    def beside(self) -> Callable[[str], object]:
-        """What runs statements of this database in another thread."""
-        return self._connection.cursor().execute
 
     def stream(self, statement: str) -> pa.RecordBatchReader:
         """What a statement of a store gives, some rows at a time; no other may be run until it ends."""

@@ -314,9 +314,6 @@ class DeltaTables:
         """See `Store`."""
         return is_half_done(self.catalog)
 
-    def expect_commit(self) -> None:
-        """See `Store`: nothing takes long before it."""
-
     def recover(self) -> None:
         """See `Store`: what is whole but for the journal is finished, all else is put back."""
         if self.is_half_done():

@@ -12,7 +12,6 @@ import contextlib
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import duckdb
@@ -104,15 +103,6 @@ class Lake:
                 yield self.database.run
         finally:
             self.database.run(f"DETACH {_LAKE}")
-
-    def expect_commit(self) -> None:
-        """See `Store`: a thread of its own loads the extensions, which takes longer than to commit few rows."""
-
-        def load() -> None:
-            with contextlib.suppress(duckdb.Error, InputError):  # who commits is told
-                _load(self.database, self.database.beside(), self.place)
-
-        Thread(target=load, name="selfmaint-load").start()
 
     def commit(
         self, changes: Mapping[str, Change], said: Commit, *, new: Mapping[str, Relation] | None = None
@@ -238,8 +228,10 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
         **own,
     }
     said = ", ".join(f"{name} {value}" for name, value in options.items())
+    scanner = "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"
     try:
-        _load(database, database.run, place)
+        for extension in ("ducklake", scanner):
+            database.loading.load(database.run, _extension(extension, _EXTENSIONS[extension]))
         if (
             place.catalog.is_shared
         ):  # who comes in between is refused: what is committed is of the state before
@@ -251,17 +243,6 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
             _say_where(database, place)
     except duckdb.Error as failure:
         raise _failed(place, "cannot be opened", failure) from failure
-
-
-def _load(database: Database, run: Callable[[str], object], place: LakePlace) -> None:
-    """Loads what writes the lake.
-
-    Raises:
-        InputError: SM408 an extension is missing.
-        duckdb.Error: one cannot be loaded.
-    """
-    for extension in ("ducklake", "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"):
-        database.loading.load(run, _extension(extension, _EXTENSIONS[extension]))
 
 
 def _say_where(database: Database, place: LakePlace) -> None:

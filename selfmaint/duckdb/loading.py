@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import duckdb
@@ -20,8 +19,6 @@ class Loading:
     def __init__(self) -> None:
         """A database that is opened before a file was checked does so itself: it takes no such setting later."""
         self._checks = not _checked
-        self._loaded = set[str]()
-        self._lock = Lock()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -29,7 +26,7 @@ class Loading:
         return _OWN if self._checks else {**_OWN, "allow_unsigned_extensions": "true"}
 
     def load(self, run: Callable[[str], object], file: Path) -> None:
-        """Loads a file, unless it is loaded; who comes while another thread does so waits.
+        """Loads a file.
 
         Args:
             run: runs a statement of the database.
@@ -38,12 +35,6 @@ class Loading:
         Raises:
             duckdb.Error: it has no good signature, or cannot be loaded.
         """
-        with self._lock:
-            if str(file) not in self._loaded:
-                self._load(run, file)
-                self._loaded.add(str(file))
-
-    def _load(self, run: Callable[[str], object], file: Path) -> None:
         found, path = file.stat(), str(file)
         mark = found.st_size, found.st_mtime_ns
         statement = "LOAD '{}'".format(path.replace("'", "''"))

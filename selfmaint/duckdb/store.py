@@ -85,9 +85,6 @@ class Store(Protocol):
         """
         ...
 
-    def expect_commit(self) -> None:
-        """Says that a commit will follow: what that needs first may be done beside other work."""
-
     def commit(
         self, changes: Mapping[str, Change], said: Commit, *, new: Mapping[str, Relation] | None = None
     ) -> Committed:
