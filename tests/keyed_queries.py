@@ -119,6 +119,17 @@ def maintained(text: str, before: Database, after: Database, *, source_is_after:
     return Outcome(how, old + gained - lost, right, len(found.reads))
 
 
+def is_found_wrong(text: str, numbers: int) -> bool:
+    """Whether one of so many random updates makes a query's rows wrong."""
+    for number in range(numbers):
+        choice = random.Random(number)
+        before = database(choice)
+        outcome = maintained(text, before, changed(choice, before))
+        if outcome.found != outcome.right:
+            return True
+    return False
+
+
 def _relation(engine: DuckEngine, rows: Rows, name: str) -> Relation:
     kind = ColumnType(TypeName.INT)
     return engine.load(rows, COLUMNS[name], [kind] * len(COLUMNS[name]))

@@ -115,7 +115,8 @@ class Domains:
         """A new value of a column; each number gives another."""
         its = self._class[column]
         made = NEW_VALUES + _MOST_NEW_KEYS
-        return _new_value(self._types[its], self._kinds[its], self._known[its], number + made)
+        found: Value = _new_value(self._types[its], self._kinds[its], self._known[its], number + made)
+        return found
 
     def _read(self, view: str, number: int, part: Part) -> None:
         def node(term: object) -> object:
@@ -254,27 +255,44 @@ def _is_exact(value: Value) -> bool:
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
-def _new_value(type_: ColumnType, kind: str, known: Sequence[Value], number: int) -> Value:
-    """A value that is not known, above all that are; each number gives another."""
-    alike: list[Any] = [v for v in known if value_kind(v) == kind]
+def _new_value(type_: ColumnType, kind: str, known: Sequence[Value], number: int) -> Any:
+    """A value that is not known, above all that are, or below where the type ends; each number gives another."""
+    alike: list[Any] = [v for v in known if value_kind(v) == kind and v == v]  # noqa: PLR0124 - not NaN
     match kind:
         case "number":
-            top = max([v for v in alike if v == v], default=0)  # noqa: PLR0124 - not NaN
-            if type_.name is TypeName.DECIMAL:
-                step = Decimal(1).scaleb(-(type_.scale or 0))
-                return (Decimal(top) + number * step).quantize(step)
-            return float(top) + number if type_.name.is_floating else int(top) + number
-        case "date":
-            return max(alike, default=dt.date(2000, 1, 1)) + dt.timedelta(days=number)
-        case "timestamp":
-            return max(alike, default=dt.datetime(2000, 1, 1)) + dt.timedelta(hours=number)
-        case "timestamp_ntz":
-            later = max(alike, default=WallClock(2000, 1, 1)) + dt.timedelta(hours=number)
-            return WallClock.of(later)
+            step = Decimal(1).scaleb(-(type_.scale or 0)) if type_.name is TypeName.DECIMAL else 1
+            top, bottom = max(alike, default=0), min(alike, default=0)
+            if type_.name.is_floating:
+                return float(top) + number
+            made = _exactly(top, step) + number * step
+            end = Decimal(_end(type_))
+            return made if made <= end else _exactly(bottom, step) - number * step
+        case "date" | "timestamp" | "timestamp_ntz":
+            plain: Any = dt.date(2000, 1, 1) if kind == "date" else dt.datetime(2000, 1, 1)
+            more = dt.timedelta(days=number) if kind == "date" else dt.timedelta(hours=number)
+            try:
+                later = max(alike, default=plain) + more
+            except OverflowError:
+                later = min(alike) - more
+            return WallClock.of(later) if kind == "timestamp_ntz" else later
         case "boolean":
             return number % 2 == 0
         case _:
             return max(alike, default="") + f"~{number}"
+
+
+def _exactly(number: Any, step: int | Decimal) -> Any:
+    return int(number) if isinstance(step, int) else Decimal(number).quantize(step)
+
+
+def _end(type_: ColumnType) -> Any:
+    """The largest number of a type."""
+    if type_.name.bits is not None:
+        return 2 ** (type_.name.bits - 1) - 1
+    if type_.name is TypeName.DECIMAL and not type_.is_open:
+        precision, scale = type_.decimal_size
+        return Decimal(10**precision - 1).scaleb(-scale)
+    return float("inf")
 
 
 def _in_gaps(type_: ColumnType, known: Sequence[Value]) -> list[Value]:
@@ -296,7 +314,7 @@ def _between(type_: ColumnType, kind: str, low: Any, high: Any) -> Any:
         return "" if low is None else low + "\x01"
     if kind == "number":
         if low is None:
-            return high - 1
+            return high - 1 if high > -_end(type_) else None
         if type_.name.is_integer:
             return (int(low) + int(high)) // 2
         if isinstance(low, float) or isinstance(high, float):
@@ -305,5 +323,8 @@ def _between(type_: ColumnType, kind: str, low: Any, high: Any) -> Any:
         scale = type_.scale if type_.name is TypeName.DECIMAL else None
         return middle if scale is None else middle.quantize(Decimal(1).scaleb(-scale))
     step = dt.timedelta(days=1) if kind == "date" else dt.timedelta(microseconds=1)
-    made = (high if low is None else low) + (-step if low is None else step)
+    try:
+        made = (high if low is None else low) + (-step if low is None else step)
+    except OverflowError:
+        return None
     return WallClock.of(made) if kind == "timestamp_ntz" else made

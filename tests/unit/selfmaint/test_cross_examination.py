@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from datalog.model import ColumnType, Predicate, Row, TypeName, Version
+from datalog.model import ColumnType, Predicate, Row, TypeName, Value, Version
 from datalog.syntax import parse_program
 from selfmaint.api import cross_examine as wiring
 from selfmaint.api import maintain as maintaining
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
-from selfmaint.cross_examine import process
+from selfmaint.cross_examine import domains, process
 from selfmaint.cross_examine.answers import Differing, NotExamined
 from selfmaint.cross_examine.examine import CrossExamination
 from selfmaint.cross_examine.question import Question
@@ -233,6 +235,21 @@ def asked(here: Warehouse[Rows], update: Update[Rows], **options: Any) -> NotExa
     answer = process.asked(question, **options)["big"]
     assert isinstance(answer, NotExamined)
     return answer
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind", "last", "made"),
+    [
+        (ColumnType(TypeName.BIGINT), "number", 2**63 - 1, 2**63 - 2),
+        (ColumnType(TypeName.DECIMAL, 4, 2), "number", Decimal("99.99"), Decimal("99.98")),
+        (ColumnType(TypeName.DATE), "date", dt.date(9999, 12, 31), dt.date(9999, 12, 30)),
+        (ColumnType(TypeName.DATE), "date", dt.date(2024, 1, 1), dt.date(2024, 1, 2)),
+    ],
+)
+def test_values_that_are_made_up_are_of_their_type(
+    type_: ColumnType, kind: str, last: Value, made: Value
+) -> None:
+    assert domains._new_value(type_, kind, [last], 1) == made
 
 
 def test_a_solver_without_memory_or_time_says_so(tmp_path: Path) -> None:
