@@ -59,6 +59,37 @@ def independent_parts(rule: Rule) -> tuple[tuple[Rule, ...], tuple[Negation, ...
     return tuple(_part(rule, body, used) for body in found.values()), tuple(links)
 
 
+def linked_parts(rule: Rule, parts: Sequence[Rule], links: Sequence[Negation]) -> tuple[Rule, ...]:
+    """The parts that links tie together, directly or through others, as one rule each; the other parts as they are.
+
+    Args:
+        rule: a rule.
+        parts: its `independent_parts`.
+        links: what ties some of them.
+
+    Returns:
+        Rules that share no variable, in body order, each with those of its variables that the head uses.
+
+    Example:
+        >>> from datalog.syntax import parse_rule, show
+        >>> rule = parse_rule("p(X, Z) :- r(X), s(Y), t(Z), not (X < A, u(A, Y))")
+        >>> for part in linked_parts(rule, *independent_parts(rule)):
+        ...     print(show(part))
+        p(X) :- r(X), s(Y), not (X < A, u(A, Y)).
+        p(Z) :- t(Z).
+    """
+    part_of = {v: i for i, part in enumerate(parts) for v in variables_of([part.head])}
+    ends = [[part_of[v] for v in variables_of([link]) if v in part_of] for link in links]
+    edges = [(its[0], other) for its in ends for other in its[1:]]
+    used = set(variables_of([rule.head]))
+    found = []
+    for group in components(range(len(parts)), edges):
+        body = [literal for i in group for literal in parts[i].body]
+        between = [link for link, its in zip(links, ends, strict=True) if its[0] in group]
+        found.append(_part(rule, [*body, *between], used))
+    return tuple(found)
+
+
 def _part(rule: Rule, body: Sequence[Literal], used: Collection[Variable]) -> Rule:
     positive = (literal for literal in body if not isinstance(literal, Negation))
     terms = (v for v in variables_of(positive) if v in used)

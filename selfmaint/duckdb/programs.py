@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from datalog.analysis.dependency import evaluation_order
 from datalog.model import Atom, Constant, Negation, NullTest, Predicate, Program, Row, Rule, Version
-from datalog.rewrite.independent import independent_parts
+from datalog.rewrite.independent import independent_parts, linked_parts
 from datalog.rewrite.reachable import predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
 from datalog.sql import duckdb as sql
@@ -119,8 +119,13 @@ class Programs:
     def _falls_together(self, mark: Rule, known: Mapping[Predicate, Extension]) -> bool:
         """Whether each independent part of a rule without columns has a row, and the links let some through."""
         parts, links = independent_parts(mark)
-        if not links or all(map(_is_bare, parts)):
-            return all(self._has_match(part, known) for part in ((mark,) if links else parts))
+        if not links:
+            return all(self._has_match(part, known) for part in parts)
+        together = linked_parts(mark, parts, links)
+        if len(together) > 1:
+            return all(self._falls_together(part, known) for part in together)
+        if all(map(_is_bare, parts)):
+            return self._has_match(mark, known)
         found = [self.table([part], known) for part in parts]
         return all(map(self._has_rows, found)) and self._has_match(
             *_over_parts(mark, parts, links, found, known)
@@ -250,8 +255,11 @@ class Programs:
         """The rows of a rule of independent parts, if those are many: put together when they are used."""
         (rule,) = rules
         parts, links = independent_parts(rule)
-        if len(parts) == 1 or (links and all(map(_is_bare, parts))):
+        together = linked_parts(rule, parts, links)
+        if len(parts) == 1 or (len(together) == 1 and all(map(_is_bare, parts))):
             return None
+        if len(together) > 1:
+            parts, links = together, ()
         found = [self.table([part], known) for part in parts]
         rows = math.prod(1 if one.stored.rows is None else one.stored.rows for one in found)
         if links:

@@ -112,6 +112,21 @@ def test_the_first_rows_of_a_product_are_found_in_its_parts() -> None:
     assert engine.count(found) == len(expected)
 
 
+def test_what_no_link_ties_is_not_multiplied_with_what_links_do() -> None:
+    engine = DuckEngine(most_few=0)
+    engine.programs.most_multiplied = 10
+    program = parse_program("p(X, Y, Z) :- r(X, A), s(Y, B), t(Z, C), not (A >= B, q(A, B)).")
+    rows = [(i, i % 3) for i in range(20)]
+    types = [ColumnType(TypeName.INT)] * 2
+    names = [Predicate(name) for name in "rstq"]
+    loaded = Facts({p: engine.load(rows, ["a", "b"], types) for p in names})
+    found = engine.evaluate(program, Predicate("p"), loaded)
+    tied = [(x, y) for x, a in rows for y, b in rows if not (a >= b and (a, b) in rows)]
+    assert found.stored.rows is None, "it is a product"
+    assert engine.count(found) == len(tied) * len(rows) < len(rows) ** 3
+    assert engine.nonempty(program, [Predicate("p")], loaded) == {Predicate("p")}
+
+
 @pytest.mark.parametrize("most_few", [0, 100])
 @pytest.mark.parametrize(
     ("rule", "promised", "holds"),
