@@ -202,6 +202,10 @@ class Decision:
         read = self._reads[view.name] | {view.name}
         return read.isdisjoint(situation.inserted | situation.deleted | texts)
 
+    def is_exact(self, situation: Situation) -> bool:
+        """Whether keys and foreign keys are decided with exactly: where updates are effective."""
+        return situation.effective or not self.catalog.is_constrained
+
     def doubts(
         self, view: View, situation: Situation, failing: Iterable[NewFacts] | None = None
     ) -> tuple[str, ...]:
@@ -220,7 +224,7 @@ class Decision:
             for other in self.catalog.limited_views
             if other is not view
         ]
-        if self.catalog.is_constrained and not situation.effective:
+        if not self.is_exact(situation):
             reasons.append(
                 "keys and foreign keys are decided with exactly only where the update is effective"
             )

@@ -101,7 +101,7 @@ def check(
     for view in wanted:
         if view.name in same:
             none = Change(frozenset(), frozenset())
-            result[view.name] = SelfMaintainable(view.name, semantics=view.semantics, change=none)
+            result[view.name] = SelfMaintainable(view.name, semantics=view.semantics, change=none, exact=True)
             continue
         failing, spent = tests[view.name]
         verdict: Verdict | None = None
@@ -206,7 +206,7 @@ class _Asked(Generic[D]):
                 return None
             verdict = asked.of_test(schema.view, [], 0)
             if isinstance(verdict, SelfMaintainable):
-                return replace(verdict, delta=lambda: asked.delta(schema.view))
+                return replace(verdict, delta=lambda: asked.delta(schema.view), exact=False)
         return None
 
     def is_failing(self, view: View) -> bool:
@@ -236,7 +236,8 @@ class _Asked(Generic[D]):
     def verdict(self, view: View, failing: Sequence[NewFacts], found: tuple[Witness, ...]) -> Verdict:
         """The verdict that some failing J's make."""
         if not failing and (view.limitation is None or self.decision.is_unchanged(view, self.situation)):
-            return SelfMaintainable(view.name)
+            exact = view.limitation is None and self.decision.is_exact(self.situation)
+            return SelfMaintainable(view.name, exact=exact)
         doubts = self.decision.doubts(view, self.situation, failing)
         if doubts:
             return Undecided(view.name, doubts, found)
@@ -319,7 +320,7 @@ def _group_verdict(known: Knowledge[D], catalog: Catalog, view: GroupedView) -> 
     situation = known.situation
     touched = {a.predicate.name for a in view.core.body} & (situation.inserted | situation.deleted)
     if not touched:
-        return SelfMaintainable(view.name)
+        return SelfMaintainable(view.name, exact=True)
     if not situation.effective:
         return Undecided(view.name, (str(view.limitation), UNCOUNTABLE))
     change = group_change(known, catalog, view)

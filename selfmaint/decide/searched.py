@@ -50,7 +50,7 @@ def searched(
     match answer:
         case Determined(state):
             stored = states.stored(view)
-            return SelfMaintainable(view.name, change=Change(state - stored, stored - state))
+            return SelfMaintainable(view.name, change=Change(state - stored, stored - state), exact=True)
         case TwoDatabases() as found:
             return NotSelfMaintainable(view.name, (), databases=found)
         case Open(reason):

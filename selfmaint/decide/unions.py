@@ -44,8 +44,9 @@ def _joined(name: str, parts: Sequence[Verdict]) -> Verdict:
     if open_parts:
         reasons = dict.fromkeys(reason for part in open_parts for reason in part.reasons)
         return Undecided(name, tuple(reasons), witnesses, is_cut=any(part.is_cut for part in open_parts))
-    remarks = dict.fromkeys(r for part in parts if isinstance(part, SelfMaintainable) for r in part.remarks)
-    return SelfMaintainable(name, tuple(remarks))
+    sure = [part for part in parts if isinstance(part, SelfMaintainable)]
+    remarks = dict.fromkeys(remark for part in sure for remark in part.remarks)
+    return SelfMaintainable(name, tuple(remarks), exact=all(part.exact for part in sure))
 
 
 def deltas_of_unions(

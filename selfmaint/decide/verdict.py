@@ -73,6 +73,11 @@ class _Stated(ABC):
     def because(self) -> str:
         """What the verdict hangs on, in a line or a few."""
 
+    @property
+    def word(self) -> str:
+        """`yes`, `yes, soundly` where it was not decided exactly, `no` or `undecided`."""
+        return self.kind.value
+
     def __bool__(self) -> bool:
         return self.kind is VerdictKind.YES
 
@@ -103,6 +108,8 @@ class SelfMaintainable(_Stated):
         change: the view's change, if it was found together with the verdict; else maintenance queries compute it.
         delta: computes the change, held by the engine, where the maintenance queries of the view as it is do not.
         over: the views that it is computed from, if that is why.
+        exact: whether the view is of a class that is decided exactly, or all databases were searched: a "no" would have
+            been proved, too, but for what other views rule out. Without that a "yes" is proved as well.
     """
 
     kind: ClassVar[VerdictKind] = VerdictKind.YES
@@ -112,6 +119,12 @@ class SelfMaintainable(_Stated):
     change: Change | None = None
     delta: Callable[[], Any] | None = field(default=None, compare=False)
     over: tuple[str, ...] = ()
+    exact: bool = False
+
+    @property
+    def word(self) -> str:
+        """`yes`, or `yes, soundly`."""
+        return "yes" if self.exact else "yes, soundly"
 
     @property
     def because(self) -> str:
@@ -274,11 +287,11 @@ def _text(verdicts: Iterable[_Stated]) -> str:
     """A line or a few for each verdict, in columns."""
     given = list(verdicts)
     names = max((len(verdict.view) for verdict in given), default=0)
-    kinds = max((len(verdict.kind) for verdict in given), default=0)
+    kinds = max((len(verdict.word) for verdict in given), default=0)
     lines = []
     for verdict in given:
         first, *more = verdict.because.splitlines() or [""]
-        lines.append(f"{verdict.view:<{names}}  {verdict.kind:<{kinds}}  {first}".rstrip())
+        lines.append(f"{verdict.view:<{names}}  {verdict.word:<{kinds}}  {first}".rstrip())
         lines += [f"{'':<{names + kinds + 4}}{line}" for line in more]
     return "\n".join(lines)
 
@@ -286,7 +299,7 @@ def _text(verdicts: Iterable[_Stated]) -> str:
 def _html(verdicts: Iterable[_Stated]) -> str:
     """The same as a table."""
     rows = [
-        "".join(f"<td>{escape(text).replace(chr(10), '<br>')}</td>" for text in (v.view, v.kind, v.because))
+        "".join(f"<td>{escape(text).replace(chr(10), '<br>')}</td>" for text in (v.view, v.word, v.because))
         for v in verdicts
     ]
     head = "<tr><th>view</th><th>verdict</th><th>because</th></tr>"

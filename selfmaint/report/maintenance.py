@@ -10,6 +10,7 @@ from rich.table import Table
 from selfmaint.api.maintain import Maintained
 from selfmaint.api.verify import Difference
 from selfmaint.api.warehouse import Warehouse
+from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.protocol import D
 from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
@@ -26,8 +27,8 @@ class Change:
         view: its name.
         gained: how many rows; of a view that keeps duplicates each as often as it stands.
         lost: likewise.
-        how: `decided`, `settled by reads` of base rows, `keyed reads`, `added up` from the rows that groups gain and
-            lose, `from its helper`, `from other views`, or `recomputed` from the sources.
+        how: `decided exactly` or `decided soundly`, `settled by reads` of base rows, `keyed reads`, `added up` from the
+            rows that groups gain and lose, `from its helper`, `from other views`, or `recomputed` from the sources.
     """
 
     view: str
@@ -57,7 +58,14 @@ def _how(warehouse: Warehouse[D], maintained: Maintained[D], name: str) -> str:
             return "keyed reads"
         return "added up" if of in catalog.relations else _above(catalog, name)
     if name not in maintained.recomputed:
-        return "decided" if maintained.verdicts.get(name, True) else "settled by reads"
+        verdict = maintained.verdicts.get(name, True)
+        if not verdict:
+            return "settled by reads"
+        return (
+            "decided exactly"
+            if isinstance(verdict, SelfMaintainable) and verdict.exact
+            else "decided soundly"
+        )
     is_over = not any(one in catalog.relations for one in reads(catalog, catalog.view(name)))
     return _above(catalog, name) if is_over or name in catalog.helpers.values() else "recomputed"
 

@@ -36,8 +36,9 @@ def status(verdicts: Iterable[Verdict]) -> int:
 
 
 def verdicts_json(verdicts: Mapping[str, Verdict]) -> Json:
-    """A list of `{view, verdict, semantics, reasons, unknown, remarks, over}`.
+    """A list of `{view, verdict, semantics, reasons, unknown, remarks, over, exact}`.
 
+    `exact` of a "yes" says whether the view is of a class of which each "no" is proved, too.
     `semantics` is `set` or `bag`, where these differ. `unknown` lists, for some witnesses, the facts that may or may
     not exist; a variable stands for any value that nothing known tells. Where a cross-examination was asked for, each
     has `cross_examined`: `{outcome, because, file}`.
@@ -62,6 +63,7 @@ def _json(name: str, verdict: Verdict) -> dict[str, Json]:
     if isinstance(verdict, SelfMaintainable):
         if verdict.remarks:
             found["remarks"] = list(verdict.remarks)
+        found["exact"] = verdict.exact
         if verdict.over:
             found["over"] = list(verdict.over)
     else:
@@ -82,7 +84,6 @@ def verdicts_table(verdicts: Mapping[str, Verdict], *, verbose: bool = False) ->
     table.add_column("because", overflow="fold")
     examined = verdicts.examined if isinstance(verdicts, Verdicts) else {}
     for name, verdict in verdicts.items():
-        kind = verdict.kind.value
         lines = [because(verdict, verbose=verbose), *([str(examined[name])] if name in examined else [])]
-        table.add_row(cell(name), cell(kind, _STYLES[kind]), cell("\n".join(lines)))
+        table.add_row(cell(name), cell(verdict.word, _STYLES[verdict.kind.value]), cell("\n".join(lines)))
     return table

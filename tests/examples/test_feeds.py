@@ -22,9 +22,9 @@ def test_the_views_follow_the_feed() -> None:
     }
     assert said["feed"]["ignored"] == {"events of ignored tables": 1, "tombstones": 2}
     assert said["changes"] == [
-        {"view": "customers", "how": "decided", "gained": 1, "lost": 0},
-        {"view": "order_list", "how": "decided", "gained": 1, "lost": 1},
-        {"view": "sales", "how": "decided", "gained": 1, "lost": 1},
+        {"view": "customers", "how": "decided exactly", "gained": 1, "lost": 0},
+        {"view": "order_list", "how": "decided exactly", "gained": 1, "lost": 1},
+        {"view": "sales", "how": "decided exactly", "gained": 1, "lost": 1},
     ]
     assert said["reads"] == []
     table = run(

@@ -11,7 +11,7 @@ from selfmaint.api.warehouse import build
 from selfmaint.decide.verdict import NOT_USED, PARTLY_USED, Undecided
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
-from selfmaint.report.verdicts import because
+from selfmaint.report.verdicts import because, verdicts_json
 
 TOTALS = """create table o (id int not null primary key, c int not null, a int not null);
 create materialized view t as select c, count(*) as n, max(a) as most from o group by c;
@@ -51,6 +51,17 @@ def test_the_way_out_of_strict_is_one_that_strict_leaves(
     assert "--strict" in hints[0]
     assert "give a source" not in hints[0]
     assert "--strict" not in hints[1]
+
+
+def test_a_yes_says_whether_a_no_would_have_been_proved() -> None:
+    views = f"{TOTALS}create materialized view every as select id, c, a from o;"
+    stored = {"t": frozenset({(1, 1, 9)}), "every": frozenset({(1, 1, 9)})}
+    more = Update(inserted={"o": frozenset[Row]({(2, 1, 3)})}, effective=True)
+    found = build(views, stored, MemoryEngine()).check(more)
+    assert [verdict.word for verdict in found.values()] == ["yes, soundly", "yes"]
+    assert [one["exact"] for one in verdicts_json(found)] == [False, True]
+    assert "yes, soundly" in str(found)
+    assert "<td>yes, soundly</td>" in found._repr_html_()
 
 
 def test_a_row_on_both_sides_is_refused_with_what_to_do() -> None:

@@ -173,7 +173,7 @@ def test_the_whole_way(shop: Shop) -> None:
     assert (ran.status, ran.stderr) == (0, "")
     assert found["changes"] == [
         {"view": "v1", "how": "settled by reads", "gained": 1, "lost": 0},
-        {"view": "v2", "how": "decided", "gained": 0, "lost": 0},
+        {"view": "v2", "how": "decided exactly", "gained": 0, "lost": 0},
     ]
     assert [(r["relation"], r["key_columns"], r["keys_asked"], r["rows_read"]) for r in found["reads"]] == [
         ("t", ["c"], 2, 1)
@@ -336,7 +336,7 @@ def test_hostile_names_and_values_are_data(tmp_path: Path, engine: str) -> None:
     )
     assert (ran.status, ran.stderr) == (0, "")
     found = json.loads(ran.stdout)
-    assert found["changes"] == [{"view": view, "how": "decided", "gained": 1, "lost": 0}]
+    assert found["changes"] == [{"view": view, "how": "decided exactly", "gained": 1, "lost": 0}]
     assert {row["x"] for row in pq.read_table(tmp_path / "v").to_pylist()} == {value, "new"}
     ran = run("check", str(tmp_path / "w.toml"), "--insert", f"r`=={tmp_path}/rows.parquet")
     assert ran.status == 0
