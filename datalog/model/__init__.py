@@ -32,6 +32,7 @@ from datalog.model.rules import Program, Rule
 from datalog.model.schema import (
     ANY,
     MAX_PRECISION,
+    NUMBER,
     Column,
     ColumnType,
     Declaration,
@@ -68,6 +69,7 @@ __all__ = [
     "FUNCTIONS",
     "MAX_PRECISION",
     "MIRRORED",
+    "NUMBER",
     "OPPOSITE",
     "Aggregate",
     "AggregateFunction",

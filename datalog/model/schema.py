@@ -163,6 +163,10 @@ class ForeignKey:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+NUMBER = "copy#"
+"""The last column of a table that may hold a row twice: see `datalog.rewrite.numbered`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """`.decl name(column: type [not null], ...) [key(...)] [unique(...)]... [foreign(...) references t(...)]...`."""
@@ -183,6 +187,11 @@ class Declaration:
     def column_names(self) -> tuple[str, ...]:
         """The columns' names, in order."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether equal rows are told apart by a last column that no query knows of."""
+        return self.column_names[-1:] == (NUMBER,)
 
     def is_not_null(self, position: int) -> bool:
         """Whether the 0-based column can never hold null."""

@@ -105,7 +105,7 @@ def _twins(definition: ViewDefinition, known: Mapping[str, Declaration]) -> str 
     """How a row may stand twice, in the view or in what it reads; None if it cannot."""
     if definition.text is not None:
         for predicate in definition.reads:
-            if not _keys(predicate, known):
+            if not (_keys(predicate, known) or _is_numbered(predicate, known)):
                 return (
                     f"`{definition.name}` reads `{predicate}`, which has no key: a row of it may have a twin"
                 )
@@ -126,6 +126,10 @@ def _are_apart(definition: ViewDefinition) -> bool:
     rules = [list(_rules(definition, block)) for block in definition.blocks]
     plain = [rule for its in rules for rule in its if rule is not None]
     return all(len(its) == 1 for its in rules) and len(plain) == len(rules) and are_apart(plain)
+
+
+def _is_numbered(predicate: Predicate, known: Mapping[str, Declaration]) -> bool:
+    return predicate.name in known and known[predicate.name].is_numbered
 
 
 def _keys(predicate: Predicate, known: Mapping[str, Declaration]) -> list[tuple[int, ...]]:

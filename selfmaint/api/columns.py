@@ -50,6 +50,7 @@ class Columns:
             values of a view that is recomputed from its SQL, and what inferring types loses would be written.
         computed: of a view that groups, the types of what is computed: what text is read as where `types` is open.
         wide: positions of columns that are computed: they may be stored as wider decimals.
+        twins: whether a base relation may hold a row twice.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Columns:
     as_text: bool = False
     computed: tuple[ColumnType, ...] = ()
     wide: frozenset[int] = frozenset()
+    twins: bool = False
 
     def types_in(self, format_: Format) -> tuple[ColumnType, ...]:
         """The types that values are read as from files of a format, `any` for those that are stored or inferred."""
@@ -85,8 +87,9 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
     for relation in schema.relations.values():
         given = schema.program.declaration(relation.name)
         place = None if given is None else given.span
+        names, types = relation.columns[: relation.given], relation.types[: relation.given]
         found[relation.name] = Columns(
-            relation.name, relation.columns, relation.types, given is not None, place=place
+            relation.name, names, types, given is not None, place=place, twins=relation.is_numbered
         )
     for view in schema.views:
         declaration = schema.program.declaration(view.name)

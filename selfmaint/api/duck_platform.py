@@ -104,7 +104,12 @@ class DuckPlatform:
         if entry.kind is not SourceKind.FILES:
             raise SourceError(refused(f"the source `{entry.name}` is in Spark's catalog").diagnostics)
         stored = {
-            name: StoredFiles(relation.location.text, expected_columns(columns[name]), columns[name].declared)
+            name: StoredFiles(
+                relation.location.text,
+                expected_columns(columns[name]),
+                columns[name].declared,
+                columns[name].twins,
+            )
             for name, relation in relations.items()
         }
         return DuckSource(entry.name, self.engine, stored)

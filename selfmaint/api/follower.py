@@ -129,7 +129,10 @@ class Follower(Generic[D]):
         self._tables = self._same_tables()
         self._needed: frozenset[int] = frozenset()
         source = next(iter(warehouse.readable.values())).source
-        self._source = RewoundSource(cast("ClosableSource[D]", source), warehouse.engine, self._later_than)
+        twins = [name for name, one in warehouse.catalog.relations.items() if one.is_numbered]
+        self._source = RewoundSource(
+            cast("ClosableSource[D]", source), warehouse.engine, self._later_than, twins
+        )
         warehouse.readable = {n: Readable(self._source, e.cost) for n, e in warehouse.readable.items()}
 
     @property

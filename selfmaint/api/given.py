@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from datalog.model import Predicate, Program, Version
+from datalog.model import NUMBER, Predicate, Program, Version
 from selfmaint.api.update import Update, require_update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Facts
+from selfmaint.errors import Code, input_error
+from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
 
@@ -19,9 +21,11 @@ def given(warehouse: Warehouse[D], update: Update[D]) -> tuple[Facts[D], Situati
     changes: dict[Predicate, D] = {}
     for version, its in ((Version.INSERTED, update.inserted), (Version.DELETED, update.deleted)):
         require_known(its, catalog.relations, "base relation")
-        changes |= {Predicate(n, version): engine.keep(rows) for n, rows in its.items()}
+        changes |= {Predicate(n, version): _changed(warehouse, n, version, rows) for n, rows in its.items()}
     filled = engine.nonempty(Program(), tuple(changes), Facts(changes)) if changes else frozenset()
     small = {p: rows for p, rows in changes.items() if p in filled}
+    for name in (*warehouse.present, *warehouse.absent):
+        _require_key(catalog.relations[name])
     copies = {Predicate(n, Version.PRESENT): rows for n, rows in warehouse.present.items()}
     copies |= {Predicate(n, Version.ABSENT): rows for n, rows in warehouse.absent.items()}
     stored = {catalog.view(name).predicate: rows for name, rows in warehouse.contents.items()}
@@ -29,6 +33,22 @@ def given(warehouse: Warehouse[D], update: Update[D]) -> tuple[Facts[D], Situati
     not_null = _not_null(warehouse, [*copies, *small])
     facts = Facts({**stored, **copies}, not_null).extended(small)
     return facts, Situation.of([*copies, *small], effective=update.effective)
+
+
+def _require_key(relation: BaseRelation) -> None:
+    if relation.is_numbered:
+        message = (
+            f"there is a partial copy of `{relation.name}`, which has no key: a row of it may stand twice"
+        )
+        raise input_error(Code.WAREHOUSE_FILE, message, "declare a key, or store a view of all its rows")
+
+
+def _changed(warehouse: Warehouse[D], name: str, version: Version, rows: D) -> D:
+    """The rows that a relation gains or loses; of a table without a key they are numbered."""
+    engine = warehouse.engine
+    if warehouse.catalog.relations[name].is_numbered:
+        return engine.bags.numbered(rows, 1 if version is Version.INSERTED else -1, NUMBER)
+    return engine.keep(rows)
 
 
 def _not_null(warehouse: Warehouse[D], predicates: Iterable[Predicate]) -> dict[Predicate, frozenset[int]]:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import ProgramError
 from datalog.model import ANY, ColumnType, NotToRun, OpaqueView, TextQuery, ViewDefinition
+from datalog.rewrite.numbered import as_written
 from datalog.sql.affected import (
     Additive,
     Keyed,
@@ -247,7 +248,7 @@ def _alone(given: _Given, text: str) -> View | None:
 
 def _catalog(given: _Given, text: str) -> Catalog | None:
     """The catalog of one query over the base relations; None if it cannot be read."""
-    bases = [one for one in given.schema.program.declarations if one.name in given.schema.relations]
+    bases = [as_written(d) for d in given.schema.program.declarations if d.name in given.schema.relations]
     texts = [*given.unfolded, SqlText(text, "a query inside", ("inner_query",))]
     names = [one.relation or one.parts[0] for one in given.unfolded]
     try:

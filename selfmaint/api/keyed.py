@@ -110,7 +110,7 @@ def _plan(warehouse: Warehouse[D], view: View, situation: Situation) -> Plan | N
     for name in reads(catalog, view):
         if name in catalog.relations and name not in warehouse.readable:
             return NotKeyed(f"`{name}` has no source")
-        if name in catalog.relations and not catalog.relations[name].keys:
+        if name in catalog.relations and not catalog.relations[name].is_set:
             return NotKeyed(f"`{name}` is declared without a key: a row of it may stand twice")
     query, changed = _query(warehouse, view), situation.inserted | situation.deleted
     how = _by_key(warehouse, view, keyed(query, changed))

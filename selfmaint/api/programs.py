@@ -61,7 +61,13 @@ def catalog_of(
 
 def catalog_of_sql(found: SqlViews) -> Catalog:
     """The catalog of what texts of SQL define."""
-    return catalog(Program((), found.declarations, found.views), found.opaque, found.warnings)
+    from datalog.rewrite.numbered import numbered, over_numbered
+
+    views = {*(view.name for view in found.views), *(view.name for view in found.opaque)}
+    tables = {one.name: numbered(one) for one in found.declarations if one.name not in views}
+    declared = tuple(tables.get(one.name, one) for one in found.declarations)
+    definitions = tuple(over_numbered(view, tables) for view in found.views)
+    return catalog(Program((), declared, definitions), found.opaque, found.warnings)
 
 
 def _catalog_of_texts(

@@ -21,6 +21,7 @@ from selfmaint.api.tolerance import beyond_tolerance
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
+from selfmaint.fallback.source_rows import rows_of
 from selfmaint.maintain import Delta, applied
 from selfmaint.warehouse.catalog import Catalog, GroupedView, Outside, View, reads
 from selfmaint.warehouse.definitions import unfolded_rules
@@ -117,8 +118,8 @@ def _base_facts(warehouse: Warehouse[D]) -> Facts[D]:
     relations = {}
     not_null = {}
     for name in sorted(used):
-        rows, _ = warehouse.readable[name].source.read(name, [], None)
         relation = warehouse.catalog.relations[name]
+        rows, _ = rows_of(warehouse.engine, relation, warehouse.readable[name].source, [], None)
         relations[Predicate(name)] = rows
         not_null[Predicate(name)] = frozenset(range(relation.arity)) - relation.nullable
     return Facts(relations, not_null)

@@ -53,7 +53,7 @@ ANYTHING = Change(Kind.ANY)
 def updatable(catalog: Catalog, relation: str) -> frozenset[int]:
     """The columns that an update of a row changes, where nothing is said: all but the first key's."""
     its = catalog.relations[relation]
-    return frozenset(range(its.arity)) - frozenset(its.unique[0] if its.unique else ())
+    return frozenset(range(its.given)) - frozenset(its.unique[0] if its.unique else ())
 
 
 def changes_of(catalog: Catalog, relation: str) -> Iterator[Change]:

@@ -44,6 +44,12 @@ class RelationBags:
             query = sql.matching((names[0], data.types), columns, (names[1], keys.types))
         return Relation(self._database.table(query, data.types, names), data.columns)
 
+    def numbered(self, data: Relation, sign: int, name: str) -> Relation:
+        """The rows with their numbers among equal ones, computed now."""
+        with writing_sql():
+            query, types = sql.numbered(data.stored.name, data.types, sign)
+        return Relation(self._database.table(query, types, [data.stored.name]), (*data.columns, name))
+
     def together(self, parts: Sequence[Relation]) -> Relation:
         """All rows of some relations."""
         with writing_sql():

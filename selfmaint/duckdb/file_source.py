@@ -42,11 +42,13 @@ class StoredFiles:
         location: a file, or a folder of files.
         expected: names and types of its columns.
         declared: whether the names of the columns are declared; if not, columns may match by position.
+        twins: whether a row may stand twice.
     """
 
     location: str
     expected: Expected
     declared: bool = True
+    twins: bool = False
 
 
 class DuckSource:
@@ -84,7 +86,13 @@ class DuckSource:
         stored = self._stored(relation)
         with self._as_source_error(relation):
             rows = self._opened(stored)
-            found = self._engine.keep(rows if keys is None else self._of_keys(rows, key_columns, keys))
+            if keys is None:
+                found = self._engine.keep(rows)
+            elif stored.twins:
+                places = [rows.columns.index(column) for column in key_columns]
+                found = self._engine.bags.matching(rows, places, keys)
+            else:
+                found = self._engine.keep(self._of_keys(rows, key_columns, keys))
             count = self._engine.count(found)
             size = self._size(found, count)
             asked = 0 if keys is None else self._engine.count(keys)

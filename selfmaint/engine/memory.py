@@ -39,6 +39,10 @@ class SetBags:
         known = {tuple(map(_typed, key)) for key in keys}
         return frozenset(row for row in data if tuple(_typed(row[i]) for i in columns) in known)
 
+    def numbered(self, data: frozenset[Row], sign: int, name: str) -> frozenset[Row]:
+        """The rows, none of which stands twice."""
+        return frozenset((*row, sign) for row in data)
+
     def together(self, parts: Sequence[frozenset[Row]]) -> frozenset[Row]:
         """The rows of some sets, if none is in two of them."""
         found = frozenset[Row]().union(*parts)

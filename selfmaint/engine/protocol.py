@@ -102,6 +102,10 @@ class Bags(Protocol[D]):
         """The rows of some relations, here not counted, each as often as it stands in them; named as the first's."""
         ...
 
+    def numbered(self, data: D, sign: int, name: str) -> D:
+        """The rows, not counted here, with their numbers among equal ones (1, 2, ...) times `sign` as a last column."""
+        ...
+
 
 class Engine(Protocol[D]):
     """Evaluates safe non-recursive Datalog under set semantics. Programs are read-only and validated before."""

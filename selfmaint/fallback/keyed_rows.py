@@ -20,6 +20,7 @@ from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
+from selfmaint.fallback.source_rows import rows_of
 from selfmaint.fallback.states import rows_after, signs_of_state
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import BaseRelation
@@ -156,7 +157,7 @@ class KeyedRows(Generic[D]):
     def _read(self, name: str, columns: tuple[int, ...], keys: D) -> D:
         relation, engine = self.decision.catalog.relations[name], self.engine
         names = [relation.columns[i] for i in columns]
-        rows, read = self.readable[name].source.read(name, names, keys)
+        rows, read = rows_of(engine, relation, self.readable[name].source, names, keys)
         self.reads.append(read)
         self.progress(f"read {read.rows_read} rows of {name} for {read.keys_asked} keys")
         found = Predicate(name, Version.FOUND)

@@ -26,6 +26,7 @@ from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code
 from selfmaint.fallback.settle import Progress, Readable, require_not_moved
+from selfmaint.fallback.source_rows import rows_of
 from selfmaint.fallback.states import rows_after, signs_of_state
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
@@ -230,7 +231,7 @@ def read_after(
     Raises:
         SourceError: the source's own; SM402 a source in another state.
     """
-    rows, read = source.read(relation.name, [], None)
+    rows, read = rows_of(engine, relation, source, [], None)
     name, found = relation.name, Predicate(relation.name, Version.FOUND)
     if name in situation.inserted | situation.deleted:
         given = facts.extended({found: rows}, small=False)

@@ -26,6 +26,7 @@ from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.probes import Probe, next_probes
+from selfmaint.fallback.source_rows import rows_of
 from selfmaint.fallback.states import moved
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, View
@@ -102,7 +103,7 @@ class Reader(Generic[D]):
         if probe.columns:
             given = Facts(dict(witnesses), {}, frozenset(witnesses))
             keys = engine.keep(engine.evaluate(probe.program, probe.keys, given, names))
-        rows, read = self.readable[relation.name].source.read(relation.name, names, keys)
+        rows, read = rows_of(engine, relation, self.readable[relation.name].source, names, keys)
         found = _relation_predicate(relation, Version.FOUND)
         held = facts.extended(
             {found: engine.keep(rows)} | ({} if keys is None else {probe.keys: keys}),

@@ -92,7 +92,8 @@ def feed_table(schema: Catalog, name: str) -> FeedTable:
             f"the columns of `{name}` are not declared, so no change feed of it can be read",
             hint=f"add `.decl {name}(column: type, ...) key(column, ...).` to the program",
         )
-    undeclared = [c for c, t in zip(relation.columns, relation.types, strict=True) if t == ANY]
+    names, declared = relation.columns[: relation.given], relation.types[: relation.given]
+    undeclared = [c for c, t in zip(names, declared, strict=True) if t == ANY]
     if undeclared:
         raise input_error(
             Code.COLUMNS_DIFFER,
@@ -100,9 +101,9 @@ def feed_table(schema: Catalog, name: str) -> FeedTable:
             note="how a feed's value is to be read depends on the column's type",
             hint="write `column: type` in the declaration",
         )
-    types = tuple(_OPEN_DECIMAL if _is_open(t) else t for t in relation.types)
-    not_null = frozenset(range(relation.arity)) - relation.nullable
-    return FeedTable(name, relation.columns, types, _key(declaration, not_null), not_null)
+    types = tuple(_OPEN_DECIMAL if _is_open(t) else t for t in declared)
+    not_null = frozenset(range(relation.given)) - relation.nullable
+    return FeedTable(name, names, types, _key(declaration, not_null), not_null)
 
 
 def _is_open(declared: ColumnType) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, final
 
+from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Negation, Predicate, Program, Rule, Variable, Version
 from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.errors import Code, SourceError
 from selfmaint.sources.protocol import Read, Source
 
 
@@ -40,15 +42,23 @@ LaterThan = Callable[[str], "Mapping[str, Later[D]] | None"]
 class RewoundSource(Generic[D]):
     """A source in the state that is wanted, though it has moved on."""
 
-    def __init__(self, source: ClosableSource[D], engine: Engine[D], later_than: LaterThan[D]) -> None:
+    def __init__(
+        self,
+        source: ClosableSource[D],
+        engine: Engine[D],
+        later_than: LaterThan[D],
+        twins: Collection[str] = (),
+    ) -> None:
         """Nothing is read yet.
 
         Args:
             source: the source; all that it reads until it is closed is of one state, which `version` names.
             engine: what computes.
             later_than: what to undo of a state; it waits a little before it gives None.
+            twins: the relations that may hold a row twice: of these no change is undone.
         """
         self._source, self._engine, self._later_than = source, engine, later_than
+        self._twins = frozenset(twins)
         self._state: str | None = None
         self._later: Mapping[str, Later[D]] = {}
 
@@ -85,6 +95,8 @@ class RewoundSource(Generic[D]):
         later = self._later.get(relation)
         if later is None:
             return rows, read
+        if relation in self._twins:
+            raise _not_undone(relation)
         return self._engine.keep(self._undone(rows, later, key_columns, keys)), read
 
     def _begin(self) -> None:
@@ -120,3 +132,9 @@ class RewoundSource(Generic[D]):
         )
         found = engine.evaluate(program, before, Facts(facts, {}, frozenset(facts)), columns)
         return engine.like(found, rows)
+
+
+def _not_undone(relation: str) -> SourceError:
+    message = f"`{relation}` has changed since, and has no key: what became of its rows is not undone"
+    hint = "declare a key of it, or read from a snapshot at the update's position"
+    return SourceError([Diagnostic(code=Code.SOURCE_MOVED, message=message, hint=hint)])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
 from selfmaint.spark.failures import translated
@@ -65,6 +65,13 @@ class FrameBags:
             and_, (rows[f"c{c}"].eqNullSafe(wanted[f"k{i}"]) for i, c in enumerate(columns)), f.lit(True)
         )
         return rows.join(wanted, same, "left_semi").toDF(*data.columns)
+
+    def numbered(self, data: DataFrame, sign: int, name: str) -> DataFrame:
+        """The rows with their numbers among equal ones."""
+        plain = positional(data)
+        equal = Window.partitionBy(*plain.columns).orderBy(f.lit(0))
+        number = (f.row_number().over(equal) * sign).cast("bigint")
+        return plain.select(*plain.columns, number).toDF(*data.columns, name)
 
     def together(self, parts: Sequence[DataFrame]) -> DataFrame:
         """All rows of some DataFrames."""

@@ -18,7 +18,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
-from datalog.model import OpaqueView, Predicate, TextQuery
+from datalog.model import NUMBER, OpaqueView, Predicate, TextQuery
 from datalog.sql import bound_text
 from selfmaint.engine.guard import refusal, require_allowed
 from selfmaint.engine.protocol import Facts
@@ -44,7 +44,8 @@ def text_rows(spark: SparkSession, view: OpaqueView, facts: Facts[DataFrame], li
         for number, relation in enumerate(view.query.relations):
             name = f"selfmaint_{batch}_{number}"
             # As in `Statements.bound`: the filter makes the view's plan another one than a kept relation's.
-            facts.relations[Predicate(relation)].where(lit(True)).createTempView(name)
+            # No query knows of the numbers of equal rows.
+            facts.relations[Predicate(relation)].where(lit(True)).drop(NUMBER).createTempView(name)
             names[relation] = (name,)
         text = bound_text(view.query, names)
         _require_allowed(view, refused_when_parsed(spark, text))

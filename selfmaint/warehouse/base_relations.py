@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datalog.analysis import determined
 from datalog.model import (
     ANY,
+    NUMBER,
     Atom,
     ColumnType,
     Declaration,
@@ -50,6 +51,21 @@ class BaseRelation:
     def keys(self) -> tuple[tuple[int, ...], ...]:
         """The sets of columns of `unique` that never hold null: rows that differ, differ there."""
         return tuple(columns for columns in self.unique if not self.nullable.intersection(columns))
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether equal rows are told apart by a last column, which is in no file, source or query."""
+        return self.columns[-1:] == (NUMBER,)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether no two rows of a table are equal."""
+        return bool(self.keys) or self.is_numbered
+
+    @property
+    def given(self) -> int:
+        """The number of columns that files, sources and queries know of: the first ones."""
+        return self.arity - self.is_numbered
 
     def with_key(self, columns: Iterable[int]) -> tuple[int, ...] | None:
         """Some columns and a key, of which a change of rows can be projected to them: an effective one stays effective.

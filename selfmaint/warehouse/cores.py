@@ -366,7 +366,7 @@ def _obstacle(definition: ViewDefinition, core: View, relations: Mapping[str, Ba
         return str(core.limitation)
     if definition.text is not None:
         for atom in core.body:
-            if not relations[atom.predicate.name].keys:
+            if not relations[atom.predicate.name].is_set:
                 return f"reads `{atom.predicate.name}`, which has no key: a row of it may have a twin"
     if set(variables_of(core.body)) - set(core.head.terms):
         return "projects"

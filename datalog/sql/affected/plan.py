@@ -7,13 +7,13 @@ What an expression computes does not matter here: only which columns it uses, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 from typing import TypeAlias
 
 from sqlglot import exp
 
-from datalog.model import ColumnType
+from datalog.model import NUMBER, ColumnType
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,13 @@ class Table:
     types: tuple[ColumnType, ...]
     nullable: frozenset[int] = frozenset()
     keys: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def as_written(self) -> Table:
+        """The table without the column that numbers equal rows: no query knows of that."""
+        if self.columns[-1:] != (NUMBER,):
+            return self
+        return replace(self, columns=self.columns[:-1], types=self.types[:-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -52,6 +52,7 @@ def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
     Raises:
         UnknownShapeError: it has a part that is not known, or reads something else.
     """
+    tables = {name: table.as_written for name, table in tables.items()}
     missing = [name for name in query.relations if name not in tables]
     if missing:
         raise UnknownShapeError(f"it reads `{missing[0]}`, which is no base relation")

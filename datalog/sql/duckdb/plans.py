@@ -108,7 +108,9 @@ class _Making:
         """
         match plan:
             case Scan(table, _, columns):
-                self.kinds |= dict(zip(columns, self.types[table.name], strict=True))
+                self.kinds |= dict(
+                    zip(columns, self.types[table.name], strict=False)
+                )  # equal rows have numbers besides
                 items = [
                     exp.alias_(exp.column(f"c{i}", table="base", quoted=True), f"c{n}", quoted=True)
                     for i, n in enumerate(columns)

@@ -158,6 +158,17 @@ def counted(name: str, types: Sequence[SqlType]) -> tuple[exp.Select, tuple[SqlT
     return query, (*types, _BIGINT)
 
 
+def numbered(name: str, types: Sequence[SqlType], sign: int) -> tuple[exp.Select, tuple[SqlType, ...]]:
+    """The rows of a bag, each with its number among equal ones, from 1 on, times 1 or -1, and their types."""
+    width = len(types)
+    number_of = exp.Window(this=exp.RowNumber(), partition_by=[_column(i) for i in range(width)])
+    last = exp.alias_(
+        cast(exp.Mul(this=number_of, expression=exp.convert(sign)), _BIGINT), f"c{width}", quoted=True
+    )
+    kept = _columns(width)[:width]
+    return exp.select(*kept, last).from_(_table(name), copy=False), (*types, _BIGINT)
+
+
 def copies(name: str, width: int) -> exp.Select:
     """The sum of the last column; 0 of no rows."""
     total = exp.Coalesce(this=exp.Sum(this=_column(width - 1)), expressions=[exp.Literal.number(0)])

@@ -1,0 +1,222 @@
+"""Views over tables without keys, which may hold a row several times.
+
+Oracles: plain DuckDB, over all rows after the update; and all small databases that the views' contents and the update
+leave possible, whose new states a "yes" says are one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import selfmaint
+from datalog.model import ColumnType, TypeName
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.duckdb import DuckEngine, Relation
+from tests.effort import effort
+from tests.keyed_queries import Held, bag
+from tests.plain_duckdb import plain_duckdb
+
+Bag = Sequence[tuple[Any, ...]]
+Database = Mapping[str, Bag]
+
+COLUMNS = {"log": ("a", "b", "c"), "note": ("a", "d"), "dim": ("x", "y")}
+TABLES = """
+create table log (a int not null, b int, c int);
+create table note (a int not null, d int);
+create table dim (x int not null primary key, y int);
+"""
+QUERIES = (
+    "select a, count(*) as n, count(b) as nb, sum(b) as total from log group by a",
+    "select a, count(*) as n, count(b) as nb, sum(b) as total, min(c) as least, max(c) as most from log group by a",
+    "select * from log",
+    "select a, b from log where c > 0 or c is null",
+    "select distinct a, b from log",
+    "select count(*) as n from log",
+    "select l.a, l.c, d.y from log l join dim d on d.x = l.a",
+    "select d.y, count(*) as n, count(l.b) as nb, sum(l.b) as total from log l join dim d on d.x = l.a group by d.y",
+    "select l.a, l.b, n.d from log l join note n on n.a = l.a",
+    "select l.a, count(*) as n from log l join note n on n.a = l.a group by l.a",
+    "select l.b, m.b as other from log l join log m on l.a = m.a",
+    "select l.a, l.b, d.y from log l left join dim d on d.x = l.a",
+    "select d.x, count(l.a) as n from dim d left join log l on l.a = d.x group by d.x",
+    "select d.x, d.y from dim d where not exists (select 1 from log l where l.a = d.x)",
+    "select d.x from dim d where exists (select 1 from log l where l.a = d.x and l.b = 1)",
+    "select a, count(distinct b) as k from log group by a",
+    "select a, avg(b) as mean, max(c) as most from log group by a",
+    "select a, count(*) as n from log group by a having count(*) > 1",
+    "select a, b from log union all select a, d from note",
+    "select a from log union select a from note",
+    "select a, b from log except all select a, d from note",
+    "select a, b from log intersect select a, d from note",
+    "select a, b, count(*) over (partition by a) as n from log",
+    "select a, b, rank() over (partition by a order by b nulls first) as place from log",
+    "select a, n from (select a, count(*) as n from log group by a) x join dim d on d.x = x.a",
+)
+
+
+def arrow(rows: Bag, names: Sequence[str]) -> pa.Table:
+    """Rows of small whole numbers."""
+    columns = [pa.array([row[i] for row in rows], pa.int32()) for i in range(len(names))]
+    return pa.Table.from_arrays(columns, list(names))
+
+
+def truth(text: str, database: Database) -> pa.Table:
+    """What the query gives; sums as whole numbers of 64 bits."""
+    with plain_duckdb() as plain:
+        for name, rows in database.items():
+            plain.register(name, arrow(rows, COLUMNS[name]))
+        found = plain.sql(text)
+        items = [
+            f'"{name}"::BIGINT AS "{name}"' if str(kind) == "HUGEINT" else f'"{name}"'
+            for name, kind in zip(found.columns, found.types, strict=True)
+        ]
+        return plain.sql(f"select {', '.join(items)} from ({text})").to_arrow_table()
+
+
+def warehouse_of(queries: Mapping[str, str], before: Database) -> Warehouse[Relation]:
+    views = {name: truth(text, before) for name, text in queries.items()}
+    program = TABLES + "".join(f"create view {name} as {text};\n" for name, text in queries.items())
+    return selfmaint.build(program, views, engine="duckdb", effective=True)
+
+
+def update_of(
+    warehouse: Warehouse[Relation], before: Database, after: Database
+) -> selfmaint.Update[Relation]:
+    sides = [
+        {n: arrow(list((Counter(one[n]) - Counter(other[n])).elements()), COLUMNS[n]) for n in COLUMNS}
+        for one, other in ((after, before), (before, after))
+    ]
+    inserted, deleted = ({n: rows for n, rows in side.items() if rows.num_rows} for side in sides)
+    return selfmaint.Update.from_frames(warehouse, inserted, deleted, effective=True)
+
+
+def new_contents(
+    warehouse: Warehouse[Relation], found: selfmaint.Maintained[Relation], name: str, old: pa.Table
+) -> Counter[tuple[Any, ...]]:
+    change = found.deltas[name]
+    gained, lost = (bag(pa.table(rows)) for rows in (change.gained, change.lost))
+    if warehouse.catalog.view(name).is_counted:
+        gained, lost = (Counter({r[:-1]: r[-1] for r in some}) for some in (gained, lost))
+    assert not lost - bag(old), "a row is lost that was not there"
+    return bag(old) + gained - lost
+
+
+def rows(choice: random.Random, width: int, most: int) -> list[tuple[Any, ...]]:
+    values = (0, 1, 2)
+    made = []
+    for _ in range(choice.randrange(most + 1)):
+        row = (choice.choice(values), *(choice.choice((*values, None)) for _ in range(width - 1)))
+        made += [row] * choice.choice((1, 1, 2, 3))
+    return made
+
+
+def database(choice: random.Random) -> Database:
+    dim = {x: (x, choice.choice((0, 1, None))) for x in range(3) if choice.random() < 0.7}
+    return {"log": rows(choice, 3, 5), "note": rows(choice, 2, 3), "dim": list(dim.values())}
+
+
+def changed(choice: random.Random, before: Database) -> Database:
+    after = {name: list(its) for name, its in before.items()}
+    for name in choice.sample(["log", "note"], choice.randrange(1, 3)):
+        kept = [row for row in after[name] if choice.random() < 0.6]
+        after[name] = kept + rows(choice, len(COLUMNS[name]), 2)
+        choice.shuffle(after[name])
+    if choice.random() < 0.3:
+        after["dim"] = database(choice)["dim"]
+    return after
+
+
+def given_sources(warehouse: Warehouse[Relation], state: Database) -> None:
+    engine = warehouse.engine
+    assert isinstance(engine, DuckEngine)
+    tables = {}
+    for name, its in state.items():
+        names = COLUMNS[name]
+        kinds = [ColumnType(TypeName.INT)] * len(names)
+        tables[name] = Relation(engine.database.given(arrow(its, names), kinds), names)
+    held = Held(engine, tables)
+    warehouse.readable = {name: selfmaint.Readable(held) for name in state}
+
+
+@pytest.mark.parametrize("number", range(effort(10, 3000)))
+def test_what_maintain_gives_is_what_recomputing_gives(number: int) -> None:
+    choice = random.Random(number)
+    before = database(choice)
+    after = changed(choice, before)
+    queries = {f"v{i}": text for i, text in enumerate(choice.sample(QUERIES, 3))}
+    for some in (queries, *({name: text} for name, text in queries.items())):
+        warehouse = warehouse_of(some, before)
+        given_sources(warehouse, after)
+        found = warehouse.maintain(update_of(warehouse, before, after), recompute=True)
+        for name, text in some.items():
+            old = truth(text, before)
+            assert new_contents(warehouse, found, name, old) == bag(truth(text, after)), text
+
+
+LOGS = ((0, 0, 0), (0, 1, 0), (1, 0, 0), (1, None, 0))
+NOTES = ((0, 1), (1, 0))
+DIMS = (((0, 0),), ((0, 0), (1, 1)))
+
+
+@cache
+def databases() -> tuple[Database, ...]:
+    """All databases of a few rows."""
+    logs = [its for size in range(4) for its in combinations_with_replacement(LOGS, size)]
+    notes = [its for size in range(2) for its in combinations_with_replacement(NOTES, size)]
+    return tuple({"log": log, "note": note, "dim": dim} for log, note, dim in product(logs, notes, DIMS))
+
+
+@cache
+def contents(text: str, log: Bag, note: Bag, dim: Bag) -> frozenset[tuple[Any, int]]:
+    return frozenset(bag(truth(text, {"log": log, "note": note, "dim": dim})).items())
+
+
+def of(text: str, one: Database) -> frozenset[tuple[Any, int]]:
+    return contents(text, *(tuple(sorted(one[name], key=str)) for name in COLUMNS))
+
+
+def updated(one: Database, update: Database, back: Database) -> Database | None:
+    """A database after an update; None if it lacks a row that the update deletes."""
+    found = {}
+    for name in COLUMNS:
+        here, gone = Counter(one[name]), Counter(back[name])
+        if gone - here:
+            return None
+        found[name] = tuple((here - gone + Counter(update[name])).elements())
+    return found
+
+
+def explaining(queries: Mapping[str, str], before: Database) -> Iterator[Database]:
+    """The databases that give all views what they have."""
+    for one in databases():
+        if all(of(text, one) == of(text, before) for text in queries.values()):
+            yield one
+
+
+@pytest.mark.parametrize("number", range(effort(6, 2000)))
+def test_a_yes_is_one_new_state_of_all_databases_that_explain_what_is_known(number: int) -> None:
+    choice = random.Random(number)
+    before = choice.choice(databases())
+    queries = {f"v{i}": text for i, text in enumerate(choice.sample(QUERIES, choice.randrange(1, 4)))}
+    more = {"log": tuple(choice.choices(LOGS, k=choice.randrange(3))), "note": (), "dim": ()}
+    some = list(before["log"])
+    choice.shuffle(some)
+    less = {"log": tuple(some[: choice.randrange(2)]), "note": (), "dim": ()}
+    both = set(more["log"]) & set(less["log"])
+    less = {name: tuple(row for row in its if row not in both) for name, its in less.items()}
+    after = updated(before, more, less)
+    assert after is not None
+    warehouse = warehouse_of(queries, before)
+    verdicts = warehouse.check(update_of(warehouse, before, after))
+    news = [new for one in explaining(queries, before) if (new := updated(one, more, less)) is not None]
+    for name, verdict in verdicts.items():
+        if verdict:
+            assert {of(queries[name], new) for new in news} == {of(queries[name], after)}, queries
