@@ -38,7 +38,6 @@ from selfmaint.warehouse.catalog import (
     BaseRelation,
     Catalog,
     GroupedView,
-    Outside,
     View,
     catalog,
     with_inexact_sums,
@@ -112,12 +111,13 @@ def proposals(schema: Catalog, view: View, taken: Collection[str] = ()) -> Propo
         frozenset[Proposal]([reference] if key is None else [reference, key])
         for reference, key in _references(schema, own)
     )
-    if view.limitation is not None and view.limitation.kind is Outside.BAG:
+    if view.limitation is not None:
         # A row may have a twin as long as no key says that it has none.
-        missing = (NewKey(r.name, r.columns[:1]) for r in own if not r.unique)
+        missing = (NewKey(r.name, r.columns[:1]) for r in own if r.is_numbered)
         constraints += tuple(frozenset[Proposal]([key]) for key in missing)
-    auxiliary = [made for relation in own for made in _auxiliary(schema, view, relation, taken)]
-    copies = [_copy(schema, relation, taken) for relation in own if not _has_copy(schema, relation)]
+    storable = [relation for relation in own if not relation.is_numbered]
+    auxiliary = [made for relation in storable for made in _auxiliary(schema, view, relation, taken)]
+    copies = [_copy(schema, relation, taken) for relation in storable if not _has_copy(schema, relation)]
     return Proposals(constraints, (*auxiliary, *copies))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datalog.model import NUMBER
-from selfmaint.engine.protocol import D, Engine
+from datalog.model import NUMBER, Atom, Predicate, Program, Rule, Variable
+from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.base_relations import BaseRelation
 
@@ -15,9 +15,29 @@ def rows_of(
 ) -> tuple[D, Read]:
     """What a source gives of a base relation: see `Source.read`, and `datalog.rewrite.numbered` for the numbers.
 
-    Rows that are equal have equal keys, so all of them are read, or none.
+    Rows that are equal but for their numbers are all read, or none: no source knows of the numbers.
     """
-    rows, read = source.read(relation.name, key_columns, keys)
     if not relation.is_numbered:
-        return rows, read
-    return engine.keep(engine.bags.numbered(rows, 1, NUMBER)), read
+        return source.read(relation.name, key_columns, keys)
+    names = [name for name in key_columns if name != NUMBER]
+    asked = keys
+    if keys is not None and len(names) < len(key_columns):
+        asked = _without_number(engine, keys, key_columns) if names else None
+    rows, read = source.read(relation.name, names if asked is not None else [], asked)
+    found = engine.keep(engine.bags.numbered(rows, 1, NUMBER))
+    if keys is not None and asked is not keys:
+        places = [relation.columns.index(name) for name in key_columns]
+        found = engine.keep(engine.bags.matching(found, places, keys))
+    return found, read
+
+
+def _without_number(engine: Engine[D], keys: D, columns: Sequence[str]) -> D:
+    """Keys without the numbers among them, each once."""
+    terms = tuple(Variable(f"K{i}") for i in range(len(columns)))
+    kept = [term for term, name in zip(terms, columns, strict=True) if name != NUMBER]
+    given, goal = Predicate("numbered_keys"), Predicate("keys")
+    rule = Rule(Atom(goal, tuple(kept)), (Atom(given, terms),))
+    names = [name for name in columns if name != NUMBER]
+    return engine.keep(
+        engine.evaluate(Program((rule,)), goal, Facts({given: keys}, {}, frozenset({given})), names)
+    )
