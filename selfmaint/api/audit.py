@@ -17,6 +17,7 @@ from selfmaint.audit.unions import advice_of_unions, loss_of_unions, of_unions
 from selfmaint.audit.views_below import of_views_below
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.helper_costs import Helper
 from selfmaint.warehouse.near import near_miss, require_known
 from selfmaint.warehouse.situation import Situation
 
@@ -35,14 +36,14 @@ class AuditReport:
         advice: what to add so that more of them are "always".
         loss: what breaks without some base relations; None if that was not asked.
         cut: the views for which the budget was spent before all advice was tried.
-        helped: the views that would have helpers in a lake that keeps them.
+        helpers: those that the lake keeps, or of undecided views those that a lake could keep.
     """
 
     audit: Audit
     advice: tuple[Advice, ...] = ()
     loss: Loss | None = None
     cut: tuple[str, ...] = ()
-    helped: tuple[str, ...] = ()
+    helpers: tuple[Helper, ...] = ()
 
     def __str__(self) -> str:
         """A line for each view and kind of change; `selfmaint audit` prints examples and advice, too."""

@@ -186,7 +186,7 @@ def _rows(given: _Given, text: str, helper: str) -> Split | None:
         text,
         helper,
         {
-            name.casefold(): one.columns
+            name.casefold(): one.columns[: one.given]
             for name, one in given.schema.relations.items()
             if names[name.casefold()] == 1 and name not in hidden
         },

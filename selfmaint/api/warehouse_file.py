@@ -57,6 +57,7 @@ from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.store.place import Place
 from selfmaint.warehouse.catalog import Catalog, with_inexact_sums
+from selfmaint.warehouse.helper_costs import Helper, helpers
 from selfmaint.warehouse.near import near_miss
 from selfmaint.warehouse.situation import Situation
 
@@ -207,10 +208,10 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     )
 
 
-def helped_views(path: str | Path) -> tuple[str, ...]:
-    """The views that have helpers where a lake keeps them, whether the warehouse file says so or not."""
+def possible_helpers(path: str | Path) -> tuple[Helper, ...]:
+    """The helpers of views where a lake keeps them, whether the warehouse file says so or not."""
     schema, _ = _catalog(TomlFile.read(Path(path)).root(_KEYS), None, helpers=True)
-    return () if schema is None else tuple(dict.fromkeys(schema.helpers.values()))
+    return () if schema is None else helpers(schema)
 
 
 def _catalog(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
 from selfmaint.api.update import Update
-from selfmaint.api.warehouse_file import WarehouseFile, helped_views, read_warehouse_file
+from selfmaint.api.warehouse_file import WarehouseFile, possible_helpers, read_warehouse_file
 from selfmaint.audit.baseline import Worse, baseline_text, read_baseline, worse
 from selfmaint.audit.outcome import word
 from selfmaint.cli.app import UsageError
@@ -22,6 +22,7 @@ from selfmaint.cli.output import Format, print_json, print_text, print_warnings,
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.report.audit.table import audit_parts, summary
 from selfmaint.report.errors import diagnostics_text, errors_json
+from selfmaint.warehouse.helper_costs import Helper, helpers
 
 __all__ = ["OPTIONS", "audit"]
 
@@ -52,7 +53,7 @@ def audit(given: Namespace) -> int:
         compares = given.baseline is not None and not given.write_baseline
         before = read_baseline(given.baseline) if compares else None
         report = audit_catalog(file.catalog, file.known(given.effective), _options(given, file, progress))
-        report = replace(report, helped=_helped(given, file, report))
+        report = replace(report, helpers=_helpers(given, file, report))
         least = FailOn.DEPENDS if given.fail_on is None else given.fail_on
         found = worse(report.audit.words(), before or {}, least.value)
         shown = None if before is None else found
@@ -78,12 +79,14 @@ def _options(given: Namespace, file: WarehouseFile, progress: Callable[[str], No
     )
 
 
-def _helped(given: Namespace, file: WarehouseFile, report: AuditReport) -> tuple[str, ...]:
-    """The views that are undecided, and would have helpers."""
-    left = {its.view.name for its in report.audit.views if word(its.anything.any) == "undecided"}
-    if not given.advice or not left or file.catalog.helpers:
+def _helpers(given: Namespace, file: WarehouseFile, report: AuditReport) -> tuple[Helper, ...]:
+    """The helpers of the views; where a store keeps none, those that undecided views would have."""
+    if not given.advice:
         return ()
-    return tuple(view for view in helped_views(given.warehouse) if view in left)
+    if file.catalog.helpers:
+        return helpers(file.catalog)
+    left = {its.view.name for its in report.audit.views if word(its.anything.any) == "undecided"}
+    return tuple(one for one in possible_helpers(given.warehouse) if one.of in left) if left else ()
 
 
 def _processes(views: int) -> int:

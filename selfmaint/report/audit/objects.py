@@ -17,16 +17,18 @@ from selfmaint.audit.outcome import Depends, Outcome, word
 from selfmaint.report.audit.words import proposal_text, reason
 from selfmaint.report.values import Json, json_rows
 from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.helper_costs import Helper
 
 
 def audit_json(report: AuditReport, worse: Sequence[Worse] | None = None) -> Json:
-    """`{audit, advice, cut, helped, without, worse}`.
+    """`{audit, advice, cut, helpers, without, worse}`.
 
     `audit` lists `{view, changes, verdicts, readable}`, `changes` being the relation that changes, null for all;
     `verdicts` maps kinds of change to `{verdict, reason, example}`; `readable` lists sets of relations that, if they
     can be read, make "always" of it, cheapest first. `cut` lists the views for which the budget was spent
-    before all advice was tried, `helped` those that would have helpers in a lake that keeps them. `worse` is null
-    without a baseline.
+    before all advice was tried, `helpers` lists `{name, view, columns, groups, reads, kept}` of the helpers that the
+    lake keeps or could keep; one has a row for each combination of values of `groups`, or the rows of a join if that
+    is null. `worse` is null without a baseline.
     """
     return {
         "audit": [
@@ -34,9 +36,20 @@ def audit_json(report: AuditReport, worse: Sequence[Worse] | None = None) -> Jso
         ],
         "advice": [advice_json(report.audit.catalog, one) for one in report.advice],
         "cut": list(report.cut),
-        "helped": list(report.helped),
+        "helpers": [_helper(report.audit.catalog, one) for one in report.helpers],
         "without": None if report.loss is None else _loss(report.loss),
         "worse": None if worse is None else worse_json(worse),
+    }
+
+
+def _helper(catalog: Catalog, one: Helper) -> dict[str, Json]:
+    return {
+        "name": one.name,
+        "view": one.of,
+        "columns": list(one.columns),
+        "groups": None if one.groups is None else list(one.groups),
+        "reads": list(one.reads),
+        "kept": one.name in catalog.helpers,
     }
 
 

@@ -16,6 +16,7 @@ from selfmaint.audit.outcome import Depends, word
 from selfmaint.report.audit.words import (
     CUT,
     HELPED,
+    HELPERS,
     MARKS,
     advice_lines,
     example_lines,
@@ -57,8 +58,10 @@ def audit_parts(report: AuditReport) -> Iterator[RenderableType]:
             for number, advice in enumerate((a for a in report.advice if a.view == its.view.name), 1):
                 yield cell(f"  to add, {number}:", "bold")
                 yield from (cell(f"    {line}") for line in advice_lines(advice))
-            if its.view.name in report.helped:
-                yield cell(f"  {HELPED}")
+            mine = [one for one in report.helpers if one.of == its.view.name]
+            if mine:
+                yield cell(f"  {HELPERS if mine[0].name in report.audit.catalog.helpers else HELPED}")
+                yield from (cell(f"    {one}") for one in mine)
             if its.view.name in report.cut:
                 yield cell(f"  {CUT}")
 

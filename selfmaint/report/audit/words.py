@@ -25,6 +25,9 @@ CUT = "the budget was spent before all that could be added was tried (`--budget 
 HELPED = "to add: helpers, which tell its new rows; a lake keeps them (`helpers = true` in `[store]`)"
 """Said of a view that a lake could keep helpers for."""
 
+HELPERS = "the lake keeps helpers, which tell its new rows"
+"""Said of a view that a lake keeps helpers for."""
+
 _CHANGES = {
     Kind.INSERT: "rows are inserted into",
     Kind.DELETE: "rows are deleted from",

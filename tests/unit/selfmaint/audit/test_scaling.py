@@ -333,5 +333,11 @@ def test_the_audit_says_which_views_a_lake_could_keep_helpers_for(tmp_path: Path
     said = run("audit", str(toml)).stdout
     assert said.count("`helpers = true` in `[store]`") == 1
     assert said.index("means: undecided") < said.index("`helpers = true`") < said.index("noise: undecided")
-    assert json.loads(run("audit", str(toml), "--format", "json").stdout)["helped"] == ["means"]
-    assert json.loads(run("audit", str(toml), "--format", "json", "--no-advice").stdout)["helped"] == []
+    assert "and a row for each `shop` that there is" in said
+    (helper,) = json.loads(run("audit", str(toml), "--format", "json").stdout)["helpers"]
+    assert (helper["view"], helper["groups"], helper["reads"]) == ("means", ["shop"], ["sale"])
+    assert not helper["kept"]
+    assert json.loads(run("audit", str(toml), "--format", "json", "--no-advice").stdout)["helpers"] == []
+    lake = text[: text.index("[")] + '[store]\nkind = "lake"\npath = "lake"\nhelpers = true\n'
+    toml.write_text(lake, encoding="utf-8")
+    assert "the lake keeps helpers" in run("audit", str(toml)).stdout
