@@ -13,9 +13,10 @@ import pytest
 from datalog.sql.affected.demands import Demands
 from datalog.sql.affected.plan import Plan, Windows
 from selfmaint.fallback.keyed_rows import KeyedRows
+from tests.effort import effort
 from tests.keyed_queries import Outcome, changed, database, is_found_wrong, maintained
 
-TRIALS = 6
+TRIALS = effort(4, 60)
 """Of each seed."""
 SOURCES = {
     "r": "r",

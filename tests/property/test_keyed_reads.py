@@ -15,10 +15,11 @@ from datalog.sql.affected import inner
 from datalog.sql.affected.demands import Demands
 from datalog.sql.affected.plan import Join, Plan, Windows
 from selfmaint import SourceError
+from tests.effort import effort
 from tests.keyed_queries import Outcome, changed, database, is_found_wrong, maintained
 from tests.random_queries import Maker
 
-TRIALS = 8
+TRIALS = effort(5, 60)
 """Of each seed."""
 
 
