@@ -145,10 +145,17 @@ def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Writ
 
     changes = {name: (side(name, _GAINED), side(name, _LOST)) for name in stored}
     changes = {name: pair for name, pair in changes.items() if pair != (None, None)}
+    if not changes and _is_nothing(maintained.update):
+        return ()
     done = commit_changes(warehouse, changes, maintained.update)
     _read_again(warehouse, changes)
     where = warehouse.store.store.place.where
     return tuple(Written(name, str(where(name)), done.rewritten.get(name)) for name in changes)
+
+
+def _is_nothing(update: Update[D]) -> bool:
+    """Whether an update has no rows, no name to know it by, and no position to go on from."""
+    return not (update.digest or update.files or update.id or update.positions or update.log)
 
 
 def _read_again(warehouse: Warehouse[D], changed: Collection[str]) -> None:

@@ -367,6 +367,17 @@ def test_a_feed_goes_on_where_the_lake_is(shop: Shop) -> None:
     assert [one["given"] for one in found][-1] == "feed up to 5"
 
 
+def test_an_update_of_nothing_is_no_snapshot(shop: Shop) -> None:
+    before = shop.command("history", "--format", "json").stdout
+    (shop.folder / "none").mkdir()
+    assert shop.command("maintain", "--update", shop.folder / "none").status == 0
+    assert shop.command("history", "--format", "json").stdout == before
+    update = shop.update("no_rows", {}, {})
+    write(update / "sale.insert.parquet", "sale", [])
+    assert shop.command("maintain", "--update", update).status == 0
+    assert "committed before" in shop.command("maintain", "--update", update).stdout
+
+
 def test_the_history_says_what_each_update_was_given_as(shop: Shop) -> None:
     folder = a_change(shop)
     assert shop.command("maintain", "--update", folder).status == 0
