@@ -52,14 +52,25 @@ def _of_spark(file: WarehouseFile) -> Iterable[bool]:
     yield any(entry.source.kind is SourceKind.SPARK for entry in entries)
 
 
-def first_that_can(kinds: Iterable[EngineKind], use: Callable[[EngineKind], T]) -> T:
+def first_that_can(
+    kinds: Iterable[EngineKind],
+    use: Callable[[EngineKind], T],
+    told: Callable[[str], None] = lambda _: None,
+) -> T:
     """What the first engine gives that does not refuse.
+
+    Args:
+        kinds: the engines, in order.
+        use: what is asked of one.
+        told: told why another one is asked.
 
     Raises:
         InputError: SM502 the last one refuses, too; SM501 there is no Spark, beside what DuckDB refused.
     """
     refusal: InputError | None = None
     for kind in kinds:
+        if refusal is not None:
+            told(f"Spark is used: {refusal.diagnostics[0].message}")
         try:
             return use(kind)
         except InputError as error:

@@ -42,6 +42,7 @@ def init(
     views: Collection[str] | None = None,
     engine: Literal["spark", "duckdb"] | None = None,
     progress: Callable[[str], None] = lambda _message: None,
+    told: Callable[[str], None] = lambda _message: None,
 ) -> dict[str, int]:
     """Makes the store of a warehouse file with the contents of all views; or brings some views into it anew.
 
@@ -53,6 +54,7 @@ def init(
         views: the views to bring into a store that is there; by default the store is made.
         engine: which engine computes.
         progress: told of each step.
+        told: told why Spark is used, where DuckDB refuses something.
 
     Returns:
         For each table the number of its rows.
@@ -80,7 +82,7 @@ def init(
     chosen = engine if spark is None else EngineKind.SPARK
     if any(place.is_table for place in places.values()):
         chosen = EngineKind.SPARK
-    return first_that_can(engines_for(file, None if chosen is None else EngineKind(chosen)), run)
+    return first_that_can(engines_for(file, None if chosen is None else EngineKind(chosen)), run, told)
 
 
 def origins_in(folder: Path, names: Collection[str]) -> dict[str, Path]:

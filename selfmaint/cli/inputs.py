@@ -20,7 +20,7 @@ from selfmaint.api.update_rows import update_files, update_from
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.cli.app import UsageError
-from selfmaint.cli.output import Format, print_briefly, print_warnings
+from selfmaint.cli.output import Format, print_briefly, print_note, print_warnings
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.near import require_known
 
@@ -133,7 +133,7 @@ def using(
         with alone, open_warehouse(file, engine=kind) as warehouse:
             return use(warehouse, update_of(warehouse))
 
-    return first_that_can(engines_for(file, arguments.engine), run)
+    return first_that_can(engines_for(file, arguments.engine), run, partial(print_note, format_))
 
 
 class _NoPandas:

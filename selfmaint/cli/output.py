@@ -83,6 +83,12 @@ def print_warnings(warnings: Sequence[Diagnostic], format_: Format) -> None:
     sys.stderr.write((text if format_ is Format.JSON else diagnostics_text(warnings)) + "\n")
 
 
+def print_note(format_: Format, text: str) -> None:
+    """Prints what is good to know to standard error, which JSON's readers need not."""
+    if format_ is not Format.JSON:
+        sys.stderr.write(f"note: {text}\n")
+
+
 def print_briefly(warnings: Sequence[Diagnostic], format_: Format) -> None:
     """Prints the same, but of SQL that is kept as text only in how many places; `audit` and `sql` print where."""
     kept = [one for one in warnings if one.code is Code.SQL_UNSUPPORTED]

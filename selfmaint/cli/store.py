@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from rich.table import Table
@@ -17,7 +18,7 @@ from selfmaint.api.store_upkeep import undo as undo_last
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.app import UsageError
 from selfmaint.cli.options import FORMAT, WAREHOUSE, choice, days, option, repeatable, switch
-from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
+from selfmaint.cli.output import Format, print_json, print_note, print_text, progressing, reporting
 from selfmaint.errors import Code, input_error
 from selfmaint.report.values import Json, cell
 from selfmaint.store.stored_tables import Occupied, Snapshot
@@ -84,7 +85,15 @@ def import_(given: Namespace) -> int:
 def _filled(given: Namespace, views: Collection[str] | None) -> int:
     with reporting(given.format), progressing() as progress:
         origins = _origins(given)
-        sizes = fill(given.warehouse, origins=origins, views=views, engine=given.engine, progress=progress)
+        told = partial(print_note, given.format)
+        sizes = fill(
+            given.warehouse,
+            origins=origins,
+            views=views,
+            engine=given.engine,
+            progress=progress,
+            told=told,
+        )
     if given.format is Format.JSON:
         print_json({"tables": dict(sizes)})
         return 0

@@ -278,7 +278,8 @@ def test_where_neither_engine_can_both_say_why(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("x,y\n3,4\n", encoding="utf-8")
     ran = without_java(tmp_path, "check", str(tmp_path / "w.toml"), "--insert", f"r={tmp_path / 'r.csv'}")
     assert ran.returncode == 2
-    assert ran.stderr.startswith("error[SM502]: ")
+    assert ran.stderr.startswith("note: Spark is used: ")
+    assert "\nerror[SM502]: " in ran.stderr
     assert "error[SM501]: Java was not found" in ran.stderr
 
 
