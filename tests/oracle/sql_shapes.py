@@ -20,6 +20,10 @@ MOST_TABLES = 3
 COLUMNS = {"r": ("a", "b", "c"), "s": ("f", "d", "e"), "t": ("x", "y"), "w": ("k", "n", "m")}
 
 
+_REFERENCES = [("b", "s", 0.5), ("x", "s", 0.5), ("d", "w", 0.5), ("b", "r", 0.2), ("d", "r", 0.15)]
+"""Columns, tables whose keys they may hold, and how often; some go round in circles."""
+
+
 def tables(random: Random, names: tuple[str, ...], most: int) -> tuple[Table, ...]:
     """Tables of small domains, with not more databases than `most` (of three tables few more) before foreign keys."""
     drawn = [tuple(_table(random, name, names) for name in names) for _ in range(80)]
@@ -46,9 +50,10 @@ def _table(random: Random, name: str, names: tuple[str, ...]) -> Table:
                 random.choice([(1, 2), (1, 2), (1,), (1, None), (1, 2, None), (1, 3), (2, 3, None), (0, 2)])
             )
     references = []
-    for column, target in (("b", "s"), ("x", "s"), ("d", "w")):
-        if column in columns and target in names and random.random() < 0.5:
+    for column, target, often in _REFERENCES:
+        if column in columns and target in names and random.random() < often:
             references.append((columns.index(column), target))
+            break
     unique = (1,) if key == 1 and random.random() < 0.1 else ()
     return Table(name, columns, tuple(types), tuple(domains), key, tuple(references), unique)
 

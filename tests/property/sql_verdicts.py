@@ -180,7 +180,7 @@ class Case:
         return dict.fromkeys(held, selfmaint.Readable(Held(self.engine, held)))
 
     def state(self, view: View, rows: Any) -> State:
-        """Rows of a view that the product gives; sets of rows hold each once, where they are not counted."""
+        """Rows of a view that the product gives."""
         if not isinstance(self.engine, DuckEngine):
             return frozenset((row[:-1], row[-1]) if view.is_counted else (row, 1) for row in rows)
         expanded = pa.table(self.engine.bags.expanded(rows) if view.is_counted else rows)
@@ -194,6 +194,8 @@ class Case:
         Raises:
             AssertionError: it is wrong.
         """
+        if not self.can_hold(question):
+            return {}
         warehouse = self.warehouse(question)
         update = self.update(warehouse, question)
         verdicts = warehouse.check(update)
@@ -202,6 +204,14 @@ class Case:
         setting = "helpers" if self.catalog.helpers else self.engine.name
         how = self.followed(warehouse, update, question, verdicts)
         return {n: Answered(v.kind, len(question.states[n]) == 1, how, setting) for n, v in verdicts.items()}
+
+    def can_hold(self, question: Question) -> bool:
+        """Whether the engine can hold what the views hold: sets of rows have none twice that is not counted."""
+        bags = [
+            v.name for v in self.catalog.views if not v.is_counted and not isinstance(self.engine, DuckEngine)
+        ]
+        states = [state for n in bags for state in (question.contents[n], *question.states[n])]
+        return all(copies == 1 for state in states for _, copies in state)
 
     def judge(
         self,
@@ -271,10 +281,6 @@ class Case:
         right = self.every.states(self.after(question, database))
         for view in self.catalog.views:
             its = self.state(view, new_contents(warehouse, view, found.deltas[view.name]))
-            if not isinstance(self.engine, DuckEngine) and not view.is_counted:
-                its, right[view.name] = (
-                    frozenset((row, 1) for row, _ in state) for state in (its, right[view.name])
-                )
             said = "a change that is not what yes says" if verdicts.get(view.name) else "wrong rows"
             self.require(its == right[view.name], f"{said} of {view.name}: {sorted(its, key=repr)}", question)
         self.require(not (verdicts and found.reads), "base rows are read for what is decided", question)
@@ -331,7 +337,7 @@ def answered(seed: str, shape: str, questions: int, *, effort: int = 1) -> list[
         chances = random.random() < 0.85, random.random() < 0.2
         question = case.every.question(random, is_effective=chances[0], with_copies=chances[1])
         if question is not None:
-            found.append(case.answers(question)["v"])
+            found += [one for name, one in case.answers(question).items() if name == "v"]
     return found
 
 

@@ -21,7 +21,7 @@ from tests.effort import EXPLORE, effort
 from tests.oracle.sql_shapes import SHAPES
 from tests.property.sql_verdicts import answered
 
-CASES, QUESTIONS = effort(2, 60), 4
+CASES, QUESTIONS = effort(2, 25), 4
 """Of each shape."""
 DECIDED = ["selection: IN, OR, CASE, BETWEEN", "inner join", "COUNT, SUM", "MIN, MAX"]
 
