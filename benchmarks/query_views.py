@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 
@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
 
 import selfmaint  # noqa: E402
-from selfmaint.duckdb import Relation  # noqa: E402
 
 _SHORT, _ROUNDED = 2e-6, 0.0101
 """How far numbers may lie apart: DuckDB computes quotients as doubles, and rounds 1.025 to 1.02."""
@@ -104,7 +103,9 @@ def write_update(
             shutil.copy(place / "before" / f"{name}.parquet", place / "after")
 
 
-def follow(queries: Queries, place: Path, name: str, *, helpers: bool) -> Result:
+def follow(
+    queries: Queries, place: Path, name: str, *, helpers: bool, engine: Literal["duckdb", "spark"] = "duckdb"
+) -> Result:
     """Stores one view, and maintains it."""
     folder = place / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -114,12 +115,12 @@ def follow(queries: Queries, place: Path, name: str, *, helpers: bool) -> Result
     started = time.perf_counter()
     file.write_text("\n".join(_settings(queries, place / "before", helpers=helpers)))
     try:
-        selfmaint.init(file, engine="duckdb")
+        selfmaint.init(file, engine=engine)
     except selfmaint.InputError as error:
         return Result(name, "refused", _said(error), 0, 0, 0.0, None)
     file.write_text("\n".join(_settings(queries, place / "after", helpers=helpers)))
     started = time.perf_counter()
-    with selfmaint.load(file, engine="duckdb") as warehouse:
+    with selfmaint.load(file, engine=engine) as warehouse:
         update = selfmaint.Update.from_files(warehouse, place / "update")
         start = time.perf_counter()
         why, how, keys = "", "", 0
@@ -161,12 +162,12 @@ def _settings(queries: Queries, bases: Path, *, helpers: bool) -> Iterator[str]:
         yield f'[relations.{table}]\nsource = "base"\npath = "{bases / table}.parquet"'
 
 
-def save(rows: Relation, path: Path) -> None:
-    """Writes rows into a file."""
+def save(rows: Any, path: Path) -> None:
+    """Writes rows of either engine into a file."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    pq.write_table(pa.table(rows), path)
+    pq.write_table(pa.table(rows) if hasattr(rows, "__arrow_c_stream__") else rows.toArrow(), path)
 
 
 def compared(queries: Queries, place: Path, name: str, path: Path) -> tuple[int, int, bool]:

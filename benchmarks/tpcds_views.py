@@ -127,10 +127,12 @@ def main() -> int:
     parser.add_argument("--orders", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--helpers", action="store_true")
+    parser.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb")
     parser.add_argument("--only", nargs="*", default=NAMES)
     given = parser.parse_args()
     place, queries = prepare(given.work, given.extension, given.scale, given.orders, given.seed)
-    return table(partial(follow, queries, place, name, helpers=given.helpers) for name in given.only)
+    how = {"helpers": given.helpers, "engine": given.engine}
+    return table(partial(follow, queries, place, name, **how) for name in given.only)
 
 
 if __name__ == "__main__":

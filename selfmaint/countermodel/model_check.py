@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from datalog.evaluate import EvaluationError
-from datalog.model import Predicate, Row, Version, ViewDefinition
+from datalog.model import Predicate, Row, Semantics, Version, ViewDefinition
 from selfmaint.countermodel.databases import (
     CannotEvaluateError,
     Evaluation,
@@ -59,8 +59,11 @@ class Given:
     def state(self, view: View, database: Rows) -> frozenset[Row] | None:
         """A view's rows on a database, counted ones of a bag; None where they cannot be told.
 
-        So it is of views of which only the text is known, and of a sum of names, say, in undeclared columns.
+        So it is of views of which only the text is known, and of a sum of names, say, in undeclared columns; and of
+        those whose rows may stand twice, and are not counted.
         """
+        if _may_repeat(view):
+            return None
         try:
             rows = self.evaluation.state(view.name, database)
         except (CannotEvaluateError, EvaluationError, TypeError):
@@ -71,6 +74,17 @@ class Given:
     def evaluation(self) -> Evaluation:
         """The views as functions of a database."""
         return Evaluation(self.catalog)
+
+
+def _may_repeat(view: View) -> bool:
+    """Whether a row of a view may stand twice and is at hand once."""
+    its = view.definition
+    if view.limitation is None or isinstance(view, GroupedView) or not isinstance(its, ViewDefinition):
+        return False
+    one, *more = its.blocks
+    return its.semantics is Semantics.BAG and (
+        bool(more) or one.groups is None or not {*one.groups} <= {*one.outputs}
+    )
 
 
 def is_evaluated(view: View) -> bool:

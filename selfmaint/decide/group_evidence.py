@@ -14,6 +14,7 @@ Conditions of soundness:
    beyond a limit.
 3. A null in a companion stands for any value: the group is then asked for without it.
 4. Every combination of demands that apply and that do not is a candidate of its own.
+5. Fresh variables that are to be equal are one for a demand: it may ask just that.
 """
 
 from __future__ import annotations
@@ -125,7 +126,8 @@ def with_groups(catalog: Catalog, candidate: NewFacts, found: Sequence[Demand]) 
         candidate: new facts without positions.
         found: the demands of its instance.
     """
-    mine = tuple(d for d in found if not d.facts & ~candidate.facts)
+    same = _made_equal(candidate)
+    mine = tuple(d.under(same) if same else d for d in found if not d.facts & ~candidate.facts)
     stack = [(candidate, mine, 0, _SPLITS)]  # no recursion: it would go as deep as there are demands
     while stack:
         check()
@@ -138,6 +140,22 @@ def with_groups(catalog: Catalog, candidate: NewFacts, found: Sequence[Demand]) 
         rest = waiting[:at] + waiting[at + 1 :]
         for one, left in reversed(_ways(catalog, chosen, waiting[at], splits)):
             stack.append((one, rest, at if one.fresh == fresh else 0, left))
+
+
+def _made_equal(candidate: NewFacts) -> dict[Variable, Term]:
+    """For the fresh variables that are to equal another term, that term (condition 5)."""
+    found: dict[Variable, Term] = {}
+    for condition in candidate.conditions:
+        if not isinstance(condition, Comparison) or condition.operator != "=":
+            continue
+        left, right = (
+            found.get(t, t) if isinstance(t, Variable) else t for t in (condition.left, condition.right)
+        )
+        if left not in candidate.fresh:
+            left, right = right, left
+        if isinstance(left, Variable) and left in candidate.fresh and left != right:
+            found = {v: right if t == left else t for v, t in found.items()} | {left: right}
+    return found
 
 
 def _ways(
@@ -223,6 +241,20 @@ class Demand:
     def tested(self) -> frozenset[Variable]:
         """The variables of what must hold."""
         return frozenset(variables_of(self.body))
+
+    def under(self, same: Mapping[Variable, Term]) -> Demand:
+        """With some variables replaced by what they equal, and what is so anyway left out."""
+        body = (apply_literal(same, li) for li in self.body)
+        return replace(
+            self,
+            body=tuple(
+                li
+                for li in body
+                if not (isinstance(li, Comparison) and li.operator == "=" and li.left == li.right)
+            ),
+            group=apply_atom(same, self.group),
+            operands=tuple((c, same.get(t, t) if isinstance(t, Variable) else t) for c, t in self.operands),
+        )
 
     def renamed(self, number: int) -> Demand:
         """With variables of its own, none of which another demand of a set of new facts has."""

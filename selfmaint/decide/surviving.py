@@ -17,7 +17,8 @@ Conditions of soundness and completeness:
    differ in each key. Where a further key has no column that is free for that (all reference other rows, or have
    few values), or groups or comparisons restrict what is fresh, the one row for both is taken as possible.
 5. A variable that is fresh at first may be given a value at hand by a group that it must be in, or by comparisons:
-   only then does it matter that this may be the value of another variable, and that is asked on data.
+   only then does it matter that this may be the value of another variable, and that is asked on data. Where two are
+   to be one value, and only one of them is given it, the other one has it, too.
 6. Where foreign keys can be satisfied in too many ways, those that the view does not join by are taken as satisfied.
    More facts are then taken as possible than are: that makes no "yes", and such facts make no "no" (`is_cut`).
 """
@@ -30,13 +31,24 @@ from itertools import count, groupby
 
 from datalog.budget import check
 from datalog.containment import containment_mapping
-from datalog.model import Atom, Comparison, Constant, Literal, NullTest, Term, Variable, Version, variables_of
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    NullTest,
+    Term,
+    Variable,
+    Version,
+    apply_comparison,
+    variables_of,
+)
 from selfmaint.decide.arrangements import arranged
 from selfmaint.decide.group_evidence import demands, with_groups
 from selfmaint.decide.inconsistency import Contradiction
 from selfmaint.decide.instances import Instance, instances, places, plain_instance
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.positions import resolved
+from selfmaint.decide.positions import At, resolved, substitution
 from selfmaint.decide.supports import has_many_supports, supports
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.constraints import Reference
@@ -166,6 +178,7 @@ def _may_be_given(catalog: Catalog, candidate: NewFacts) -> bool:
 
 def _with_given(candidate: NewFacts) -> NewFacts | None:
     """The candidate with its conditions on variables that were given values; None if a variable is still fresh."""
+    candidate = _with_equal(candidate)
     positions = dict(candidate.positions)
     kept: list[Literal] = []
     for condition in candidate.conditions:
@@ -176,6 +189,25 @@ def _with_given(candidate: NewFacts) -> NewFacts | None:
             return None
         kept.extend(demanded)
     return replace(candidate, conditions=tuple(dict.fromkeys(kept)))
+
+
+def _with_equal(candidate: NewFacts) -> NewFacts:
+    """The candidate where what is fresh, and is to equal what is not, is at that value (condition 5).
+
+    What groups demand of it then is not asked: that takes more facts as possible than are.
+    """
+    equal = [c for c in candidate.conditions if isinstance(c, Comparison) and c.operator == "="]
+    while True:
+        placed = dict(candidate.positions)
+        moved = [apply_comparison(substitution(placed), c) for c in equal]
+        sides = [pair for c in moved for pair in ((c.left, c.right), (c.right, c.left))]
+        fresh = candidate.fresh - placed.keys()
+        found = next(((v, t) for v, t in sides if v in fresh and t not in candidate.fresh), None)
+        if found is None:
+            return candidate
+        variable, value = found
+        assert isinstance(variable, Variable)
+        candidate = replace(candidate, positions=(*candidate.positions, (variable, At(value))), is_cut=True)
 
 
 def _is_rigid(catalog: Catalog, candidate: NewFacts) -> bool:

@@ -54,3 +54,42 @@ def test_two_databases_are_shown_where_there_are_some() -> None:
 @pytest.mark.parametrize("engine", [MemoryEngine, LargeEngine], ids=["small", "large"])
 def test_a_further_key_that_nothing_ties_leaves_a_no(engine: type[MemoryEngine]) -> None:
     assert isinstance(verdict(FREE, engine(), t=1, r=1), NotSelfMaintainable)
+
+
+REFERENCED_TWICE = """
+    .decl s(f: int not null, d: int not null, g: int not null) key(f).
+    .decl r(a: int not null, b: int not null, c: int not null) key(a) foreign(b) references s(f).
+    .decl t(x: int not null, y: int not null) key(x, y) foreign(x) references s(f).
+    v(X, Y, B, C, D, G) :- t(X, Y), r(X, B, C), s(Y, D, G).
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "rows"),
+    [
+        ("e(B, G) :- s(B, D, G).", {(1, 1)}),
+        ("e(A, B, G) :- r(A, B, C), s(B, D, G).", {(1, 1, 1)}),
+        ("e(A, B, G) :- r(A, B, C), s(B, D, G).", {(1, 1, 1), (3, 1, 1)}),
+    ],
+)
+def test_two_new_facts_may_reference_one_row_that_is_shown_in_part(shown: str, rows: set[Row]) -> None:
+    """`t(1, 2)` and `r(1, 1, C)`, where there is one row of `s` for both."""
+    stored = {"e": frozenset(rows), "v": frozenset[Row]()}
+    update = Update({"s": frozenset[Row]({(2, 2, 1)})}, effective=True)
+    found = check(build(REFERENCED_TWICE + shown, stored, MemoryEngine()), update)["v"]
+    assert isinstance(found, NotSelfMaintainable)
+    assert not check(build(REFERENCED_TWICE + shown, stored, LargeEngine()), update)["v"]
+
+
+def test_no_is_not_shown_by_databases_that_give_a_row_of_a_bag_less_often() -> None:
+    """`v` holds the row of two facts, and one goes: `e` keeps its row. Sets do not tell how often a row stands."""
+    program = """
+        create table r (a int not null primary key, b int not null, c int);
+        create view e as select distinct b from r;
+        create view v as select b as z from r where c > 1 union all select b as z from r where c <= 1;
+    """
+    stored = {"e": frozenset[Row]({(2,)}), "v": frozenset[Row]({(2,)})}
+    found = check(
+        build(program, stored, MemoryEngine()), Update({}, {"r": frozenset[Row]({(1, 2, 2)})}, effective=True)
+    )
+    assert isinstance(found["e"], Undecided)

@@ -1,0 +1,463 @@
+"""Random views in SQL by shape, as users write them, over four small tables.
+
+What each view gives is told by its tables alone: orders of windows and of LIMIT leave no ties open.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import TypeAlias
+
+from tests.oracle.sql_databases import Table
+from tests.random_queries import Maker
+
+Views: TypeAlias = Mapping[str, str]
+MOST_TABLES = 3
+
+COLUMNS = {"r": ("a", "b", "c"), "s": ("f", "d", "e"), "t": ("x", "y"), "w": ("k", "n", "m")}
+
+
+_REFERENCES = [("b", "s", 0.5), ("x", "s", 0.5), ("d", "w", 0.5), ("b", "r", 0.2), ("d", "r", 0.15)]
+"""Columns, tables whose keys they may hold, and how often; some go round in circles."""
+
+
+def tables(random: Random, names: tuple[str, ...], most: int) -> tuple[Table, ...]:
+    """Tables of small domains, with not more databases than `most` (of three tables few more) before foreign keys."""
+    drawn = [tuple(_table(random, name, names) for name in names) for _ in range(80)]
+    sizes = [math.prod(table.size for table in its) for its in drawn]
+    fitting = [its for its, size in zip(drawn, sizes, strict=True) if most / 12 <= size <= most]
+    return fitting[0] if fitting else drawn[sizes.index(min(sizes))]
+
+
+def _table(random: Random, name: str, names: tuple[str, ...]) -> Table:
+    columns = COLUMNS[name]
+    key = 2 if name == "t" else 1
+    domains: list[tuple[object, ...]] = [(1, 2)] * key
+    if key > 1 and random.random() < 0.5:
+        domains[random.randrange(key)] = (random.choice([1, 2]),)
+    if key == 1 and random.random() < 0.3:
+        domains = [(1, 2, 3)]
+    types = ["int"] * len(columns)
+    for column in columns[key:]:
+        if column == "n":
+            domains.append(random.choice([("a", "ab"), ("ab", "b"), ("b", "ab", None)]))
+            types[1] = "string"
+        else:
+            domains.append(
+                random.choice([(1, 2), (1, 2), (1,), (1, None), (1, 2, None), (1, 3), (2, 3, None), (0, 2)])
+            )
+    references = []
+    for column, target, often in _REFERENCES:
+        if column in columns and target in names and random.random() < often:
+            references.append((columns.index(column), target))
+            break
+    unique = (1,) if key == 1 and random.random() < 0.1 else ()
+    return Table(name, columns, tuple(types), tuple(domains), key, tuple(references), unique)
+
+
+# ------------------------------------------------------------------------------------------------ the shapes
+
+
+def _condition(random: Random, alias: str = "") -> str:
+    """A condition over the columns of `r`."""
+    a, b, c = (f"{alias}{column}" for column in "abc")
+    return random.choice(
+        [
+            f"{c} = 1",
+            f"{c} > 1",
+            f"{b} <> 2",
+            f"{c} in (1, 3)",
+            f"{c} not in (2, 3)",
+            f"{b} = 1 or {c} = 1",
+            f"({b} = 1 and {c} > 1) or ({b} = 2 and {c} <= 1)",
+            f"{c} between 1 and 2",
+            f"{c} is null",
+            f"{b} is not null and {c} > 1",
+            f"not ({c} > 1)",
+            f"case when {b} = 1 then {c} else 2 end > 1",
+            f"coalesce({c}, 2) > 1",
+            f"{b} = {c}",
+            f"{b} < {c} or {c} is null",
+            f"{a} + {c} > 2",
+        ]
+    )
+
+
+def _where(random: Random, alias: str = "", often: float = 0.5) -> str:
+    return f" where {_condition(random, alias)}" if random.random() < often else ""
+
+
+def _items(random: Random, *items: str) -> str:
+    """Some of some items, in order; at least one."""
+    some = [item for item in items if random.random() < 0.65]
+    return ", ".join(some or [random.choice(items)])
+
+
+def _selection(random: Random) -> str:
+    return f"select {_items(random, 'a', 'b', 'c')} from r where {_condition(random)}"
+
+
+def _like(random: Random) -> str:
+    pattern = random.choice(["'a%'", "'%b'", "'_'", "'a_'", "'%a%'"])
+    test = f"n {random.choice(['', 'not '])}like {pattern}"
+    test = random.choice([test, test, f"{test} or m > 1", f"{test} and m is not null"])
+    return f"select {_items(random, 'k', 'n', 'm')} from w where {test}"
+
+
+def _computed(random: Random) -> str:
+    item = random.choice(
+        [
+            "b + c as z",
+            "coalesce(c, 0) as z",
+            "case when c > 1 then 1 when c is null then b else 0 end as z",
+            "c * 2 as z",
+            "b = c as z",
+            "abs(c - 2) as z",
+        ]
+    )
+    return f"select {_items(random, 'a', 'b')}, {item} from r{_where(random)}"
+
+
+def _distinct(random: Random) -> str:
+    items = random.choice(["b", "c", "b, c", "coalesce(b, 0) as z", "b + 1 as z"])
+    return f"select distinct {items} from r{_where(random)}"
+
+
+def _inner(random: Random) -> str:
+    items = _items(random, "r.a", "r.b", "r.c", "s.f", "s.e", "s.d")
+    on = random.choice(
+        ["r.b = s.f", "r.b = s.f", "r.b = s.f", "r.b = s.d", "r.c = s.f", "r.b = s.f and r.c > s.e"]
+    )
+    distinct = random.choice(["", "", "", "distinct "])
+    return f"select {distinct}{items} from r join s on {on}{_where(random, 'r.', 0.3)}"
+
+
+def _self_join(random: Random) -> str:
+    items = _items(random, "p.a", "q.a as z", "p.c", "q.c as y")
+    on = random.choice(["p.b = q.b", "p.b = q.a", "p.b = q.b and p.a < q.a", "p.c > q.c"])
+    return f"select {items} from r p join r q on {on}"
+
+
+def _outer(kind: str) -> Callable[[Random], str]:
+    def made(random: Random) -> str:
+        items = _items(random, "r.a", "r.b", "r.c", "s.f", "s.e", "s.d")
+        on = random.choice(["r.b = s.f", "r.b = s.f", "r.b = s.f", "r.b = s.d", "r.b = s.f and s.e > 1"])
+        where = random.choice(["", "", "", " where s.f is null", " where r.a is not null", " where s.e = 1"])
+        return f"select {items} from r {kind} join s on {on}{where}"
+
+    return made
+
+
+def _exists(word: str) -> Callable[[Random], str]:
+    def made(random: Random) -> str:
+        on = random.choice(
+            ["s.f = r.b", "s.f = r.b", "s.d = r.b", "s.d = r.b and s.e > 1", "s.f = r.b and s.e = r.c"]
+        )
+        more = f" and {_condition(random, 'r.')}" if random.random() < 0.2 else ""
+        return f"select {_items(random, 'a', 'b', 'c')} from r where {word}exists (select 1 from s where {on}){more}"
+
+    return made
+
+
+def _among(word: str) -> Callable[[Random], str]:
+    def made(random: Random) -> str:
+        column, its = random.choice([("b", "f"), ("b", "d"), ("c", "d"), ("b", "e")])
+        test = random.choice(["", "", " where e > 1", " where d is not null", " where e = 1"])
+        items = _items(random, "a", "b", "c")
+        return f"select {items} from r where {column} {word}in (select {its} from s{test})"
+
+    return made
+
+
+def _grouped(*calls: str, having: tuple[str, ...] = ("",)) -> Callable[[Random], str]:
+    def made(random: Random) -> str:
+        source, by, value = random.choice(
+            [
+                ("r", "b", "c"),
+                ("r", "b", "c"),
+                ("r", "c", "b"),
+                ("r", "b, c", "a"),
+                ("r join s on r.b = s.f", "s.f", "r.c"),
+                ("r join s on r.b = s.f", "s.d", "r.c"),
+            ]
+        )
+        call = random.choice(calls).format(value)
+        also = random.choice(["", "", ", count(*) as n", f", count({value}) as n"])
+        where = _where(random, "r." if "join" in source else "", 0.3)
+        shown = f"{by}, " if random.random() < 0.9 else ""
+        test = random.choice(having).format(value)
+        return f"select {shown}{call} as z{also} from {source}{where} group by {by}{test}"
+
+    return made
+
+
+def _whole(random: Random) -> str:
+    calls = ["count(*)", "sum(c)", "count(c)", "min(c)", "max(b)", "avg(c)", "count(distinct b)"]
+    some = random.sample(calls, random.choice([1, 2, 3]))
+    items = ", ".join(f"{call} as z{i}" for i, call in enumerate(some))
+    return f"select {items} from r{_where(random, often=0.3)}"
+
+
+def _sets(random: Random) -> str:
+    by = random.choice(
+        ["rollup (b)", "rollup (b, c)", "cube (b, c)", "grouping sets ((b), (c))", "grouping sets ((b), ())"]
+    )
+    shown = "b" if "c" not in by.replace("cube", "") else "b, c"
+    call = random.choice(["count(*) as n", "sum(a) as n", "count(*) as n, sum(a) as z", "max(a) as n"])
+    # Of no rows Spark has no row of all rows, and DuckDB one.
+    return f"select {shown}, {call} from r group by {by} having count(*) > 0"
+
+
+def _grouped_joined(random: Random) -> str:
+    inner = random.choice(
+        [
+            "select b, count(*) as n from r group by b",
+            "select b, sum(c) as n from r group by b",
+            "select b, max(c) as n from r group by b having count(*) > 1",
+            "select b, count(*) as n, min(c) as l from r where c > 0 group by b",
+        ]
+    )
+    kind = random.choice(["join", "join", "left join"])
+    if random.random() < 0.5:
+        return f"select s.f, s.e, g.n from s {kind} ({inner}) g on g.b = s.f"
+    return f"with g as ({inner}) select r.a, g.n from r {kind} g on g.b = r.b"
+
+
+def _regrouped(random: Random) -> str:
+    inner = random.choice(
+        ["select b, count(*) as n from r group by b", "select b, c, sum(a) as n from r group by b, c"]
+    )
+    outer = random.choice(["n, count(*) as z", "max(n) as z", "sum(n) as z", "b, n + 1 as z"])
+    by = " group by n" if outer.startswith("n,") else ""
+    return f"select {outer} from ({inner}) g{by}"
+
+
+def _first(random: Random) -> str:
+    order = random.choice(["c desc nulls last, a", "a desc", "c nulls first, a desc", "a"])
+    call = f"row_number() over (partition by b order by {order}) as n"
+    top = random.choice(["n = 1", "n <= 1", "n <= 2"])
+    rows = f"select a, b, c, {call} from r{_where(random, often=0.2)}"
+    return f"select {_items(random, 'a', 'b', 'c')} from ({rows}) g where {top}"
+
+
+def _ranked(random: Random) -> str:
+    call = random.choice(["rank", "dense_rank"])
+    over = f"{call}() over (partition by b order by c desc nulls last) as n"
+    if random.random() < 0.4:
+        return f"select a, {over} from r"
+    return f"select a, b from (select a, b, {over} from r) g where n = 1"
+
+
+def _windowed(random: Random) -> str:
+    by = random.choice(["partition by b ", "partition by b ", "partition by c ", ""])
+    order = random.choice(["order by a", "order by a desc", "order by c nulls first, a"])
+    call = random.choice(
+        [
+            f"lag(c) over ({by}{order})",
+            f"lead(a) over ({by}{order})",
+            f"sum(c) over ({by}{order} rows between unbounded preceding and current row)",
+            f"count(*) over ({by.strip()})",
+            f"max(c) over ({by.strip()})",
+            f"sum(a) over ({by.strip()})",
+            f"first_value(a) over ({by}{order})",
+        ]
+    )
+    return f"select {_items(random, 'a', 'b')}, {call} as z from r"
+
+
+def _limited(random: Random) -> str:
+    order = random.choice(["c desc nulls last, a", "a", "a desc", "b nulls first, a"])
+    limit = random.choice([1, 1, 2])
+    return f"select {_items(random, 'a', 'b', 'c')} from r{_where(random, often=0.3)} order by {order} limit {limit}"
+
+
+def _groups_limited(random: Random) -> str:
+    call = random.choice(["count(*)", "sum(c)", "max(c)"])
+    return f"select b, {call} as z from r group by b order by {call} desc nulls last, b nulls first limit 1"
+
+
+def _combined(word: str) -> Callable[[Random], str]:
+    def made(random: Random) -> str:
+        left, right = random.choice(
+            [
+                ("select b as z from r", "select d as z from s"),
+                ("select b as z from r", "select f as z from s"),
+                ("select a as z, c as y from r", "select f as z, e as y from s"),
+                ("select a as z from r where c = 1", "select a as z from r where c > 1"),
+                ("select a as z, b as y from r where c = 1", "select a as z, b as y from r where b = 1"),
+                ("select b as z from r where c > 1", "select b as z from r where c <= 1"),
+                ("select a as z, 1 as y from r", "select f as z, 2 as y from s"),
+            ]
+        )
+        return f"{left} {word} {right}"
+
+    return made
+
+
+def _scalar(random: Random) -> str:
+    value = random.choice(
+        [
+            "(select max(e) from s where s.f = r.b)",
+            "(select count(*) from s where s.d = r.b)",
+            "(select sum(e) from s)",
+            "(select e from s where s.f = r.b)",
+        ]
+    )
+    if random.random() < 0.5:
+        return f"select {_items(random, 'a', 'b')}, {value} as z from r"
+    return f"select {_items(random, 'a', 'b', 'c')} from r where c >= {value}"
+
+
+def _of_three(random: Random) -> str:
+    items = _items(random, "r.a", "r.c", "s.f", "s.e", "w.k", "w.n")
+    on = random.choice(["s.d = w.k", "s.d = w.k", "s.e = w.k"])
+    grouped = random.random() < 0.3
+    where = random.choice(["", "", " where w.m > 1", " where w.n <> 'b'", " where r.c > 1 or w.m is null"])
+    source = f"from r join s on r.b = s.f join w on {on}{where}"
+    return (
+        f"select w.n, count(*) as z, max(r.c) as y {source} group by w.n"
+        if grouped
+        else f"select {items} {source}"
+    )
+
+
+def _linked(random: Random) -> str:
+    items = _items(random, "t.x", "t.y", "r.c", "s.e")
+    on = random.choice(["t.x = r.a", "t.x = r.b"])
+    distinct = random.choice(["", "distinct "])
+    kind = random.choice(["join", "join", "left join"])
+    return f"select {distinct}{items} from t join r on {on} {kind} s on t.y = s.f"
+
+
+def _over_views(random: Random) -> Views:
+    below, over = random.choice(
+        [
+            (
+                "select b, count(*) as n, sum(c) as z from r group by b",
+                [
+                    "select b, z from u where n > 1",
+                    "select sum(n) as n from u",
+                    "select max(z) as z from u",
+                    "select b, n from u order by n desc, b nulls first limit 1",
+                    "select s.f, u.n from s left join u on u.b = s.f",
+                ],
+            ),
+            (
+                "select a, b, c from r where c > 0",
+                [
+                    "select b, count(*) as n from u group by b",
+                    "select distinct b from u",
+                    "select a from u where b = 1",
+                    "select b, max(c) as z from u group by b",
+                    "select u.a, s.e from u join s on u.b = s.f",
+                    "select b, count(distinct c) as n from u group by b",
+                ],
+            ),
+            (
+                "select distinct b from r",
+                [
+                    "select count(*) as n from u",
+                    "select s.f from s where s.f not in (select b from u where b is not null)",
+                    "select b from u union select f from s",
+                ],
+            ),
+        ]
+    )
+    return {"u": below, "v": random.choice(over)}
+
+
+def _any(random: Random) -> str:
+    maker = Maker(random)
+    return maker.sums(2) if random.random() < 0.25 else maker.query(random.choice([1, 2, 2, 3]))
+
+
+SHAPES: dict[str, Callable[[Random], str | Views]] = {
+    "selection: IN, OR, CASE, BETWEEN": _selection,
+    "selection: LIKE": _like,
+    "computed columns": _computed,
+    "DISTINCT": _distinct,
+    "inner join": _inner,
+    "self join": _self_join,
+    "join over a link table": _linked,
+    "join of three tables": _of_three,
+    "LEFT JOIN": _outer("left"),
+    "RIGHT JOIN": _outer("right"),
+    "FULL JOIN": _outer("full"),
+    "EXISTS": _exists(""),
+    "NOT EXISTS": _exists("not "),
+    "IN (SELECT)": _among(""),
+    "NOT IN (SELECT)": _among("not "),
+    "scalar subquery": _scalar,
+    "COUNT, SUM": _grouped("count(*)", "sum({})", "count({})", "sum({}) + count(*)"),
+    "MIN, MAX": _grouped("min({})", "max({})"),
+    "AVG": _grouped("avg({})"),
+    "COUNT DISTINCT": _grouped("count(distinct {})", "sum(distinct {})"),
+    "FILTER": _grouped(
+        "count(*) filter (where {} > 1)", "sum({0}) filter (where {0} > 1)", "max({0}) filter (where {0} < 3)"
+    ),
+    "COUNT_IF": _grouped("count_if({} > 1)", "count_if({} is null)"),
+    "BOOL_AND, BOOL_OR": _grouped("bool_and({} > 1)", "bool_or({} = 1)"),
+    "quotient of sums": _grouped(
+        "cast(sum({}) as double) / count(*)", "cast(sum({0}) as double) / nullif(sum({0} - 1), 0)"
+    ),
+    "HAVING": _grouped(
+        "count(*)",
+        "sum({})",
+        "max({})",
+        having=(" having count(*) > 1", " having max({}) > 1", " having sum({}) > 2"),
+    ),
+    "GROUPING SETS, ROLLUP, CUBE": _sets,
+    "aggregates of all rows": _whole,
+    "grouped subquery joined": _grouped_joined,
+    "grouped again": _regrouped,
+    "ROW_NUMBER": _first,
+    "RANK": _ranked,
+    "LAG, running sums, other windows": _windowed,
+    "ORDER BY LIMIT": _limited,
+    "first groups": _groups_limited,
+    "UNION": _combined("union"),
+    "UNION ALL": _combined("union all"),
+    "EXCEPT": _combined("except"),
+    "EXCEPT ALL": _combined("except all"),
+    "INTERSECT": _combined("intersect"),
+    "INTERSECT ALL": _combined("intersect all"),
+    "views over views": _over_views,
+    "random queries": _any,
+}
+
+_EVIDENCE = [
+    "select f, d from s",
+    "select f, d, e from s",
+    "select f, e from s where d = 1",
+    "select a, b from r",
+    "select a, c from r where b = 1",
+    "select b, count(*) as n from r group by b",
+    "select distinct b from r",
+    "select a, b, e from r join s on b = f",
+    "select x, y from t where x = 1",
+    "select k from w where n = 'ab'",
+]
+
+
+def views(random: Random, shape: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The tables and the views of a shape, `v` the last of them; before it maybe another that tells more."""
+    made = SHAPES[shape](random)
+    found = {"v": made} if isinstance(made, str) else dict(made)
+    names = _read(*found.values())
+    pick = random.random()
+    if pick < 0.3:
+        more = random.choice([text for text in _EVIDENCE if set(_read(text)) <= set(names)] or [None])
+    else:
+        more = SHAPES[random.choice([*SHAPES])](random) if pick < 0.5 else None
+    if isinstance(more, str) and len(_read(more, *found.values())) <= MOST_TABLES:
+        found = {"e": more, **found}
+    return _read(*found.values()), found
+
+
+def _read(*texts: str) -> tuple[str, ...]:
+    """The tables that some queries read."""
+    words = {word for text in texts for word in re.findall(r"\b(?:from|join|,) (\w)\b", text)}
+    return tuple(name for name in COLUMNS if name in words)
