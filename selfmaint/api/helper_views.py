@@ -9,38 +9,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
 from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import ProgramError
-from datalog.model import ANY, ColumnType, NotToRun, OpaqueView, TextQuery, ViewDefinition
+from datalog.model import ANY, ColumnType, NotToRun, OpaqueView, ViewDefinition
 from datalog.rewrite.numbered import as_written
-from datalog.sql.affected import (
-    Additive,
-    Keyed,
-    NotKeyed,
-    Query,
-    Table,
-    UnknownShapeError,
-    additive,
-    differing,
-    keyed,
-    plan_of_definition,
-    plan_of_text,
-)
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
 from datalog.sql.views import SqlText, SqlViews, read_sql
-from datalog.sql.views.inner_queries import Kept, replaced, whole
+from datalog.sql.views.inner_queries import Asked, Kept, replaced, whole
 from datalog.sql.views.levels import split_levels
+from datalog.sql.views.looked_up import split_look_up
+from datalog.sql.views.outer_rows import split_outer, tables_in
 from datalog.sql.views.row_helpers import split_rows
 from datalog.sql.views.splitting import Split, split, split_first_groups
+from selfmaint.api.how_followed import is_added_up, is_cheap, is_followed, is_keyed, query_of
 from selfmaint.errors import InputError
 from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.base_relations import variable_types
-from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+from selfmaint.warehouse.catalog import Catalog, View
 
 SUFFIX = "__sums"
 """What a helper's name ends in."""
@@ -93,23 +84,21 @@ class _Given:
 def _gains(schema: Catalog, made: Catalog, name: str, found: _Helpers) -> bool:
     """Whether the helpers of a view are followed, and leave it no relation to read that references others of its."""
     left = set(reads(made, made.view(name))) & set(schema.relations)
-    before = set(reads(schema, schema.view(name))) & set(schema.relations)
-    describes = {
-        name for name in left if all(r.target not in before for r in schema.relations[name].references)
-    }
-    return (
-        left < before
-        and left == describes
-        and all(_is_followed(made, made.view(helper)) for helper in found.queries)
+    return _may_be_left(schema, schema.view(name), left) and all(
+        is_followed(made, made.view(helper)) for helper in found.queries
     )
 
 
-def tables_of(schema: Catalog) -> dict[str, Table]:
-    """The base relations, as the analysis of queries knows them."""
-    return {
-        name: Table(name, one.columns, one.types, one.nullable, one.keys)
-        for name, one in schema.relations.items()
-    }
+def _may_be_left(schema: Catalog, view: View, left: AbstractSet[str]) -> bool:
+    """Whether relations that are left for a view to read are fewer, and reference no others of its."""
+    before = set(reads(schema, view)) & set(schema.relations)
+    return left < before and all(r.target not in before for n in left for r in schema.relations[n].references)
+
+
+def _are_described(schema: Catalog, view: View, left: AbstractSet[str]) -> bool:
+    """Whether relations that are left for a view to read are few that others of its reference, as of customers."""
+    before = [schema.relations[name] for name in reads(schema, view) if name in schema.relations]
+    return _may_be_left(schema, view, left) and left <= {r.target for one in before for r in one.references}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +120,7 @@ def _split(given: _Given, view: View) -> _Helpers | None:
         isinstance(view.definition, OpaqueView) and isinstance(view.definition.query, NotToRun)
     ):
         return None
-    if _is_cheap(given.schema, view):
+    if is_cheap(given.schema, view):
         return None
     name = f"{view.name}{SUFFIX}"
     found = split(text, name) or split_first_groups(text, name)
@@ -140,36 +129,95 @@ def _split(given: _Given, view: View) -> _Helpers | None:
     found = split_levels(text, name, partial(_types, given))
     if found is not None and _alone(given, found.helper) is not None:
         return _Helpers({name: found.helper}, found.rest)
-    if _is_keyed(given.schema, view):
+    if is_keyed(given.schema, view):
         return None
     rows = _rows(given, text, name)
     if rows is not None and _alone(given, rows.helper) is not None:
         return _Helpers({name: rows.helper}, rows.rest)
-    return _split_inside(given, text, name)
+    inside = _split_inside(given, text, name)
+    if inside is not None and _are_described(given.schema, view, _tables_of(given, inside.rest)):
+        return inside
+    return _split_outside(given, text, name) or inside
+
+
+def _tables_of(given: _Given, text: str) -> set[str]:
+    """The base relations that a query's text names; all where it names a query that is unfolded."""
+    names = {name.casefold(): name for name in given.schema.relations}
+    if tables_in(text) & {(one.relation or one.parts[0]).casefold() for one in given.unfolded}:
+        return set(given.schema.relations)
+    return {names[name] for name in tables_in(text) if name in names}
+
+
+def _split_outside(given: _Given, text: str, name: str) -> _Helpers | None:
+    """The queries inside a query, and the rows around them."""
+    texts: dict[str, set[str]] = {}
+
+    def noted(kept: Kept | None) -> Kept | None:
+        def rest(its: str) -> str:
+            assert kept is not None
+            texts.setdefault(its, set()).add(kept.rest(its))
+            return kept.rest(its)
+
+        return None if kept is None else Kept(kept.helper, rest)
+
+    def looked_up(inner: str, asked: Asked) -> Kept | None:
+        found = split_look_up(inner, asked, name)
+        if found is None or _alone(given, found.helper) is None:
+            return None
+        return noted(Kept(found.helper, lambda its: _looked_up(inner, asked, its)))
+
+    rest, queries = replaced(
+        text, lambda inner: noted(_kept(given, inner, name)), partial(_numbered, name), looked_up
+    )
+    outer = _numbered(name, len(queries) + 1)
+    found = split_outer(rest, outer, texts, lambda source: _columns(given, source)) if queries else None
+    if found is None or _alone(given, found.helper) is None:
+        return None
+    return _Helpers({**queries, outer: found.helper}, found.rest)
+
+
+def _looked_up(inner: str, asked: Asked, helper: str) -> str:
+    found = split_look_up(inner, asked, helper)
+    assert found is not None
+    return found.rest
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}_{number}"
+
+
+def _columns(given: _Given, text: str) -> Sequence[str] | None:
+    """The names of a query's columns; None where they are not known."""
+    made = _catalog(given, text)
+    if made is None:
+        return None
+    (view,) = made.views
+    return view.columns[:-1] if view.is_counted else view.columns
 
 
 def _split_inside(given: _Given, text: str, name: str) -> _Helpers | None:
     """The queries inside a query that are followed by themselves, or by the counts and sums of their groups."""
-
-    def kept(inner: str) -> Kept | None:
-        alone = _alone(given, inner)
-        if alone is not None and _is_added_up(given.schema, alone):
-            return whole(inner)
-        sums = split(inner, name)
-        if sums is not None and _alone(given, sums.helper) is not None:
-            return Kept(sums.helper, lambda its: _over(inner, its))
-        if alone is not None:
-            return whole(inner)
-        rows = _rows(given, inner, name)
-        if rows is not None and _alone(given, rows.helper) is not None:
-            return Kept(rows.helper, lambda its: _over_rows(given, inner, its))
-        finer = split_levels(inner, name, partial(_types, given))
-        if finer is not None and _alone(given, finer.helper) is not None:
-            return Kept(finer.helper, lambda its: _finer(given, inner, its))
-        return None
-
-    rest, queries = replaced(text, kept, lambda number: name if number == 1 else f"{name}_{number}")
+    rest, queries = replaced(text, lambda inner: _kept(given, inner, name), partial(_numbered, name))
     return _Helpers(queries, rest) if queries else None
+
+
+def _kept(given: _Given, inner: str, name: str) -> Kept | None:
+    """What is kept of a query inside another."""
+    alone = _alone(given, inner)
+    if alone is not None and is_added_up(given.schema, alone):
+        return whole(inner)
+    sums = split(inner, name)
+    if sums is not None and _alone(given, sums.helper) is not None:
+        return Kept(sums.helper, lambda its: _over(inner, its))
+    if alone is not None:
+        return whole(inner)
+    rows = _rows(given, inner, name)
+    if rows is not None and _alone(given, rows.helper) is not None:
+        return Kept(rows.helper, lambda its: _over_rows(given, inner, its))
+    finer = split_levels(inner, name, partial(_types, given))
+    if finer is not None and _alone(given, finer.helper) is not None:
+        return Kept(finer.helper, lambda its: _finer(given, inner, its))
+    return None
 
 
 def _over(inner: str, helper: str) -> str:
@@ -211,7 +259,7 @@ def _types(given: _Given, text: str) -> Sequence[ColumnType] | None:
     definition = None if made is None else made.views[0].definition
     if isinstance(definition, ViewDefinition):
         return _types_of(given.schema, definition)
-    query = None if made is None else _query(made, made.views[0])
+    query = None if made is None else query_of(made, made.views[0])
     if query is None:
         return None
     names = {name: name for name in given.schema.relations}
@@ -243,7 +291,7 @@ def _alone(given: _Given, text: str) -> View | None:
     if types is None or ANY in types:
         return None  # a column of nulls alone would be stored as one of another type
     is_read = bool(set(reads(made, view)) & set(given.schema.relations))
-    return view if is_read and _is_followed(made, view) else None
+    return view if is_read and is_followed(made, view) else None
 
 
 def _catalog(given: _Given, text: str) -> Catalog | None:
@@ -262,7 +310,7 @@ def _catalog(given: _Given, text: str) -> Catalog | None:
 def _read(read: Read, splits: Mapping[str, _Helpers]) -> Catalog | None:
     """The catalog with helpers; None if they cannot be read."""
     more = [
-        SqlText(query, f"the helper of {name}", (helper,), helper)
+        SqlText(query, f"the helper of {name}", (helper,), helper, kept=True)
         for name, one in splits.items()
         for helper, query in one.queries.items()
     ]
@@ -273,66 +321,3 @@ def _read(read: Read, splits: Mapping[str, _Helpers]) -> Catalog | None:
     except (ProgramError, InputError):
         return None
     return replace(made, helpers={helper: name for name, one in splits.items() for helper in one.queries})
-
-
-def _is_added_up(schema: Catalog, view: View) -> bool:
-    """Whether what rows add and take away tells a view's new groups, whatever values its sums are of."""
-    if view.is_decided and not isinstance(view, GroupedView):
-        return True
-    query = _query(schema, view)
-    if query is None:
-        return False
-    found = additive(query, set(reads(schema, view)))
-    return isinstance(found, Additive) and found.is_certain
-
-
-def _is_followed(schema: Catalog, helper: View) -> bool:
-    """Whether a helper is decided, or is followed by keyed reads, whichever relation changes."""
-    if helper.is_decided or _is_keyed(schema, helper):
-        return True
-    query = _query(schema, helper)
-    return query is not None and all(
-        isinstance(additive(query, {name}), Additive) for name in reads(schema, helper)
-    )
-
-
-def _is_cheap(schema: Catalog, view: View) -> bool:
-    """Whether keyed reads need few base rows: those of single keys, or those that change, whichever relation does."""
-    query = _query(schema, view)
-    if query is None:
-        return False
-    for name in reads(schema, view):
-        how = keyed(query, {name})
-        if isinstance(how, Keyed) and how.looks_up:
-            continue
-        added = additive(query, {name})
-        if isinstance(added, NotKeyed) or not (added.groups or added.is_certain):
-            return False
-    return True
-
-
-def _is_keyed(schema: Catalog, view: View) -> bool:
-    """Whether keys lead to the base rows that a view depends on, whichever relation changes."""
-    query = _query(schema, view)
-    return query is not None and all(_leads(view, query, {name}) for name in reads(schema, view))
-
-
-def _leads(view: View, query: Query, changed: set[str]) -> bool:
-    """Whether a key, shown or not, leads to the rows that a change reaches."""
-    if isinstance(keyed(query, changed), Keyed):
-        return True
-    return isinstance(view.definition, OpaqueView) and isinstance(differing(query, changed), Keyed)
-
-
-def _query(schema: Catalog, view: View) -> Query | None:
-    """A view's query; None if its shape is not known."""
-    try:
-        match view.definition:
-            case OpaqueView(query=TextQuery() as text):
-                return plan_of_text(text, tables_of(schema))
-            case ViewDefinition() as definition:
-                return plan_of_definition(definition, tables_of(schema))
-            case _:
-                return None
-    except UnknownShapeError:
-        return None

@@ -30,7 +30,7 @@ from datalog.sql.affected import (
     plan_of_definition,
     plan_of_text,
 )
-from selfmaint.api.helper_views import tables_of
+from selfmaint.api.how_followed import tables_of
 from selfmaint.api.platform import platform_of
 from selfmaint.api.recompute import recomputing_of
 from selfmaint.api.update import Update

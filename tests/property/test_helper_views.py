@@ -17,7 +17,7 @@ import selfmaint
 from datalog.model import ANY, ColumnType, OpaqueView, TypeName, ViewDefinition
 from selfmaint.api.columns import columns_of
 from selfmaint.api.maintain import new_contents
-from selfmaint.api.platform import platform_of
+from selfmaint.api.platform import platform_of, with_counts
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.duckdb import DuckEngine, Relation
@@ -253,9 +253,9 @@ def opened(text: str, before: dict[str, Rows], after: dict[str, Rows]) -> Wareho
     for view in schema.views:
         assert isinstance(view.definition, ViewDefinition | OpaqueView)
         its = text if view.name == "v" else (view.definition.text or "").replace("`", '"')
-        contents[view.name] = platform.fit_rows(
-            given(before, its, columns[view.name].types), columns[view.name]
-        )
+        known = columns[view.name]
+        contents[view.name] = platform.fit_rows(given(before, its, known.types), known)
+    contents = with_counts(platform, schema, contents)
     tables = {n: platform.fit_rows(frame(n, list(its.values())), columns[n]) for n, its in after.items()}
     held = selfmaint.Readable(Held(engine, tables))
     return Warehouse(schema, engine, contents, readable=dict.fromkeys(tables, held), effective=True)

@@ -45,6 +45,9 @@ QUERIES = [
     "select id, row_number() over (partition by date_trunc('month', ts) order by a, id) as n from sale",
     "select i, sum(a) as t, sum(sum(a)) over (order by i) as r, count(*) * 100 as q from sale group by i",
     "select id, a, date_format(ts, 'yyyy-MM') as m from sale order by a desc, id limit 5",
+    "select id, p - (select avg(p) from sale) as d from sale where p >= (select avg(p) from sale where i > 0)",
+    "select id, c from sale where c not in (select i from sale where id > 3) or a in (select a from sale where i = 1)",
+    "select s.id, t.m from sale s cross join (select max(a) as m, count(*) as n from sale) t where s.a = t.m",
     "select s.id, t.a as b from sale s full join sale t on s.c = t.i and s.id = t.id",
 ]
 

@@ -87,7 +87,7 @@ class Catalogue:
         return view or self.declarations.get(mine)
 
     def find(self, table: exp.Table, problems: Problems) -> Stored | Inlined:
-        """What a name in FROM means; see `Relations`."""
+        """What a name in FROM means; see `Relations`. Of a view that is kept these are its rows."""
         parts = folded(part.name for part in reversed(table.parts))
         views, bases = self.meant(parts)
         if len(views) + len(bases) > 1:
@@ -116,7 +116,7 @@ class Catalogue:
         exact = [view for view in views if folded(view.parts) == asked]
         return (exact, []) if len(views) + len(bases) > 1 and len(exact) == 1 else (views, bases)
 
-    def _view(self, view: Named, table: exp.Table, problems: Problems) -> Inlined:
+    def _view(self, view: Named, table: exp.Table, problems: Problems) -> Stored | Inlined:
         if view in self.reading:
             path = " -> ".join(f"`{one.name}`" for one in (*self.reading[self.reading.index(view) :], view))
             raise problems.error(
@@ -130,6 +130,8 @@ class Catalogue:
                 "read the tables below it instead",
             )
         stored = Stored(view.name, view.columns_found) if view.stored else None
+        if stored is not None and view.problems.source.kept:
+            return stored
         return Inlined(view.tree, view.columns, view.problems, {}, stored)
 
     def _unknown(self, table: exp.Table, problems: Problems) -> UnreadableError:

@@ -13,13 +13,17 @@ Conditions of soundness:
 3. Its columns have names, of their own, and are handed on by these in the same order.
 4. It groups, removes duplicates, or looks at all its rows: else what is kept would be a copy.
 5. ORDER BY and LIMIT behind the last side are those of all sides, and stay.
+6. Of a query behind IN only its different values matter, and behind EXISTS only whether it has a row; one of a value
+   has one row. So there condition 4 does not matter, where it is asked for.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal as OneOf
+from typing import TypeAlias
 
 import sqlglot
 from sqlglot import exp
@@ -29,9 +33,19 @@ from datalog.sql.views.as_written import parsed
 from datalog.sql.views.row_helpers import looks_at_all_rows
 from datalog.sql.views.splitting import Tokens, quoted
 
+Asked: TypeAlias = OneOf["in", "exists", "value"]
 _SIDES = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _ENDING = (TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.SORT_BY)
 _NOTHING = "SELECT 1 AS nothing"
+_ASKED: Mapping[TokenType, Asked] = {
+    TokenType.IN: "in",
+    TokenType.EXISTS: "exists",
+    **dict.fromkeys((TokenType.EQ, TokenType.NEQ, TokenType.GT, TokenType.GTE, TokenType.LT), "value"),
+    **dict.fromkeys(
+        (TokenType.LTE, TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH), "value"
+    ),
+}
+"""What is asked of a query in an expression, by what stands before it."""
 _FAILED = (sqlglot.errors.SqlglotError, RecursionError)
 
 
@@ -48,8 +62,14 @@ class Kept:
     rest: Callable[[str], str]
 
 
+LookUp = Callable[[str, Asked], Kept | None]
+
+
 def replaced(
-    text: str, keep: Callable[[str], Kept | None], name: Callable[[int], str]
+    text: str,
+    keep: Callable[[str], Kept | None],
+    name: Callable[[int], str],
+    look_up: LookUp | None = None,
 ) -> tuple[str, dict[str, str]]:
     """A query over helpers, in place of queries inside it, and the helpers' queries.
 
@@ -57,9 +77,10 @@ def replaced(
         text: the query in Spark SQL.
         keep: what of an inner query is to be kept; None to look further inside.
         name: the name of a helper, by its number.
+        look_up: what of an inner query of an expression is to be kept that does not group, with what is asked of it.
     """
     try:
-        return _Replacing(text, keep, name).done()
+        return _Replacing(text, keep, name, look_up).done()
     except _FAILED:
         return text, {}
 
@@ -69,6 +90,7 @@ class _Replacing:
     text: str
     keep: Callable[[str], Kept | None]
     name: Callable[[int], str]
+    look_up: LookUp | None = None
 
     helpers: dict[str, str] = field(default_factory=dict)
 
@@ -178,7 +200,7 @@ class _Replacing:
         before = self._before(start)
         if found is None and before:
             found = _closed(f"{self.text[:before]} {self.text[start:end]}", self.ctes)
-        kept = None if found is None else self.keep(found)
+        kept = self._looked_up(since, until) if found is None else self.keep(found)
         if kept is None:
             return False
         same = next((name for name, query in self.helpers.items() if query == kept.helper), None)
@@ -186,6 +208,21 @@ class _Replacing:
         self.helpers[name] = kept.helper
         self.changes.append((start, end, kept.rest(name)))
         return True
+
+    def _looked_up(self, since: int, until: int) -> Kept | None:
+        """What is kept of a query of an expression (condition 6)."""
+        before = self.tokens.all[since - 2].token_type if since > 1 else None
+        text = self.text[self.tokens.all[since].start : self.tokens.all[until - 1].end + 1]
+        asked = _ASKED.get(before) if before is not None else None
+        if self.look_up is None or asked is None:
+            return None
+        tree = parsed(text)
+        tables = {one.name.casefold() for one in tree.find_all(exp.Table)}
+        if not isinstance(tree, exp.Select) or not tables or tree.args.get("with_"):
+            return None
+        if tables & self.ctes.keys():  # condition 2
+            text = f"{self.text[: self._before(self.tokens.all[since].start)]} {text}"
+        return self.look_up(text, asked)
 
 
 def whole(text: str) -> Kept:

@@ -141,7 +141,7 @@ class _Splitting:
                 _, item = self.items[int(one.name) - 1]
                 written = self.texts[int(one.name) - 1]
                 if isinstance(item, exp.Alias):
-                    written = written[: -len(_behind(written))].rstrip()
+                    written = written[: -len(alias_behind(written))].rstrip()
                 found[item.unalias().sql()] = written
             elif isinstance(one, exp.GroupingSets | exp.Rollup | exp.Cube | exp.Tuple) or self._is_alias(one):
                 raise NoSplitError
@@ -315,7 +315,7 @@ def _places(column: exp.Column) -> tuple[int, int]:
     return parts[0].meta["start"], parts[-1].meta["end"] + 1
 
 
-def _behind(written: str) -> str:
+def alias_behind(written: str) -> str:
     """The alias of an item, with AS, as it stands at the end of its text."""
     tokens = Tokens(written)
     count = 2 if len(tokens.all) > 1 and tokens.all[-2].token_type is TokenType.ALIAS else 1

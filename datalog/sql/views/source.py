@@ -48,6 +48,7 @@ class SqlText:
         parts: the parts of the name of its query, if it is one without a name; the last part first.
         relation: the name of that view; by default the last part.
         outside: why its query cannot be analysed, if that is known before.
+        kept: whether what reads that view reads its rows, though its query could be unfolded.
     """
 
     text: str
@@ -55,6 +56,7 @@ class SqlText:
     parts: tuple[str, ...] = ()
     relation: str | None = None
     outside: str | None = None
+    kept: bool = False
 
     def span(self, start: int, end: int) -> Span:
         """The place between two 0-based offsets, the end not included, up to the end of its first line."""

@@ -8,6 +8,8 @@ import sqlglot
 from datalog.model import ColumnType, TypeName
 from datalog.sql.views.inner_queries import Kept, replaced, whole
 from datalog.sql.views.levels import split_levels
+from datalog.sql.views.looked_up import split_look_up
+from datalog.sql.views.outer_rows import split_outer
 from datalog.sql.views.outside import unknown
 from datalog.sql.views.shorthand import written_out
 
@@ -123,3 +125,73 @@ def test_what_all_alternatives_ask_for_is_asked_once(text: str, meant: str) -> N
 def test_functions_are_called_as_they_are_written() -> None:
     what, _ = unknown(sqlglot.parse_one("date_trunc('MONTH', a)", read="spark"))
     assert what == "the function `date_trunc`"
+
+
+TABLES = {"r": ("a", "b", "c"), "s": ("d", "e"), "t": ("a", "b", "c")}
+MEAN = {"h": ["SELECT m FROM h"]}
+
+
+def around(text: str) -> tuple[str, str] | None:
+    """A query's rows around the helper `h` as the helper `o`, and the query over both."""
+    found = split_outer(
+        text, "o", MEAN, lambda query: TABLES[query.split(" FROM ")[-1].split()[0].casefold()]
+    )
+    return None if found is None else (found.helper, found.rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "below", "above"),
+    [
+        (
+            "SELECT a FROM r WHERE b > (SELECT m FROM h) AND c BETWEEN 1 AND 2",
+            "SELECT a AS value_1, b AS value_2 FROM r WHERE c BETWEEN 1 AND 2",
+            "SELECT value_1 AS `a` FROM `o` WHERE value_2 > (SELECT m FROM h)",
+        ),
+        (
+            "SELECT x.* FROM r x, (SELECT m FROM h) u WHERE m < b",
+            "SELECT `x`.`a` AS value_1, `x`.`b` AS value_2, `x`.`c` AS value_3, b AS value_4 FROM r x",
+            "SELECT value_1 AS `a`, value_2 AS `b`, value_3 AS `c` FROM `o`, (SELECT m FROM h) u WHERE m < value_4",
+        ),
+        (
+            "SELECT b AS a FROM r JOIN s ON a = d WHERE e = 1 AND a > (SELECT m FROM h) ORDER BY r.c LIMIT 2",
+            "SELECT b AS value_1, a AS value_2, r.c AS value_3 FROM r JOIN s ON a = d WHERE e = 1",
+            "SELECT value_1 AS a FROM `o` WHERE value_2 > (SELECT m FROM h) ORDER BY value_3 LIMIT 2",
+        ),
+        (
+            "WITH t AS (SELECT * FROM r), u AS (SELECT m FROM h) SELECT a FROM u LEFT JOIN t ON b = m WHERE c = 1",
+            "WITH t AS (SELECT * FROM r) SELECT a AS value_1, c AS value_2, b AS value_3 FROM t",
+            "WITH u AS (SELECT m FROM h) SELECT value_1 AS `a` FROM u LEFT JOIN `o` ON value_3 = m WHERE value_2 = 1",
+        ),
+    ],
+)
+def test_rows_around_helpers_are_kept(text: str, below: str, above: str) -> None:
+    assert around(text) == (below, above)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a FROM r WHERE b > (SELECT m FROM h) AND EXISTS (SELECT 1 FROM h WHERE m = r.a)",
+        "SELECT a + 1 AS c, count(*) AS n FROM r WHERE b > (SELECT m FROM h) GROUP BY 1 HAVING c > 1",
+        "SELECT u.m, r.a, s.e FROM (SELECT m FROM h) u JOIN r ON r.a = m JOIN s ON s.d = r.a",
+        "SELECT count(*) AS n FROM r WHERE (SELECT m FROM h) > 1",
+        "SELECT r.a FROM r JOIN (SELECT m AS a FROM h) u USING (a)",
+        "SELECT a FROM r JOIN s ON d > (SELECT m FROM h)",
+    ],
+)
+def test_rows_that_are_not_told_apart_are_left(text: str) -> None:
+    assert around(text) is None
+
+
+def test_what_is_looked_up_is_kept_as_groups() -> None:
+    found = split_look_up("SELECT x.d + 1 AS k FROM s AS x WHERE e > 1", "in", "h")
+    assert found is not None
+    assert (
+        found.helper
+        == "SELECT x.d + 1 AS value_1, count(*) AS count_1 FROM s AS x WHERE e > 1 GROUP BY x.d + 1"
+    )
+    there = split_look_up("SELECT 1 FROM s WHERE e > 1", "exists", "h")
+    assert there is not None
+    assert there.rest == "SELECT 1 AS one FROM `h` WHERE count_1 > 0"
+    assert split_look_up("SELECT d FROM s ORDER BY d LIMIT 1", "in", "h") is None
+    assert split_look_up("SELECT 1 FROM s", "in", "h") is None

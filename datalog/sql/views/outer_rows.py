@@ -1,0 +1,376 @@
+"""A query around values that all rows together make, as two: a helper with the rows outside, and the query over these.
+
+    SELECT id, price - h1.mean AS more FROM product CROSS JOIN (SELECT mean FROM h1) AS h1 WHERE price > 5 AND ...
+
+    SELECT id AS value_1, price AS value_2 FROM product WHERE price > 5
+    SELECT value_1 AS id, value_2 - h1.mean AS more FROM helper CROSS JOIN (SELECT mean FROM h1) AS h1 WHERE ...
+
+The values inside are kept by helpers already (`inner_queries`). A change of them may change any row, so the query is
+computed anew from what is stored, and no base row is read.
+
+Conditions of soundness:
+
+1. The helper's FROM is the part of the query's own FROM that reads no helper: what is joined before all others, or one
+   table. Its columns stand in place of these tables' columns; a name that may be another one's is no such column.
+2. The helper's WHERE has those of the query's conditions that are about its columns alone, and only where every join
+   keeps its rows as they are.
+3. Queries in expressions are those that were put in place of queries that can be read alone: they have no column of
+   a query around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from datalog.sql.views.as_written import parsed
+from datalog.sql.views.splitting import NOT_SPLIT, NoSplitError, Split, quoted
+from datalog.sql.views.written_parts import Written
+
+_STARTS = (TokenType.SELECT, TokenType.WITH)
+
+Columns = Callable[[str], Sequence[str] | None]
+"""The names of the columns of a query over base relations, if it can be read."""
+
+
+def split_outer(
+    text: str, helper: str, kept: Mapping[str, Collection[str]], columns: Columns
+) -> Split | None:
+    """A query over helpers and base relations as one more helper and a query over helpers alone; None of another.
+
+    Args:
+        text: the query in Spark SQL, with helpers in place of queries inside it.
+        helper: the new helper's name.
+        kept: by helper, the texts that stand in place of queries.
+        columns: tells the columns of what FROM reads.
+
+    >>> query = "SELECT a FROM r WHERE b > (SELECT m FROM h1) AND c = 1"
+    >>> found = split_outer(query, "h2", {"h1": ["SELECT m FROM h1"]}, lambda _: ("a", "b", "c"))
+    >>> print(found.helper)
+    SELECT a AS value_1, b AS value_2 FROM r WHERE c = 1
+    >>> print(found.rest)
+    SELECT value_1 AS `a` FROM `h2` WHERE value_2 > (SELECT m FROM h1)
+    """
+    try:
+        return _Splitting(text, helper, kept, columns).split()
+    except NOT_SPLIT:
+        return None
+
+
+@dataclass
+class _Splitting:
+    text: str
+    helper: str
+    kept: Mapping[str, Collection[str]]
+    columns: Columns
+    _values: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _changes: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def split(self) -> Split:
+        self.its = Written(self.text)
+        self.tree = tree = self.its.tree
+        self._taken = {one.name.casefold() for one in tree.find_all(exp.Identifier)}
+        self._read_run()
+        self._require_closed()
+        self._read_columns()
+        stars = self._stars()
+        for item in tree.expressions:
+            self._item(item, stars)
+        conditions = list(self._conditions())
+        for tree_, is_own, _ in conditions:
+            if not is_own:
+                self._over(tree_)
+        for part in ("group", "having", "order"):
+            if tree.args.get(part) is not None:
+                self._clause(part, tree.args[part])
+        for one in self.its.items:
+            if one.join is not None and not (self.is_first and one in self.run):
+                self._joined(one.join)
+        own = [self.text[slice(*place)] for _, is_own, place in conditions if is_own]
+        return Split(self._below(own), self._above([place for _, is_own, place in conditions if not is_own]))
+
+    # ------------------------------------------------------------------------------------------------ FROM
+
+    def _read_run(self) -> None:
+        """What of FROM is the helper's (condition 1)."""
+        helpers = {name.casefold() for name in self.kept}
+        own = [
+            not self.its.reads(one.node) & helpers and bool(self.its.reads(one.node))
+            for one in self.its.items
+        ]
+        if any(
+            self.its.reads(one.node) - helpers
+            for one, is_own in zip(self.its.items, own, strict=True)
+            if not is_own
+        ):
+            raise NoSplitError
+        first = next((i for i, is_own in enumerate(own) if not is_own), len(own))
+        self.run = self.its.items[:first] or [
+            one for one, is_own in zip(self.its.items, own, strict=True) if is_own
+        ]
+        if len(self.run) != sum(own) or not self.run or (not first and len(self.run) > 1):
+            raise NoSplitError
+        self.is_first = bool(first)
+        if any(not isinstance(one.node, exp.Table | exp.Subquery) for one in self.its.items):
+            raise NoSplitError
+        names = [one.name for one in self.its.items]
+        if "" in names or len(set(names)) < len(names):
+            raise NoSplitError
+        behind = [one.join for one in self.its.items if one not in self.run and one.join is not None]
+        if any(join.args.get("using") or join.args.get("method") for join in behind):
+            raise NoSplitError
+        joins = [one.join for one in self.run if one.join is not None] if self.is_first else []
+        if any(join.find(exp.Query) is not join.this.find(exp.Query) for join in joins):
+            raise NoSplitError
+        if not self.is_first and (self.run[0].join is None or self.run[0].join.args.get("method")):
+            raise NoSplitError
+        every = [one.join for one in self.its.items if one.join is not None]
+        inner = all(not join.side and join.kind in ("", "INNER", "CROSS") for join in every)
+        kept = all(
+            join.side in ("", "LEFT") and join.kind in ("", "INNER", "CROSS", "OUTER") for join in behind
+        )
+        self.takes_conditions = kept if self.is_first else inner
+
+    def _require_closed(self) -> None:
+        """Condition 3."""
+        all_ = self.its.tokens.all
+        texts = {text for its in self.kept.values() for text in its}
+        outside = [*range(self.its.select, self.its.start), *range(self.its.end, len(all_))]
+        for one in self.its.items:
+            if not (self.is_first and one in self.run):
+                outside += [
+                    i for i in range(self.its.start, self.its.end) if one.end <= all_[i].start < one.last
+                ]
+        queries = [
+            (i, self.its.tokens.closing(i))
+            for i in outside
+            if all_[i].token_type is TokenType.L_PAREN and all_[i + 1].token_type in _STARTS
+        ]
+        whole = [(i, j) for i, j in queries if not any(a < i and j < b for a, b in queries)]
+        if any(self.text[self.its.at(i + 1) : self.its.until(j)] not in texts for i, j in whole):
+            raise NoSplitError
+
+    def _read_columns(self) -> None:
+        """The columns of what is the helper's, by the names of the tables."""
+        self.known: dict[str, Sequence[str]] = {}
+        for one in self.run:
+            found = self.columns(
+                f"{self.its.with_before([one.node])}SELECT * FROM {self.text[one.start : one.end]}"  # noqa: S608
+            )
+            if not found:
+                raise NoSplitError
+            self.known[one.name] = found
+
+    # --------------------------------------------------------------------------------------------- columns
+
+    def _stars(self) -> Iterator[tuple[int, int]]:
+        """The places of `*` and `t.*` in the select list."""
+        its, tokens = self.its, self.its.tokens.all
+        before = (TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA)
+        for i in range(its.select + 1, its.start):
+            if its.tokens.depths[i] or tokens[i].token_type is not TokenType.STAR:
+                continue
+            first = i - 2 if tokens[i - 1].token_type is TokenType.DOT else i
+            if tokens[first - 1].token_type in before and tokens[i + 1].token_type in (
+                TokenType.COMMA,
+                TokenType.FROM,
+            ):
+                yield its.at(first), its.until(i + 1)
+
+    def _item(self, item: exp.Expr, stars: Iterator[tuple[int, int]]) -> None:
+        if isinstance(item, exp.Alias):
+            self._over(item.this)
+        elif item.is_star and isinstance(item, exp.Star | exp.Column):
+            start, end = next(stars, (0, 0))
+            self._changes.append((start, end, ", ".join(self._every(item))))
+        elif not isinstance(item, exp.Column):
+            raise NoSplitError
+        elif self._over(item):
+            _, end = _place(item)
+            self._changes.append((end, end, f" AS {quoted(item.name)}"))
+
+    def _every(self, star: exp.Expr) -> Iterator[str]:
+        """What `*` stands for."""
+        joins = [one.join for one in self.its.items if one.join is not None]
+        if any(star.args.get(part) for part in ("except_", "replace", "rename")):
+            raise NoSplitError
+        if isinstance(star, exp.Star) and any(
+            join.args.get("using") or join.args.get("method") or join.kind in ("SEMI", "ANTI")
+            for join in joins
+        ):
+            raise NoSplitError
+        for one in self.its.items:
+            if isinstance(star, exp.Column) and one.name != star.table.casefold():
+                continue
+            name = quoted(one.node.alias_or_name)
+            for column in self.known.get(one.name, ()):
+                text = f"{name}.{quoted(column)}"
+                yield f"{self._value(_key(exp.column(column, table=one.name)), text)} AS {quoted(column)}"
+            if one.name not in self.known:
+                yield f"{name}.*"
+
+    def _clause(self, part: str, clause: exp.Expr) -> None:
+        """The columns of a clause; of an order, a name of the select list is its column."""
+        named = {one.alias_or_name.casefold(): one.unalias() for one in self.tree.expressions}
+        for node in clause.find_all(exp.Column):
+            its = None if node.table else named.get(node.name.casefold())
+            if part == "having" and its is not None and its != node:
+                raise NoSplitError
+        if part != "order":
+            self._over(clause)
+            return
+        for one in clause.expressions:
+            inside = one.this
+            if isinstance(inside, exp.Column) and not inside.table and inside.name.casefold() in named:
+                continue
+            same = next((name for name, its in named.items() if its == inside), None)
+            if isinstance(inside, exp.Column) and same is not None:
+                self._changes.append((*_place(inside), quoted(same)))
+            elif any(not c.table and c.name.casefold() in named for c in inside.find_all(exp.Column)):
+                raise NoSplitError
+            else:
+                self._over(inside)
+
+    def _joined(self, join: exp.Expr) -> None:
+        on = join.args.get("on")
+        if on is not None:
+            self._over(on)
+
+    def _over(self, node: exp.Expr) -> bool:
+        """Puts the helper's columns in place of its tables'; whether there are some."""
+        found = False
+        for one in _columns(node):
+            if not self._is_own(one):
+                continue
+            start, end = _place(one)
+            self._changes.append((start, end, self._value(_key(one), self.text[start:end])))
+            found = True
+        return found
+
+    def _is_own(self, column: exp.Column) -> bool:
+        if column.is_star or column.args.get("db"):
+            raise NoSplitError
+        if column.table:
+            its = self.known.get(column.table.casefold())
+            if its is not None and column.name.casefold() not in map(str.casefold, its):
+                raise NoSplitError
+            return its is not None
+        return any(column.name.casefold() in map(str.casefold, its) for its in self.known.values())
+
+    def _value(self, key: str, text: str) -> str:
+        if key not in self._values:
+            number = len(self._values) + 1
+            while f"value_{number}" in self._taken:
+                number += 1
+            self._taken.add(f"value_{number}")
+            self._values[key] = f"value_{number}", text
+        return self._values[key][0]
+
+    # ----------------------------------------------------------------------------------------- the two queries
+
+    def _conditions(self) -> Iterator[tuple[exp.Expr, bool, tuple[int, int]]]:
+        """The conditions of WHERE, whether each is the helper's (condition 2), and where it stands."""
+        where = self.tree.args.get("where")
+        if where is None:
+            return
+        start, end = self.its.clauses[TokenType.WHERE], self.its.next(TokenType.WHERE)
+        places = list(self._conjuncts(start + 1, end))
+        trees = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+        written = [parsed(f"SELECT {self.text[slice(*place)]}").expressions[0] for place in places]
+        if trees != written:
+            yield where.this, False, (self.its.at(start + 1), self.its.until(end))
+            return
+        for place, tree in zip(places, trees, strict=True):
+            own = tree.find(exp.Query) is None and all(map(self._is_own, _columns(tree)))
+            yield tree, own and self.takes_conditions, place
+
+    def _conjuncts(self, since: int, until: int) -> Iterator[tuple[int, int]]:
+        """The places of the texts between AND, but for that of BETWEEN, outside CASE."""
+        start, between, cases = since, 0, 0
+        for i in range(since, until):
+            kind = self.its.tokens.all[i].token_type
+            cases += (kind is TokenType.CASE) - (kind is TokenType.END)
+            if self.its.tokens.depths[i] or cases:
+                continue
+            between += kind is TokenType.BETWEEN
+            if kind is TokenType.AND and between:
+                between -= 1
+            elif kind is TokenType.AND:
+                yield self.its.at(start), self.its.until(i)
+                start = i + 1
+        yield self.its.at(start), self.its.until(until)
+
+    def _below(self, conditions: Sequence[str]) -> str:
+        """The helper's query, over the same part of FROM."""
+        columns = ", ".join(f"{text} AS {name}" for name, text in self._values.values())
+        if not columns:
+            raise NoSplitError
+        source = self._run_text()
+        query = f"{self.its.with_before([one.node for one in self.run])}SELECT {columns} FROM {source}"  # noqa: S608
+        query += f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        made = parsed(query)
+        nodes = [made.args["from_"].this, *(join.this for join in made.args.get("joins") or ())]
+        if nodes != [one.node for one in self.run] or len(made.expressions) != len(self._values):
+            raise NoSplitError
+        return query
+
+    def _run_text(self) -> str:
+        first, last = self.run[0], self.run[-1]
+        return self.text[first.start : last.last if self.is_first else last.end]
+
+    def _above(self, conditions: Sequence[tuple[int, int]]) -> str:
+        """The query over helpers."""
+        first, last = self.run[0], self.run[-1]
+        behind = last.last if self.is_first else last.end
+        until = self.its.until(self.its.end)
+        outside = [one.node for one in self.its.items if one not in self.run]
+        outside += [part for name, part in self.tree.args.items() if name == "where" and part is not None]
+        parts = [self.its.with_before([*outside, *self.tree.expressions])]
+        parts.append(self._changed(self.its.at(self.its.select), first.start))
+        parts.append(quoted(self.helper))
+        parts.append(self._changed(behind, until))
+        left = [self._changed(*place) for place in conditions]
+        parts.append(f" WHERE {' AND '.join(left)}" if left else "")
+        rest = self.its.end if TokenType.WHERE not in self.its.clauses else self.its.next(TokenType.WHERE)
+        parts.append(f" {self._changed(self.its.at(rest), len(self.text))}")
+        return "".join(parts).rstrip()
+
+    def _changed(self, start: int, end: int) -> str:
+        """A part of the text with the helper's columns in place of what they are."""
+        text, at = "", start
+        for since, until, new in sorted(self._changes):
+            if start <= since and until <= end:
+                text, at = f"{text}{self.text[at:since]}{new}", until
+        return f"{text}{self.text[at:end]}"
+
+
+def tables_in(text: str) -> frozenset[str]:
+    """The names of what a query reads, in lower case.
+
+    >>> sorted(tables_in("WITH t AS (SELECT a FROM R) SELECT * FROM t"))
+    ['r', 't']
+    """
+    return frozenset(one.name.casefold() for one in parsed(text).find_all(exp.Table))
+
+
+def _columns(node: exp.Expr) -> Iterator[exp.Column]:
+    """The columns of an expression, without those of queries in it."""
+    for one in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Column)):
+        if isinstance(one, exp.Column):
+            yield one
+
+
+def _key(column: exp.Column) -> str:
+    """A column as Spark finds it."""
+    return ".".join(part.name.casefold() for part in column.parts)
+
+
+def _place(column: exp.Column) -> tuple[int, int]:
+    """Where a column stands in the text."""
+    parts = column.parts
+    if any("start" not in part.meta for part in parts):
+        raise NoSplitError
+    return parts[0].meta["start"], parts[-1].meta["end"] + 1

@@ -1,0 +1,91 @@
+"""How a view can be followed, by its definition alone: by what rows add up to, by keys, with how many rows read."""
+
+from __future__ import annotations
+
+from datalog.model import OpaqueView, TextQuery, ViewDefinition
+from datalog.sql.affected import (
+    Additive,
+    Keyed,
+    NotKeyed,
+    Query,
+    Table,
+    UnknownShapeError,
+    additive,
+    differing,
+    keyed,
+    plan_of_definition,
+    plan_of_text,
+)
+from selfmaint.fallback.recompute import reads
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+
+
+def tables_of(schema: Catalog) -> dict[str, Table]:
+    """The base relations, as the analysis of queries knows them."""
+    return {
+        name: Table(name, one.columns, one.types, one.nullable, one.keys)
+        for name, one in schema.relations.items()
+    }
+
+
+def is_added_up(schema: Catalog, view: View) -> bool:
+    """Whether what rows add and take away tells a view's new groups, whatever values its sums are of."""
+    if view.is_decided and not isinstance(view, GroupedView):
+        return True
+    query = query_of(schema, view)
+    if query is None:
+        return False
+    found = additive(query, set(reads(schema, view)))
+    return isinstance(found, Additive) and found.is_certain
+
+
+def is_followed(schema: Catalog, helper: View) -> bool:
+    """Whether a helper is decided, or is followed by keyed reads, whichever relation changes."""
+    if helper.is_decided or is_keyed(schema, helper):
+        return True
+    query = query_of(schema, helper)
+    return query is not None and all(
+        isinstance(additive(query, {name}), Additive) for name in reads(schema, helper)
+    )
+
+
+def is_cheap(schema: Catalog, view: View) -> bool:
+    """Whether keyed reads need few base rows: those of single keys, or those that change, whichever relation does."""
+    query = query_of(schema, view)
+    if query is None:
+        return False
+    for name in reads(schema, view):
+        how = keyed(query, {name})
+        if isinstance(how, Keyed) and how.looks_up:
+            continue
+        added = additive(query, {name})
+        if isinstance(added, NotKeyed) or not (added.groups or added.is_certain):
+            return False
+    return True
+
+
+def is_keyed(schema: Catalog, view: View) -> bool:
+    """Whether keys lead to the base rows that a view depends on, whichever relation changes."""
+    query = query_of(schema, view)
+    return query is not None and all(_leads(view, query, {name}) for name in reads(schema, view))
+
+
+def _leads(view: View, query: Query, changed: set[str]) -> bool:
+    """Whether a key, shown or not, leads to the rows that a change reaches."""
+    if isinstance(keyed(query, changed), Keyed):
+        return True
+    return isinstance(view.definition, OpaqueView) and isinstance(differing(query, changed), Keyed)
+
+
+def query_of(schema: Catalog, view: View) -> Query | None:
+    """A view's query; None if its shape is not known."""
+    try:
+        match view.definition:
+            case OpaqueView(query=TextQuery() as text):
+                return plan_of_text(text, tables_of(schema))
+            case ViewDefinition() as definition:
+                return plan_of_definition(definition, tables_of(schema))
+            case _:
+                return None
+    except UnknownShapeError:
+        return None
