@@ -138,7 +138,11 @@ class Maker:
         )
         if self.random.random() < 0.1:
             call = "count(*) over ()"
-        numbered = self._select([*inside.columns, call], f"from {inside.text} as {self._name('x')}")
+        window = ""
+        if len(call) % 3 == 0:
+            call, spec = call.split(" over ")
+            call, window = f"{call} over w", f" window w as {spec}"
+        numbered = self._select([*inside.columns, call], f"from {inside.text} as {self._name('x')}{window}")
         if self.random.random() < 0.5:
             return numbered
         last = numbered.columns[-1]

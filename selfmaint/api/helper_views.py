@@ -24,6 +24,7 @@ from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.sql.views.inner_queries import Asked, Kept, replaced, whole
 from datalog.sql.views.levels import split_levels
 from datalog.sql.views.looked_up import split_look_up
+from datalog.sql.views.named_windows import windows_written_out
 from datalog.sql.views.outer_rows import split_outer, tables_in
 from datalog.sql.views.row_helpers import split_rows
 from datalog.sql.views.splitting import Split, split, split_first_groups
@@ -122,7 +123,7 @@ def _split(given: _Given, view: View) -> _Helpers | None:
         return None
     if is_cheap(given.schema, view):
         return None
-    name = f"{view.name}{SUFFIX}"
+    name, text = f"{view.name}{SUFFIX}", windows_written_out(text)
     found = split(text, name) or split_first_groups(text, name)
     if found is not None and _alone(given, found.helper) is not None:
         return _Helpers({name: found.helper}, found.rest)

@@ -222,6 +222,27 @@ def all_rows(random: Random) -> str:
     return random.choice(options)
 
 
+def named(random: Random) -> str:
+    """A query that looks at all rows by windows that have names."""
+    source = random.choice(["r", "r as x", "r left join s on f = b"])
+    frame = random.choice(["", " rows between 1 preceding and current row"])
+    one = random.choice(
+        ["sum(b) over w", "coalesce(sum(b) over (w), 0)", "count(*) over w - count(c) over w"]
+    )
+    other = random.choice(
+        ["rank() over v", "rank() over (order by c nulls last)", "sum(b) over (order by b nulls last)"]
+    )
+    windows = f"window w as (order by a{frame}), v as (order by c nulls first)"
+    last = random.choice(["", " order by n desc nulls last, a limit 3"])
+    where = random.choice(["", " where a > 1"])
+    options = [
+        f"select a, b, {one} as n, {other} as m from {source}{where} {windows}{last}",
+        f"select n from (select a, {one} as n, {other} as m from {source} {windows}) as t where m < 4",
+        f"select b as g, sum(sum(a)) over w as n from {source}{where} group by b window w as (order by b nulls last)",
+    ]
+    return random.choice(options)
+
+
 def given(database: dict[str, Rows], text: str, types: Sequence[ColumnType] = ()) -> pa.Table:
     """What the text gives, sums in the types that they have in Spark."""
     with plain_duckdb() as plain:
@@ -327,4 +348,10 @@ def test_a_view_over_finer_groups_is_what_recomputing_gives(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_view_that_looks_at_all_rows_is_what_recomputing_gives(seed: int) -> None:
     ways = Counter(followed(f"all rows.{seed}.{trial}", all_rows) for trial in range(8))
+    assert ways["by rows"] + ways["from the helper"] >= 4, ways
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_view_with_windows_that_have_names_is_what_recomputing_gives(seed: int) -> None:
+    ways = Counter(followed(f"named.{seed}.{trial}", named) for trial in range(8))
     assert ways["by rows"] + ways["from the helper"] >= 4, ways

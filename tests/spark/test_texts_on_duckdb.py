@@ -41,6 +41,7 @@ QUERIES = [
     "select id, max(p) over (partition by c order by id rows between 2 preceding and 1 following) as n from sale",
     "select id, lag(p, 2) over (order by p desc, id) as n from sale",
     "select id, lead(c) over (partition by i order by ts, id) as m from sale",
+    "select id, sum(a) over w as n, max(p) over (v) as m from sale window w as (partition by c order by i), v as w",
     "select id, rank() over (order by a desc) as n, dense_rank() over (partition by i order by c desc) as m from sale",
     "select id, row_number() over (partition by date_trunc('month', ts) order by a, id) as n from sale",
     "select i, sum(a) as t, sum(sum(a)) over (order by i) as r, count(*) * 100 as q from sale group by i",

@@ -29,6 +29,7 @@ from datalog.sql.affected.plan import (
 from datalog.sql.affected.selecting import Selecting
 from datalog.sql.text import bound_text
 from datalog.sql.views.as_written import parsed
+from datalog.sql.views.named_windows import windows_written_out
 
 _MARK = "selfmaint_relation_"
 _QUERY_PARTS = frozenset({"with_", "order", "sort", "limit", "offset"})
@@ -57,7 +58,7 @@ def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
     if missing:
         raise UnknownShapeError(f"it reads `{missing[0]}`, which is no base relation")
     marks = {name: f"{_MARK}{i}" for i, name in enumerate(query.relations)}
-    text = bound_text(query, {name: (mark,) for name, mark in marks.items()})
+    text = windows_written_out(bound_text(query, {name: (mark,) for name, mark in marks.items()}))
     try:
         found = _Reading(text, {mark: tables[name] for name, mark in marks.items()}).whole()
     except RecursionError:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from datalog.model import TextQuery
 from datalog.sql.views.as_written import parsed
+from datalog.sql.views.named_windows import windows_written_out
 
 _CHOOSING = (
     exp.Offset,
@@ -41,7 +42,7 @@ def has_one_result(query: TextQuery) -> bool:
     False
     """
     try:
-        tree = parsed(query.text)
+        tree = parsed(windows_written_out(query.text))
     except (sqlglot.errors.SqlglotError, RecursionError):
         return False
     below = (read.of for read in query.reads)

@@ -9,6 +9,7 @@ from datalog.model import ColumnType, TypeName
 from datalog.sql.views.inner_queries import Kept, replaced, whole
 from datalog.sql.views.levels import split_levels
 from datalog.sql.views.looked_up import split_look_up
+from datalog.sql.views.named_windows import windows_written_out
 from datalog.sql.views.outer_rows import split_outer
 from datalog.sql.views.outside import unknown
 from datalog.sql.views.shorthand import written_out
@@ -195,3 +196,38 @@ def test_what_is_looked_up_is_kept_as_groups() -> None:
     assert there.rest == "SELECT 1 AS one FROM `h` WHERE count_1 > 0"
     assert split_look_up("SELECT d FROM s ORDER BY d LIMIT 1", "in", "h") is None
     assert split_look_up("SELECT 1 FROM s", "in", "h") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        (
+            "SELECT sum(b) OVER v, max(b) OVER (w) FROM r WINDOW w AS (ORDER BY a), v AS w LIMIT 1",
+            "SELECT sum(b) OVER (ORDER BY a), max(b) OVER (ORDER BY a) FROM r  LIMIT 1",
+        ),
+        (
+            "SELECT n FROM (SELECT sum(b) OVER w AS n FROM r WINDOW w AS (ORDER BY a)) WINDOW w AS (PARTITION BY n)",
+            "SELECT n FROM (SELECT sum(b) OVER (ORDER BY a) AS n FROM r )",
+        ),
+        (
+            "SELECT (sum(b) OVER w) AS n FROM r -- all\nWINDOW w AS (ORDER BY a) UNION SELECT max(b) FROM r",
+            "SELECT (sum(b) OVER (ORDER BY a)) AS n FROM r -- all\n UNION SELECT max(b) FROM r",
+        ),
+    ],
+)
+def test_windows_are_written_out(text: str, meant: str) -> None:
+    assert windows_written_out(text) == meant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT sum(b) OVER W AS n FROM r WINDOW w AS (ORDER BY a)",
+        "SELECT sum(b) OVER (w ORDER BY b) AS n FROM r WINDOW w AS (PARTITION BY a)",
+        "SELECT sum(b) OVER w AS n FROM r WINDOW w AS (ORDER BY a), w AS (ORDER BY b)",
+        "SELECT sum(b) OVER u AS n FROM r WINDOW u AS v, v AS w, w AS (ORDER BY b)",
+        "SELECT window(a, '1 day') AS w FROM r",
+    ],
+)
+def test_windows_that_are_none_of_sparks_stay(text: str) -> None:
+    assert windows_written_out(text) == text
