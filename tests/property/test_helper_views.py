@@ -227,7 +227,7 @@ def named(random: Random) -> str:
     source = random.choice(["r", "r as x", "r left join s on f = b"])
     frame = random.choice(["", " rows between 1 preceding and current row"])
     one = random.choice(
-        ["sum(b) over w", "coalesce(sum(b) over (w), 0)", "count(*) over w - count(c) over w"]
+        ["sum(b) over w", "coalesce(sum(b) over (v), 0)", "count(*) over w - count(c) over w"]
     )
     other = random.choice(
         ["rank() over v", "rank() over (order by c nulls last)", "sum(b) over (order by b nulls last)"]

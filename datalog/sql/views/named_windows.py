@@ -4,7 +4,7 @@
     SELECT a, sum(b) OVER (PARTITION BY a) AS n FROM r
 
 As in Spark a name is found as it is spelt, in the WINDOW clause of its own SELECT; one may stand for another. A text in
-which a name is found otherwise, or is made more of, as in `OVER (w ORDER BY b)`, stays as it is: Spark has none
+which a name is found otherwise, or is made more of, as in `OVER (w ORDER BY b)`, stays as it is.
 """
 
 from __future__ import annotations
