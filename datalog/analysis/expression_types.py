@@ -41,7 +41,13 @@ _OF_CALLS = {
     **dict.fromkeys(("add_months", "date_add", "last_day", "trunc"), ColumnType(TypeName.DATE)),
     "date_trunc": ColumnType(TypeName.TIMESTAMP),
     **dict.fromkeys(("md5", "replace", "sha2"), _STRING),
-    "like": _BOOLEAN,
+    **dict.fromkeys(("initcap", "lpad", "ltrim", "repeat", "reverse", "right", "rpad"), _STRING),
+    **dict.fromkeys(("rtrim", "sha1", "split_part", "translate"), _STRING),
+    **dict.fromkeys(("ascii", "locate"), _INT),
+    **dict.fromkeys(("div", "unix_seconds", "unix_timestamp"), _BIGINT),
+    **dict.fromkeys(("sign", "sqrt"), _DOUBLE),
+    **dict.fromkeys(("isnan", "like"), _BOOLEAN),
+    "make_date": ColumnType(TypeName.DATE),
 }
 
 
@@ -81,7 +87,11 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
                 return _whole(expression_type(arguments[0], variables))
             given = arguments[:1] if function in ("abs", "nullif") else arguments
             found = _common(expression_type(argument, variables) for argument in given)
-            return ANY if function == "mod" and found is not None and not found.name.is_integer else found
+            return (
+                ANY
+                if function in ("mod", "pmod") and found is not None and not found.name.is_integer
+                else found
+            )
         case Case(branches, otherwise):
             results = (*(result for _, result in branches), otherwise)
             return _common(expression_type(result, variables) for result in results)

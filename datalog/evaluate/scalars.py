@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
@@ -16,6 +14,7 @@ from datalog.analysis.expression_types import expression_type
 from datalog.evaluate.casts import cast_value, rounded_to
 from datalog.evaluate.errors import EvaluationError
 from datalog.evaluate.order import COMPARISONS
+from datalog.evaluate.strings import STRINGS
 from datalog.evaluate.times import TIMES
 from datalog.model import (
     Aggregate,
@@ -100,21 +99,6 @@ def _nullif(arguments: Sequence[Value]) -> Value:
     return None if left is not None and right is not None and equal(left, right) else left
 
 
-def _substring(text: str, position: int, length: int | None = None) -> str:
-    """As in Spark: from 1, where 0 is 1 too; a negative position counts from the end."""
-    start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
-    end = len(text) if length is None else start + length
-    return text[max(start, 0) : max(end, 0)] if end > max(start, 0) else ""
-
-
-def _like(text: str, pattern: str) -> bool:
-    r"""`%` any text, `_` any character, `\` before either takes it as it is."""
-    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
-    special = {"%": ".*", "_": "."}
-    regex = "".join(special.get(part) or re.escape(part[-1]) for part in parts)
-    return re.fullmatch(regex, text, re.DOTALL) is not None
-
-
 def _concat(*arguments: Value) -> str:
     return "".join(str(cast_value(argument, _STRING)) for argument in arguments)
 
@@ -131,16 +115,14 @@ def _round(number: float | Decimal, places: int = 0) -> Value:
 
 
 def _whole(way: Callable[[Decimal], int], number: float | Decimal) -> Value:
-    """A number rounded up or down; a double to one of 64 bits, the nearest where there is none, 0 where it is none."""
+    """A number rounded up or down; a double to one of 64 bits, to 0 where it is no number."""
     match number:
         case Decimal():
             return Decimal(way(number))
         case float() if math.isnan(number):
             return 0
-        case float() if math.isinf(number):
-            return _MOST if number > 0 else _LEAST
         case _:
-            return min(max(way(Decimal(number)), _LEAST), _MOST)
+            return _of_64_bits(way(Decimal(number)))
 
 
 def _mod(number: int, by: int) -> int:
@@ -151,14 +133,40 @@ def _mod(number: int, by: int) -> int:
     return -rest if number < 0 else rest
 
 
-def _sha2(text: str, bits: int) -> str | None:
-    name = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}.get(bits)
-    return None if name is None else hashlib.new(name, text.encode()).hexdigest()
+def _of_64_bits(number: int) -> int:
+    if not _LEAST <= number <= _MOST:
+        raise EvaluationError(f"{number} does not fit in 64 bits")
+    return number
+
+
+def _quotient(number: int, by: int) -> int:
+    """A quotient without its rest."""
+    if by == 0:
+        raise EvaluationError("division by zero")
+    found = abs(number) // abs(by)
+    return _of_64_bits(found if (number < 0) == (by < 0) else -found)
+
+
+def _modulus(number: int, by: int) -> int:
+    """The remainder, or where that is negative the one behind it."""
+    rest = _mod(number, by)
+    return _mod(rest + by, by) if rest < 0 else rest
+
+
+def _sign(number: float | Decimal) -> float:
+    found = float(number)
+    return math.copysign(1.0, found) if found > 0 or found < 0 else found
+
+
+def _root(number: float | Decimal) -> float:
+    found = float(number)
+    return math.nan if found < 0 else math.sqrt(found)
 
 
 _OF_NULLS: Mapping[str, Callable[[Sequence[Value]], Value]] = {
     "coalesce": _coalesce,
     "greatest": _extreme(max),
+    "isnan": lambda arguments: isinstance(arguments[0], float) and math.isnan(arguments[0]),
     "least": _extreme(min),
     "nullif": _nullif,
 }
@@ -167,17 +175,13 @@ _STRICT: Mapping[str, Callable[..., Value]] = {
     "concat": _concat,
     "ceil": partial(_whole, math.ceil),
     "floor": partial(_whole, math.floor),
-    "length": len,
-    "like": _like,
-    "lower": str.lower,
-    "md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
     "mod": _mod,
-    "replace": lambda text, old, new: text.replace(old, new) if old else text,
     "round": _round,
-    "sha2": _sha2,
-    "substring": _substring,
-    "trim": lambda text: text.strip(" "),
-    "upper": str.upper,
+    "div": _quotient,
+    "pmod": _modulus,
+    "sign": _sign,
+    "sqrt": _root,
+    **STRINGS,
     **TIMES,
 }
 

@@ -70,6 +70,11 @@ def _add_months(value: dt.date, months: int) -> dt.date:
     return dt.date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
+def _microseconds(value: dt.date) -> int:
+    """Since the begin of 1970."""
+    return (_time(value) - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)  # noqa: DTZ001 - on UTC's clock
+
+
 def _format(value: dt.date, pattern: str) -> str:
     at = _time(value)
     fields = {
@@ -97,11 +102,16 @@ TIMES: Mapping[str, Callable[..., Value]] = {
     "dayofyear": lambda day: day.timetuple().tm_yday,
     "hour": lambda at: _time(at).hour,
     "last_day": lambda day: _date(day).replace(day=monthrange(day.year, day.month)[1]),
+    "make_date": dt.date,
     "minute": lambda at: _time(at).minute,
     "month": lambda day: day.month,
     "quarter": _quarter,
     "second": lambda at: _time(at).second,
     "trunc": _truncated_date,
+    "unix_seconds": lambda at: _microseconds(at) // 1_000_000,
+    "unix_timestamp": lambda at: (
+        _microseconds(at) // 1_000_000 + (_microseconds(at) < 0 < _microseconds(at) % 1_000_000)
+    ),
     "weekday": lambda day: day.weekday(),
     "weekofyear": lambda day: day.isocalendar().week,
     "year": lambda day: day.year,

@@ -32,7 +32,11 @@ FUNCTIONS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("greatest", "least"), (2, _ANY_NUMBER)),
     **dict.fromkeys(("coalesce", "concat"), (1, _ANY_NUMBER)),
     **dict.fromkeys(("date_add", "like", "nullif"), (2, 2)),
-    "replace": (3, 3),
+    **dict.fromkeys(("ascii", "initcap", "ltrim", "reverse", "rtrim", "sha1"), (1, 1)),
+    **dict.fromkeys(("isnan", "sign", "sqrt", "unix_seconds", "unix_timestamp"), (1, 1)),
+    **dict.fromkeys(("div", "pmod", "repeat", "right"), (2, 2)),
+    **dict.fromkeys(("lpad", "make_date", "replace", "rpad", "split_part", "translate"), (3, 3)),
+    "locate": (2, 3),
     "round": (1, 2),
     "substring": (2, 3),
 }

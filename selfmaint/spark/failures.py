@@ -34,10 +34,12 @@ _UNCOMPUTABLE = (
     "ARITHMETIC_OVERFLOW",
     "BINARY_ARITHMETIC_OVERFLOW",
     "CAST_OVERFLOW",
+    "DATETIME_FIELD_OUT_OF_BOUNDS",
     "DATETIME_OVERFLOW",
     "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
     "DIVIDE_BY_ZERO",
     "NUMERIC_VALUE_OUT_OF_RANGE",
+    "REMAINDER_BY_ZERO",
 )
 _TEXT = re.compile(r"(?s)[Ii]nput string: \"(.*?)\"|\b(?:Text|value) '(.*?)' (?:could|of|for)")
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]")

@@ -183,7 +183,82 @@ EXPRESSIONS = [
     *("substring(s, 2, 2)", "substring(u, 1, 1)", "substring(s, 3)", "substring(s, 1, 0)"),
     *("case when b then i4 else i8 end", "case when d > 1 then p when b then q else 0 end", "if(b, s, null)"),
 ]
+CALLS = [
+    *(f"{way}(u)" for way in ("ltrim", "rtrim", "btrim", "reverse", "ascii", "sha1")),
+    *(
+        f"{way}(s)"
+        for way in ("ltrim", "rtrim", "reverse", "ascii", "sha1", "initcap", "isnull", "isnotnull")
+    ),
+    *(f"{way}({x}, {n})" for way in ("right", "repeat") for x in "su" for n in (0, 1, 3)),
+    *(f"{way}({x}, {n}, '\u00e9x')" for way in ("lpad", "rpad") for x in "su" for n in (0, 1, 2, 7)),
+    *("lpad(s, 4)", "rpad(u, 4)", "space(2)", "concat(space(0), s)"),
+    *("split_part(s, 'b', 1)", "split_part(u, 'x', 2)", "split_part(s, ' ', 9)"),
+    *("translate(s, 'abB', 'xy')", "translate(u, '\u0301\U0001f600', 'e')", "translate(s, 'aa', '12')"),
+    *(
+        "instr(s, 'b')",
+        "instr(u, 'x')",
+        "instr(s, '')",
+        "instr(u, s)",
+        "locate('b', s, 2)",
+        "locate('', s, 3)",
+    ),
+    *("position('x' in u)", "locate(s, s, 1)", "locate('c', s, 4)"),
+    *(f"{way}({x})" for way in ("sign", "sqrt") for x in ("i1", "i8", "d", "f", "p", "q")),
+    *(f"pmod({x}, {y})" for x in ("i1", "i4", "i8") for y in ("3", "-3", "nullif(i4, 0)")),
+    *(f"{x} div {y}" for x in ("i1", "i4", "i8") for y in ("2", "(-2)", "nullif(i4, 0)")),
+    *("pmod(null, 0)", "null div 0", "isnan(d)", "isnan(f)", "isnan(d + 1)"),
+    *(
+        "ceil(if(abs(d) < 100, d, null))",
+        "floor(if(isnan(d), d, 1.5D))",
+        "floor(if(abs(d) < 100, d - 0.5, null))",
+    ),
+    *(
+        "ceil(-0.5D)",
+        "floor(9.2233720368547748E18D)",
+        "ceil(if(abs(f) < 100, f, null))",
+        "floor(-9223372036854775808.0D)",
+    ),
+    *("make_date(2024, 2, 29)", "make_date(2000 + i1, 1, 1)", "make_date(null, 1, 1)"),
+    *(f"{way}({x})" for way in ("unix_timestamp",) for x in "emw"),
+    *("unix_seconds(m)", "unix_timestamp(timestamp '1969-12-31 23:59:59.5')"),
+    *(
+        "nvl2(i4, s, u)",
+        "nvl2(d, 1, 2)",
+        "nullifzero(i4)",
+        "nullifzero(p)",
+        "zeroifnull(i8)",
+    ),
+    *("decode(i4, 1, 'a', null, 'n', 'other')", "decode(s, 'abc', 1)", "decode(i4, 1, i8, -5, 0, i2)"),
+    *(
+        "concat_ws('-', s, u)",
+        "concat_ws('', s, i4, p, e, b)",
+        "concat_ws('\u00e9%', u, null, s)",
+        "concat_ws('-', null)",
+    ),
+    *("negative(i4)", "negative(d)", "bigint(i1)", "smallint(i1)", "bigint(p)"),
+]
+"""Functions that need more than a name."""
+EXPRESSIONS += [*CALLS, "zeroifnull(p)"]
+TESTS = [
+    *(
+        "startswith(s, 'a')",
+        "endswith(s, '')",
+        "contains(s, '%_')",
+        "contains(u, '\u0301')",
+        "endswith(s, '\\\\')",
+    ),
+    *("s ilike 'B%'", "s not ilike '%C %'", "s like any ('a%', '1')", "s not like all ('a%', '1')"),
+    *(
+        "s like all ('%b%', '%c')",
+        "s not like any ('a%', '%c')",
+        "equal_null(s, u)",
+        "equal_null(i4, 1)",
+        "isnan(d)",
+    ),
+]
+"""Conditions that are calls, or short for several."""
 CONDITIONS = [
+    *TESTS,
     *("s like 'a%'", r"s like '%\\%\\_%'", "s like '_'", "u like '_'", "u like '%x%'", "s like ''"),
     *(
         "i4 between 0 and 5",
@@ -344,6 +419,14 @@ def test_rules_join_and_compare(engine: SparkEngine, duck: DuckEngine) -> None:
 
 REFUSED = [
     *("cast(s as int)", "cast(s as date)", "cast(d as string)", "cast(d as decimal(30,12))"),
+    *(
+        "right(s, i4)",
+        "lpad(s, 3, '')",
+        "split_part(s, u, 1)",
+        "split_part(s, 'b', -1)",
+        "translate(s, u, 'x')",
+    ),
+    *("concat_ws('-', d)", "p div 2", "pmod(d, 2)", "sign(s)", "unix_timestamp(s)", "repeat(s, -1)"),
     *("substring(s, 0, 2)", "substring(s, -2)", "substring(s, i4)", "cast(i4 as float)", "q * q * q"),
 ]
 
@@ -355,6 +438,8 @@ def test_what_differs_is_refused_without_spark(expression: str) -> None:
 
 
 FAILING = ["i4 / 0", "p / 0", "d / 0", "i8 * i8 * 4", "i1 * i1", "cast(i8 as int)", "cast(q as decimal(9,2))"]
+FAILING += ["pmod(i4, 0)", "i4 div 0", "ceil(d)", "floor(d * 1e30)", "make_date(2024, 2, 30)"]
+FAILING += ["(-9223372036854775807L - 1) div -1"]
 FAILING += ["cast(d as int)", "-i1 * 2", "abs(i1)", "sum(9000000000000000000)", "p / (p - p)"]
 
 

@@ -12,8 +12,10 @@ from decimal import Decimal
 from sqlglot import exp
 
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName
+from datalog.sql.duckdb.strings import STRINGS_OF, texts
 from datalog.sql.duckdb.times import TIMES_OF
 from datalog.sql.duckdb.types import (
+    DOUBLE,
     PLACES,
     WHOLE,
     SqlType,
@@ -195,12 +197,6 @@ def called(function: str, arguments: Sequence[Typed], found: SqlType) -> exp.Exp
     return cast(tree, found) if function in _RETYPED and not isinstance(found, str) else tree
 
 
-def _texts(arguments: Sequence[Typed]) -> list[exp.Expr]:
-    if any(kind not in (_STRING, ANY) for _, kind in arguments):
-        raise UnlikeSparkError("a function of texts over other values")
-    return [as_type(tree, kind, _STRING) for tree, kind in arguments]
-
-
 def _abs(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     ((tree, kind),) = arguments
     if isinstance(kind, str) or kind.family not in ("number", "any"):
@@ -217,21 +213,11 @@ def _concat(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 
 def _length(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    return cast(exp.Anonymous(this=function, expressions=_texts(arguments)), _INT)
-
-
-def _cased(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    (tree,) = _texts(arguments)
-    letters = exp.Anonymous(this="length", expressions=[tree.copy()])
-    is_wide = exp.NEQ(this=exp.Anonymous(this="strlen", expressions=[tree.copy()]), expression=letters)
-    message = f"`{function}` of a text that is not ASCII differs from Spark's"
-    failing = exp.Anonymous(this="error", expressions=[exp.Literal.string(message)])
-    plain = exp.Anonymous(this=function, expressions=[tree])
-    return exp.Case(ifs=[exp.If(this=is_wide, true=failing)], default=plain)
+    return cast(exp.Anonymous(this=function, expressions=texts(arguments)), _INT)
 
 
 def _like(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    text, pattern = (exp.Paren(this=tree) for tree in _texts(arguments))
+    text, pattern = (exp.Paren(this=tree) for tree in texts(arguments))
     return exp.Escape(this=exp.Like(this=text, expression=pattern), expression=exp.Literal.string("\\"))
 
 
@@ -240,7 +226,7 @@ def _substring(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     for position, (tree, _) in enumerate(places):
         if not (isinstance(tree, exp.Literal) and tree.is_int and int(tree.this) >= 1 - position):
             raise UnlikeSparkError(f"`{function}` with a place that is not a positive constant")
-    return exp.Anonymous(this=function, expressions=[*_texts([text]), *(tree for tree, _ in places)])
+    return exp.Anonymous(this=function, expressions=[*texts([text]), *(tree for tree, _ in places)])
 
 
 def _rounded(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -268,11 +254,7 @@ def _hashed(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     text, *bits = arguments
     if bits and not (isinstance(bits[0][0], exp.Literal) and bits[0][0].this in ("0", "256")):
         raise UnlikeSparkError(f"`{function}` of other than 256 bits")
-    return exp.Anonymous(this="sha256" if bits else function, expressions=_texts([text]))
-
-
-def _replaced(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    return exp.Anonymous(this=function, expressions=_texts(arguments))
+    return exp.Anonymous(this="sha256" if bits else function, expressions=texts([text]))
 
 
 def _remainder(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -287,32 +269,87 @@ def _remainder(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
     return _unless_zero(one, other, exp.Case(ifs=[exp.If(this=by_one, true=zero)], default=rest))
 
 
+def _modulus(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """The remainder of whole numbers, or where that is negative the one behind it."""
+    rest = _remainder("mod", arguments)
+    other = cast(arguments[1][0].copy(), _BIGINT)
+    more = _remainder("mod", [(exp.Add(this=exp.Paren(this=rest), expression=other), _BIGINT), arguments[1]])
+    negative = exp.LT(this=exp.Paren(this=rest.copy()), expression=exp.Literal.number(0))
+    return exp.Case(ifs=[exp.If(this=negative, true=more)], default=rest.copy())
+
+
+def _divided(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """A quotient of whole numbers without its rest."""
+    if any(isinstance(kind, str) or not (kind.name.is_integer or kind == ANY) for _, kind in arguments):
+        raise UnlikeSparkError("`div` of other than whole numbers")
+    one, other = (cast(tree, _BIGINT) for tree, _ in arguments)
+    return _unless_zero(one, other, exp.IntDiv(this=_paren(one), expression=_paren(other)))
+
+
+def _double(function: str, argument: Typed) -> exp.Expr:
+    tree, kind = argument
+    found = None if isinstance(kind, str) else as_double(tree, kind)
+    if found is None or kind == ANY or isinstance(kind, str) or kind.family != "number":
+        raise UnlikeSparkError(f"`{function}` of `{kind}`")
+    return exp.Paren(this=found)
+
+
+def _sign(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """1, -1, or the value itself where it is a zero or no number."""
+    tree, zero, one = _double(function, arguments[0]), exp.Literal.number(0), exp.Literal.number(1)
+    no_number = exp.If(this=_called("isnan", tree), true=tree.copy())
+    up = exp.If(this=exp.GT(this=tree.copy(), expression=zero), true=cast(one, DOUBLE))
+    down = exp.If(
+        this=exp.LT(this=tree.copy(), expression=zero.copy()), true=cast(exp.Neg(this=one.copy()), DOUBLE)
+    )
+    return exp.Case(ifs=[no_number, up, down], default=tree.copy())
+
+
+def _root(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """The square root, which is rounded once everywhere; of a negative number none."""
+    tree = _double(function, arguments[0])
+    negative = exp.LT(this=tree, expression=exp.Literal.number(0))
+    nan = cast(exp.Literal.string("NaN"), DOUBLE)
+    return exp.Case(ifs=[exp.If(this=negative, true=nan)], default=_called("sqrt", tree.copy()))
+
+
+def _no_number(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    return exp.Coalesce(this=_called("isnan", _double(function, arguments[0])), expressions=[exp.false()])
+
+
+def _called(name: str, argument: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=[argument])
+
+
 def _whole(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    """A number rounded up or down: doubles beyond 64 bits are left to Spark."""
+    """A number rounded up or down; a double that is no number is 0, one beyond 64 bits an error."""
     ((tree, kind),) = arguments
+    if not isinstance(kind, str) and kind.name.is_floating:
+        double = _double(function, arguments[0])
+        no_number = exp.If(this=_called("isnan", double), true=exp.Literal.number(0))
+        return exp.Case(ifs=[no_number], default=cast(_called(function, double.copy()), _BIGINT))
     if isinstance(kind, str) or digits(kind) is None:
         raise UnlikeSparkError(f"`{function}` of `{kind}`")
     return tree if kind.name.is_integer else exp.Anonymous(this=function, expressions=[tree])
 
 
-def _trim(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    return exp.Anonymous(this=function, expressions=[*_texts(arguments), exp.Literal.string(" ")])
-
-
 _OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     "abs": _abs,
+    "div": _divided,
+    "isnan": _no_number,
+    "pmod": _modulus,
+    "sign": _sign,
+    "sqrt": _root,
     "concat": _concat,
     "like": _like,
     "length": _length,
     "mod": _remainder,
-    "replace": _replaced,
     "round": _rounded,
     "substring": _substring,
-    "trim": _trim,
-    **dict.fromkeys(("lower", "upper"), _cased),
+    **STRINGS_OF,
     **TIMES_OF,
     **dict.fromkeys(("ceil", "floor"), _whole),
     **dict.fromkeys(("md5", "sha2"), _hashed),
 }
-_RETYPED = frozenset({"ceil", "floor", "mod"})
+_RETYPED = frozenset({"ceil", "floor", "mod", "pmod"})
 """Whose result has another type in DuckDB."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
-from datalog.model import ColumnType, TypeName
+from datalog.model import ANY, ColumnType, TypeName
 from datalog.model.times import DATE_UNITS, TIME_UNITS, pattern_parts
 from datalog.sql.duckdb.types import TIMES, SqlType, UnlikeSparkError, cast, within_four_digits
 
@@ -108,6 +108,30 @@ def _formatted(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     return within_four_digits(at, shown)
 
 
+def _made_date(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    if any(isinstance(kind, str) or not (kind.name.is_integer or kind == ANY) for _, kind in arguments):
+        raise UnlikeSparkError(f"`{function}` of other than whole numbers")
+    return _called(function, *(cast(tree, _INT) for tree, _ in arguments))
+
+
+def _seconds(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """Seconds since 1970: `unix_timestamp` cuts their digits off, and `unix_seconds` rounds down."""
+    every = _called("epoch_us", _as(function, arguments[0], _CLOCK))
+    unit = exp.Literal.number(1_000_000)
+    if function == "unix_timestamp":
+        return exp.Paren(this=exp.IntDiv(this=every, expression=unit))
+    rest = exp.Paren(this=exp.Mod(this=every, expression=unit))
+    down = exp.Sub(
+        this=every.copy(),
+        expression=exp.Paren(
+            this=exp.Mod(
+                this=exp.Paren(this=exp.Add(this=rest, expression=unit.copy())), expression=unit.copy()
+            )
+        ),
+    )
+    return exp.Paren(this=exp.IntDiv(this=exp.Paren(this=down), expression=unit.copy()))
+
+
 def _closed(tree: exp.Expr) -> exp.Expr:
     return tree if isinstance(tree, exp.Column | exp.Cast | exp.Paren) else exp.Paren(this=tree)
 
@@ -118,6 +142,8 @@ TIMES_OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     "date_format": _formatted,
     "datediff": _days_between,
     "last_day": _last_day,
+    "make_date": _made_date,
+    **dict.fromkeys(("unix_seconds", "unix_timestamp"), _seconds),
     **dict.fromkeys(("date_trunc", "trunc"), _truncated),
     **dict.fromkeys(("day", "dayofyear", "month", "quarter", "weekofyear", "year"), _part_of_date),
     **dict.fromkeys(("dayofweek", "weekday"), _day_of_week),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -30,6 +30,7 @@ from datalog.model import (
     WallClock,
     takes,
 )
+from datalog.sql.views.calls import NAMED, SHAPED
 from datalog.sql.views.column_types import column_type
 from datalog.sql.views.problems import Problems
 from datalog.sql.views.scope import Scope, Variables, family
@@ -50,12 +51,15 @@ _AGGREGATES: Mapping[type[exp.Expr], AggregateFunction] = {
 }
 _CALLS: Mapping[type[exp.Expr], str] = {
     exp.Abs: "abs",
+    exp.Ascii: "ascii",
     exp.Ceil: "ceil",
     exp.Coalesce: "coalesce",
     exp.Concat: "concat",
     exp.DPipe: "concat",
     exp.Floor: "floor",
     exp.Greatest: "greatest",
+    exp.IntDiv: "div",
+    exp.IsNan: "isnan",
     exp.Least: "least",
     exp.Left: "left",
     exp.Length: "length",
@@ -65,10 +69,15 @@ _CALLS: Mapping[type[exp.Expr], str] = {
     exp.Mod: "mod",
     exp.Nullif: "nullif",
     exp.Replace: "replace",
+    exp.Reverse: "reverse",
+    exp.Right: "right",
     exp.Round: "round",
+    exp.SHA: "sha1",
     exp.SHA2: "sha2",
+    exp.Sign: "sign",
+    exp.Sqrt: "sqrt",
     exp.Substring: "substring",
-    exp.Trim: "trim",
+    exp.UnixSeconds: "unix_seconds",
     exp.Upper: "upper",
     **PARTS,
     **CALLS,
@@ -111,7 +120,19 @@ class Reader:
             return self._aggregate(node)
         if type(node) in _CALLS:
             return self._call(_CALLS[type(node)], node)
+        if type(node) in SHAPED or (isinstance(node, exp.Anonymous) and node.name.lower() in NAMED):
+            return self._shaped(node)
         return self._other(node)
+
+    def _shaped(self, node: exp.Expr) -> Expression:
+        """A call whose arguments sqlglot keeps in parts of their own, or that has no kind of its own."""
+        if isinstance(node, exp.Anonymous):
+            found: tuple[str, Sequence[exp.Expr]] | None = NAMED[node.name.lower()], node.expressions
+        else:
+            found = SHAPED[type(node)](node)
+        if found is None:
+            raise self.problems.outside("this form of a function", node, "write its usual form")
+        return self._checked(found[0], tuple(map(self.expression, found[1])), node)
 
     def _literal(self, node: exp.Literal) -> Value:
         text = str(node.this)
@@ -239,6 +260,10 @@ class Reader:
             name, read = "substring", (read[0], Constant(1), *read[1:])
         if name == "replace" and len(read) == 2:  # noqa: PLR2004 - what is replaced goes
             read = (*read, Constant(""))
+        return self._checked(name, read, node)
+
+    def _checked(self, name: str, read: tuple[Expression, ...], node: exp.Expr) -> Expression:
+        """A call with as many arguments as its function takes."""
         if not takes(name, len(read)):
             message = f"`{name}` does not take {len(read)} argument{'' if len(read) == 1 else 's'}"
             raise self.problems.error(Code.ARITY_DIFFERS, message, node)

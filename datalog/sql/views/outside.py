@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
+from datalog.sql.views.calls import NAMED
 from datalog.sql.views.problems import Problems
 from datalog.sql.views.times import BY_NAME, PARTS
 
@@ -61,7 +62,16 @@ _ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.DPipe: frozenset({"this", "expression", "safe"}),
     exp.Greatest: frozenset({"this", "expressions", "ignore_nulls"}),
     exp.Least: frozenset({"this", "expressions", "ignore_nulls"}),
-    **dict.fromkeys((exp.Upper, exp.Lower, exp.Length, exp.Abs, exp.Trim), _ONE),
+    **dict.fromkeys((exp.Upper, exp.Lower, exp.Length, exp.Abs, exp.Ascii, exp.IsNan), _ONE),
+    **dict.fromkeys((exp.Reverse, exp.SHA, exp.Sign, exp.Sqrt, exp.UnixSeconds), _ONE),
+    **dict.fromkeys((exp.IntDiv, exp.Initcap, exp.Right), _BINARY),
+    exp.Trim: frozenset({"this", "position"}),
+    exp.Pad: frozenset({"this", "expression", "fill_pattern", "is_left"}),
+    exp.Repeat: frozenset({"this", "times"}),
+    exp.SplitPart: frozenset({"this", "delimiter", "part_index"}),
+    exp.StrPosition: frozenset({"this", "substr", "position"}),
+    exp.StrToUnix: frozenset({"this", "format"}),
+    exp.Translate: frozenset({"this", "from_", "to"}),
     **dict.fromkeys((exp.Sum, exp.Avg, exp.Min, exp.Max, *PARTS), _ONE),
     **dict.fromkeys((exp.AddMonths, exp.DateDiff), _BINARY),
     exp.LastDay: _ONE,
@@ -139,7 +149,7 @@ def _outside(query: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
 def _at(node: exp.Expr, inside: list[exp.Expr]) -> Iterator[tuple[exp.Expr, str, str]]:
     """What is outside at a node; its parts that are to be looked at are added to `inside`."""
     allowed = _ALLOWED.get(type(node))
-    if isinstance(node, exp.Anonymous) and node.name.lower() in BY_NAME:
+    if isinstance(node, exp.Anonymous) and node.name.lower() in BY_NAME | NAMED.keys():
         allowed = _NAMED
     if allowed is None:
         yield (node, *unknown(node))

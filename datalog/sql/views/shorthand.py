@@ -7,6 +7,7 @@
     a IS DISTINCT FROM b          NOT (a <=> b)
     a NOT LIKE b                  NOT (a LIKE b)
     (a AND b) OR (a AND c)        a AND (b OR c)
+    nvl2(a, b, c), ...            CASE WHEN a IS NOT NULL THEN b ELSE c END: see `short_calls`
 
 Each has the same value as what it is short for, null and unknown included; `<=>` is never unknown. A column of a select
 list without an alias keeps the name that it has as it is written.
@@ -18,6 +19,8 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
+from datalog.sql.views.short_calls import short_call
+
 
 def written_out(query: exp.Expr, name: Callable[[exp.Expr], str]) -> exp.Expr:
     """The query with shorthands written out; itself if it has none.
@@ -26,17 +29,36 @@ def written_out(query: exp.Expr, name: Callable[[exp.Expr], str]) -> exp.Expr:
         query: any query; it is not changed.
         name: what Spark calls a column without an alias.
     """
-    if query.find(*_WRITTEN_OUT) is None:
+    if not _is_short(query):
         return query
     query = query.copy()
     for select in query.find_all(exp.Select):
         select.set("expressions", [_named(item, name) for item in select.expressions])
+    query = _without_calls(query)
     return query.transform(lambda node: _WRITTEN_OUT.get(type(node), _as_it_is)(node), copy=False)
+
+
+def _is_short(tree: exp.Expr) -> bool:
+    return any(type(node) in _WRITTEN_OUT or short_call(node) is not None for node in tree.walk())
+
+
+def _without_calls(query: exp.Expr) -> exp.Expr:
+    """A query with the calls of `short_calls` written out, those inside others first."""
+    for node in reversed(list(query.bfs())):
+        change = short_call(node)
+        if change is None:
+            continue
+        made = change(node)
+        if node is query:
+            return made
+        if made is not node:
+            node.replace(made)
+    return query
 
 
 def _named(item: exp.Expr, name: Callable[[exp.Expr], str]) -> exp.Expr:
     """A column of a select list under its name, if it has a shorthand in it and no alias."""
-    if isinstance(item, exp.Alias) or item.find(*_WRITTEN_OUT) is None:
+    if isinstance(item, exp.Alias) or not _is_short(item):
         return item
     return exp.alias_(item, name(item), quoted=True, copy=False)
 

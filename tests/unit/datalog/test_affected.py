@@ -146,7 +146,7 @@ UNKNOWN = [
     "select a, b from r where a > all (select x from t)",
     "select a as k, b as k from r",
     "select * from r tablesample (10 percent)",
-    "select a, rank() over w as n from r window w as (partition by b order by a)",
+    "select a, rank() over (w order by a) as n from r window w as (partition by b)",
     "select a, c as a1 from r group by all",
     "select a + b as c from r group by a, b having c > 1",
     "select r.a, coalesce(s.f, t.x) as k from r, s full join t on s.f = t.x",
