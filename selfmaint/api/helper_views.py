@@ -24,6 +24,7 @@ from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.sql.views.inner_queries import Asked, Kept, replaced, whole
 from datalog.sql.views.levels import split_levels
 from datalog.sql.views.looked_up import split_look_up
+from datalog.sql.views.moments import around, columns_of_moments, moments_written_out
 from datalog.sql.views.named_windows import windows_written_out
 from datalog.sql.views.outer_rows import split_outer, tables_in
 from datalog.sql.views.row_helpers import split_rows
@@ -60,9 +61,9 @@ def with_helpers(schema: Catalog, read: Read, unfolded: Sequence[SqlText] = ()) 
         and (found := _split(given, view)) is not None
     }
     while splits:
-        made = _read(read, splits)
+        made = _read(schema, read, splits)
         if made is None:  # one that cannot be read leaves the others theirs
-            known = {n: one for n, one in splits.items() if _read(read, {n: one}) is not None}
+            known = {n: one for n, one in splits.items() if _read(schema, read, {n: one}) is not None}
             if len(known) == len(splits):
                 return schema
             splits = known
@@ -123,7 +124,7 @@ def _split(given: _Given, view: View) -> _Helpers | None:
         return None
     if is_cheap(given.schema, view):
         return None
-    name, text = f"{view.name}{SUFFIX}", windows_written_out(text)
+    name, text = f"{view.name}{SUFFIX}", _written_out(given, windows_written_out(text))
     found = split(text, name) or split_first_groups(text, name)
     if found is not None and _alone(given, found.helper) is not None:
         return _Helpers({name: found.helper}, found.rest)
@@ -139,6 +140,16 @@ def _split(given: _Given, view: View) -> _Helpers | None:
     if inside is not None and _are_described(given.schema, view, _tables_of(given, inside.rest)):
         return inside
     return _split_outside(given, text, name) or inside
+
+
+def _written_out(given: _Given, text: str) -> str:
+    """A query with variances and standard deviations as what counts and sums come to."""
+
+    def kind(value: str) -> ColumnType | None:
+        types = _types(given, around(text, value))
+        return types[0] if types else None
+
+    return moments_written_out(text, kind)
 
 
 def _tables_of(given: _Given, text: str) -> set[str]:
@@ -204,6 +215,7 @@ def _split_inside(given: _Given, text: str, name: str) -> _Helpers | None:
 
 def _kept(given: _Given, inner: str, name: str) -> Kept | None:
     """What is kept of a query inside another."""
+    inner = _written_out(given, inner)
     alone = _alone(given, inner)
     if alone is not None and is_added_up(given.schema, alone):
         return whole(inner)
@@ -308,8 +320,9 @@ def _catalog(given: _Given, text: str) -> Catalog | None:
         return None
 
 
-def _read(read: Read, splits: Mapping[str, _Helpers]) -> Catalog | None:
+def _read(schema: Catalog, read: Read, splits: Mapping[str, _Helpers]) -> Catalog | None:
     """The catalog with helpers; None if they cannot be read."""
+    written = {view.name: view.definition.text or "" for view in schema.views if view.definition is not None}
     more = [
         SqlText(query, f"the helper of {name}", (helper,), helper, kept=True)
         for name, one in splits.items()
@@ -321,4 +334,6 @@ def _read(read: Read, splits: Mapping[str, _Helpers]) -> Catalog | None:
         made = catalog_of_sql(read(more, {name: one.rest for name, one in splits.items()}))
     except (ProgramError, InputError):
         return None
-    return replace(made, helpers={helper: name for name, one in splits.items() for helper in one.queries})
+    near = {name: columns for name in splits if (columns := columns_of_moments(written[name]))}
+    helpers = {helper: name for name, one in splits.items() for helper in one.queries}
+    return replace(made, helpers=helpers, near=near)

@@ -10,6 +10,7 @@ from datalog.diagnostics import Diagnostic
 from selfmaint.api.keyed import ByKeys, Plan, followed_by_keys, plans_by_keys
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.recompute import recomputed_views, require_recomputable
+from selfmaint.api.tolerance import beyond_tolerance, near_columns
 from selfmaint.api.update import Update
 from selfmaint.api.verify import SHOWN_ROWS, Difference
 from selfmaint.api.warehouse import Warehouse
@@ -156,10 +157,9 @@ def unlike_recomputed(
     for view, one in zip(views, followed, strict=True):
         new = applied(engine, view, warehouse.contents[view.name], one.delta)
         right = truth.contents[view.name]
-        missing, extra = (
-            engine.sample(rows, SHOWN_ROWS)
-            for rows in (engine.minus_all(right, new), engine.minus_all(new, right))
-        )
+        differing = (engine.minus_all(right, new), engine.minus_all(new, right))
+        beyond = beyond_tolerance(engine, near_columns(catalog, view), *differing)
+        missing, extra = (engine.sample(rows, SHOWN_ROWS) for rows in beyond)
         if missing or extra:
             found.append(Difference(view.name, tuple(missing), tuple(extra)))
     return tuple(found)

@@ -17,7 +17,7 @@ from datalog.model import (
     Version,
     ViewDefinition,
 )
-from selfmaint.api.tolerance import beyond_tolerance
+from selfmaint.api.tolerance import beyond_tolerance, near_columns
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
@@ -68,15 +68,18 @@ def differences(
     for view in _after_what_they_read(warehouse.catalog):
         new = engine.keep(applied(engine, view, warehouse.contents[view.name], deltas[view.name]))
         if view.name not in recomputed:
-            found += _difference(engine, view, new, engine.keep(_recomputed(warehouse, base, view)))
+            truth = engine.keep(_recomputed(warehouse, base, view))
+            found += _difference(engine, view, near_columns(warehouse.catalog, view), new, truth)
         # What reads this view as it is stored is computed from these rows.
         base = base.extended({view.predicate: new}, small=False)
     return tuple(found)
 
 
-def _difference(engine: Engine[D], view: View, new: D, truth: D) -> Iterator[Difference]:
+def _difference(
+    engine: Engine[D], view: View, near: frozenset[int], new: D, truth: D
+) -> Iterator[Difference]:
     """How a view's new contents differ from the truth, if they do."""
-    less, more = beyond_tolerance(engine, view, engine.minus(truth, new), engine.minus(new, truth))
+    less, more = beyond_tolerance(engine, near, engine.minus(truth, new), engine.minus(new, truth))
     missing, extra = (engine.sample(rows, SHOWN_ROWS) for rows in (less, more))
     if missing or extra:
         yield Difference(view.name, tuple(missing), tuple(extra))

@@ -63,6 +63,7 @@ class Catalog:
         remarks: what was found odd when the definitions were read, such as SQL that cannot be analysed.
         unions: the branches of the unions whose rows tell them apart, each with the view that it is.
         helpers: views that are kept for others to be computed from, each with the view that it is for.
+        near: of views with helpers, the columns whose last digits may differ from Spark's.
     """
 
     program: Program
@@ -71,6 +72,7 @@ class Catalog:
     remarks: tuple[Diagnostic, ...] = ()
     unions: Mapping[str, Mapping[Branch, View]] = field(default_factory=dict)
     helpers: Mapping[str, str] = field(default_factory=dict)
+    near: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     @cached_property
     def apart(self) -> Catalog:

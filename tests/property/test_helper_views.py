@@ -266,9 +266,11 @@ def bag(table: Any) -> Counter[tuple[str, ...]]:
     return Counter(tuple(map(str, row.values())) for row in pa.table(table).to_pylist())
 
 
-def opened(text: str, before: dict[str, Rows], after: dict[str, Rows]) -> Warehouse[Relation]:
+def opened(
+    text: str, before: dict[str, Rows], after: dict[str, Rows], *, helpers: bool = True
+) -> Warehouse[Relation]:
     program = f"{TABLES} create view v as {text};"
-    schema = catalog_of(program, helpers=True)
+    schema = catalog_of(program, helpers=helpers)
     engine = DuckEngine()
     platform, columns, contents = platform_of(engine), columns_of(schema), {}
     for view in schema.views:
@@ -287,6 +289,17 @@ def told(row: tuple[Any, ...]) -> str:
     return repr(row).replace("-0.0", "0.0")
 
 
+def changes(before: dict[str, Rows], after: dict[str, Rows]) -> list[dict[str, pa.Table]]:
+    """The rows that are inserted, and those that are deleted."""
+    return [
+        {
+            n: frame(n, [row for row in one[n].values() if told(row) not in map(told, other[n].values())])
+            for n in one
+        }
+        for one, other in ((after, before), (before, after))
+    ]
+
+
 def followed(seed: str, made: Callable[[Random], str] = query) -> str:
     """How a random view was followed, its rows being right."""
     random = Random(seed)
@@ -294,13 +307,7 @@ def followed(seed: str, made: Callable[[Random], str] = query) -> str:
     after = {name: changed(random, name, its) for name, its in before.items()}
     text = made(random)
     warehouse = opened(text, before, after)
-    sides = [
-        {
-            n: frame(n, [row for row in one[n].values() if told(row) not in map(told, other[n].values())])
-            for n in one
-        }
-        for one, other in ((after, before), (before, after))
-    ]
+    sides = changes(before, after)
     update = selfmaint.Update.from_frames(warehouse, *sides, effective=True)
     try:
         found = warehouse.maintain(update, verify=True)

@@ -284,6 +284,15 @@ AGGREGATES = [
         "count(*)",
         "avg(1.5)",
     ),
+    *(
+        "stddev(i1)",
+        "stddev_samp(p)",
+        "stddev_pop(i2)",
+        "std(p * 2)",
+        "variance(i4)",
+        "var_samp(i1)",
+        "var_pop(p)",
+    ),
     *("sum(i4) / count(*)", "sum(p) / count(p)", "sum(p) * 2 - min(p)", "avg(p) / 3"),
 ]
 
@@ -370,6 +379,21 @@ def test_aggregates(engine: SparkEngine, duck: DuckEngine) -> None:
         items = ", ".join(f"{e} as x{i}" for i, e in enumerate(names))
         require_equal(engine, duck, names, f"select b as k, {items} from t where b is not null group by b")
         require_equal(engine, duck, names, f"select 1 as k, {items} from t where k > 100")
+
+
+def test_variances_are_near_to_sparks(spark: SparkSession, duck: DuckEngine) -> None:
+    """Spark's own, which it computes from row to row, have other last digits."""
+    items = [
+        f"{name}({x})" for name in ("stddev", "stddev_pop", "variance", "var_pop") for x in ("i1", "i4", "p")
+    ]
+    query = f"select {', '.join(f'{one} as x{i}' for i, one in enumerate(items))} from t"
+    (mine,) = duck.sample(duck.evaluate_view(view(query), loaded(duck), {T: types()}), 9)
+    places = [1 + list(COLUMNS).index(name) for name in ("i1", "i4", "p")]
+    plain = [tuple(row[place] for place in places) for row in rows()]
+    spark.createDataFrame(plain, "i1 tinyint, i4 int, p decimal(9,2)").createOrReplaceTempView("variances")
+    (its,) = spark.sql(query.replace("from t", "from variances")).collect()
+    for name, one, other in zip(items, mine, its, strict=True):
+        assert math.isclose(one, other, rel_tol=1e-12), name  # type: ignore[arg-type]
 
 
 def test_comparisons_of_all_pairs(engine: SparkEngine, duck: DuckEngine) -> None:

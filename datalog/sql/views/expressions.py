@@ -13,6 +13,7 @@ from sqlglot import exp
 from datalog.analysis.types import common_type, constant_type
 from datalog.diagnostics import Code
 from datalog.model import (
+    ANY,
     MAX_PRECISION,
     Aggregate,
     AggregateFunction,
@@ -32,6 +33,7 @@ from datalog.model import (
 )
 from datalog.sql.views.calls import NAMED, SHAPED
 from datalog.sql.views.column_types import column_type
+from datalog.sql.views.moments import is_moment, moment
 from datalog.sql.views.problems import Problems
 from datalog.sql.views.scope import Scope, Variables, family
 from datalog.sql.views.times import CALLS, PARTS, added, by_name, extracted
@@ -118,6 +120,8 @@ class Reader:
             return self._arithmetic(node)
         if type(node) in _AGGREGATES:
             return self._aggregate(node)
+        if is_moment(node):
+            return self._moment(node)
         if type(node) in _CALLS:
             return self._call(_CALLS[type(node)], node)
         if type(node) in SHAPED or (isinstance(node, exp.Anonymous) and node.name.lower() in NAMED):
@@ -247,6 +251,22 @@ class Reader:
                 Code.COMPARISON_TYPE, f"`{function.value}` of a {kind}", node, "only numbers have one"
             )
         return Aggregate(function, operand, distinct, span)
+
+    def _moment(self, node: exp.Expr) -> Expression:
+        """A variance or standard deviation, from counts and sums that are exact."""
+        value = node.expressions[0] if isinstance(node, exp.Anonymous) else node.this
+        if isinstance(value, exp.Distinct):
+            raise self.problems.outside(
+                "DISTINCT in this aggregate", node, "aggregate over a view of different rows"
+            )
+        inside = replace(self, aggregates=False, scope=self.inner or self.scope)
+        kind = self.variables.type_of(inside.expression(value)) or ANY
+        made = moment(node, kind)
+        if made is None:
+            what = f"a variance or standard deviation of `{kind}`"
+            hint = "its last digits depend on the order of rows, and `inexact_sums` is of sums and averages alone: "
+            raise self.problems.outside(what, node, f"{hint}cast what it is of to a decimal of few digits")
+        return self.expression(made)
 
     def _call(self, name: str, node: exp.Expr) -> Expression:
         arguments = [node.args.get("this"), *node.args.get("expressions", ())]

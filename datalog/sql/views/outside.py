@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from datalog.sql.views.calls import NAMED
+from datalog.sql.views.moments import MOMENTS, is_moment
 from datalog.sql.views.problems import Problems
 from datalog.sql.views.times import BY_NAME, PARTS
 
@@ -73,6 +74,7 @@ _ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.StrToUnix: frozenset({"this", "format"}),
     exp.Translate: frozenset({"this", "from_", "to"}),
     **dict.fromkeys((exp.Sum, exp.Avg, exp.Min, exp.Max, *PARTS), _ONE),
+    **dict.fromkeys(MOMENTS, _ONE),
     **dict.fromkeys((exp.AddMonths, exp.DateDiff), _BINARY),
     exp.LastDay: _ONE,
     exp.TsOrDsAdd: frozenset({"this", "expression", "unit"}),
@@ -149,7 +151,7 @@ def _outside(query: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
 def _at(node: exp.Expr, inside: list[exp.Expr]) -> Iterator[tuple[exp.Expr, str, str]]:
     """What is outside at a node; its parts that are to be looked at are added to `inside`."""
     allowed = _ALLOWED.get(type(node))
-    if isinstance(node, exp.Anonymous) and node.name.lower() in BY_NAME | NAMED.keys():
+    if isinstance(node, exp.Anonymous) and (node.name.lower() in BY_NAME | NAMED.keys() or is_moment(node)):
         allowed = _NAMED
     if allowed is None:
         yield (node, *unknown(node))

@@ -28,6 +28,7 @@ from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import chain
+from datalog.sql.views.moments import is_moment
 from datalog.sql.views.problems import Problems, UnreadableError
 from datalog.sql.views.scope import Draft, Query, Scope, Variables
 
@@ -100,7 +101,8 @@ def is_grouped(select: exp.Select) -> bool:
     return any(
         node.find_ancestor(exp.Select) is select
         for item in select.expressions
-        for node in item.find_all(*_AGGREGATES)
+        for node in item.walk()
+        if isinstance(node, _AGGREGATES) or is_moment(node)
     )
 
 

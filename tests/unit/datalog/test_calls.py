@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from datalog.model import ViewDefinition
+from datalog.sql.views import SqlText, read_sql
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.memory import MemoryEngine
 from tests.spark.test_values_on_duckdb import (
     CALLS,
+    CREATE,
     REFUSED,
     TESTS,
     T,
@@ -44,3 +46,12 @@ def test_the_evaluator_gives_what_duckdb_gives(calls: list[str]) -> None:
 def test_what_differs_is_refused(expression: str) -> None:
     _, refused = computed(DuckEngine(), {expression: f"select k, {expression} as x from t"})
     assert refused == [expression]
+
+
+@pytest.mark.parametrize(
+    "call", ["stddev(d)", "var_pop(f)", "std(q)", "variance(distinct i4)", "stddev(i4 / 2)"]
+)
+def test_a_variance_of_what_is_not_exact_is_left_to_spark(call: str) -> None:
+    found = read_sql([SqlText(CREATE, "tables"), SqlText(f"select b, {call} as x from t group by b", "v")])
+    assert [view.name for view in found.opaque] == ["v"]
+    assert "distinct" in call or "inexact_sums" in (found.warnings[0].hint or "")
