@@ -28,7 +28,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.views.as_written import parsed
 from datalog.sql.views.splitting import NOT_SPLIT, NoSplitError, Split, quoted
-from datalog.sql.views.written_parts import Written
+from datalog.sql.views.written_parts import Written, are_joined, columns_outside
 
 _STARTS = (TokenType.SELECT, TokenType.WITH)
 
@@ -89,6 +89,8 @@ class _Splitting:
         for one in self.its.items:
             if one.join is not None and not (self.is_first and one in self.run):
                 self._joined(one.join)
+        if not are_joined(self.run, self.known, [tree_ for tree_, is_own, _ in conditions if is_own]):
+            raise NoSplitError  # a helper with all pairs of two tables' rows
         own = [self.text[slice(*place)] for _, is_own, place in conditions if is_own]
         return Split(self._below(own), self._above([place for _, is_own, place in conditions if not is_own]))
 
@@ -242,7 +244,7 @@ class _Splitting:
     def _over(self, node: exp.Expr) -> bool:
         """Puts the helper's columns in place of its tables'; whether there are some."""
         found = False
-        for one in _columns(node):
+        for one in columns_outside(node):
             if not self._is_own(one):
                 continue
             start, end = _place(one)
@@ -278,13 +280,13 @@ class _Splitting:
             return
         start, end = self.its.clauses[TokenType.WHERE], self.its.next(TokenType.WHERE)
         places = list(self._conjuncts(start + 1, end))
-        trees = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+        trees = list(where.this.flatten(unnest=False)) if isinstance(where.this, exp.And) else [where.this]
         written = [parsed(f"SELECT {self.text[slice(*place)]}").expressions[0] for place in places]
         if trees != written:
             yield where.this, False, (self.its.at(start + 1), self.its.until(end))
             return
         for place, tree in zip(places, trees, strict=True):
-            own = tree.find(exp.Query) is None and all(map(self._is_own, _columns(tree)))
+            own = tree.find(exp.Query) is None and all(map(self._is_own, columns_outside(tree)))
             yield tree, own and self.takes_conditions, place
 
     def _conjuncts(self, since: int, until: int) -> Iterator[tuple[int, int]]:
@@ -354,13 +356,6 @@ def tables_in(text: str) -> frozenset[str]:
     ['r', 't']
     """
     return frozenset(one.name.casefold() for one in parsed(text).find_all(exp.Table))
-
-
-def _columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """The columns of an expression, without those of queries in it."""
-    for one in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Column)):
-        if isinstance(one, exp.Column):
-            yield one
 
 
 def _key(column: exp.Column) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -159,3 +160,46 @@ class Written:
                 used |= self._uses[name]
         texts = [text for name, text in self.ctes.items() if name in used]
         return f"WITH {', '.join(texts)} " if texts else ""
+
+
+def columns_outside(node: exp.Expr) -> Iterator[exp.Column]:
+    """The columns of an expression, without those of queries in it."""
+    for one in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Column)):
+        if isinstance(one, exp.Column):
+            yield one
+
+
+def are_joined(
+    items: Sequence[Item], known: Mapping[str, Sequence[str]], conditions: Sequence[exp.Expr]
+) -> bool:
+    """Whether equal columns join all of some tables, so that not all pairs of two tables' rows are rows.
+
+    Args:
+        items: the tables, in order.
+        known: by table, its columns.
+        conditions: what holds of all rows.
+    """
+    groups = [{one.name} for one in items]
+    pairs = [{before.name, one.name} for before, one in pairwise(items) if one.join and _by_names(one.join)]
+    tests = [one.join.args["on"] for one in items if one.join is not None and one.join.args.get("on")]
+    for test in (*tests, *conditions):
+        parts = test.flatten(unnest=True) if isinstance(test, exp.And) else [test.unnest()]
+        sides = [{_table(c, known) for c in columns_outside(one)} for one in parts if isinstance(one, exp.EQ)]
+        pairs += [side for side in sides if len(side) > 1]
+    for pair in pairs:
+        touched = [group for group in groups if group & pair]
+        groups = [group for group in groups if not group & pair]
+        groups.append(set[str]().union(*touched))
+    return len([group for group in groups if group]) == 1
+
+
+def _by_names(join: exp.Join) -> bool:
+    return bool(join.args.get("using") or join.args.get("method"))
+
+
+def _table(column: exp.Column, known: Mapping[str, Sequence[str]]) -> str:
+    """The name of the table that a column is of."""
+    name = column.name.casefold()
+    if column.table:
+        return column.table.casefold()
+    return next((table for table, its in known.items() if name in map(str.casefold, its)), "")

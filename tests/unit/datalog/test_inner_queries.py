@@ -159,6 +159,11 @@ def around(text: str) -> tuple[str, str] | None:
             "SELECT value_1 AS a FROM `o` WHERE value_2 > (SELECT m FROM h) ORDER BY value_3 LIMIT 2",
         ),
         (
+            "SELECT a FROM r, s WHERE r.a = d AND (b > (SELECT m FROM h) OR c IN (1, 2)) AND (e = 1)",
+            "SELECT a AS value_1, b AS value_2, c AS value_3 FROM r, s WHERE r.a = d AND (e = 1)",
+            "SELECT value_1 AS `a` FROM `o` WHERE (value_2 > (SELECT m FROM h) OR value_3 IN (1, 2))",
+        ),
+        (
             "WITH t AS (SELECT * FROM r), u AS (SELECT m FROM h) SELECT a FROM u LEFT JOIN t ON b = m WHERE c = 1",
             "WITH t AS (SELECT * FROM r) SELECT a AS value_1, c AS value_2, b AS value_3 FROM t",
             "WITH u AS (SELECT m FROM h) SELECT value_1 AS `a` FROM u LEFT JOIN `o` ON value_3 = m WHERE value_2 = 1",
@@ -178,6 +183,7 @@ def test_rows_around_helpers_are_kept(text: str, below: str, above: str) -> None
         "SELECT count(*) AS n FROM r WHERE (SELECT m FROM h) > 1",
         "SELECT r.a FROM r JOIN (SELECT m AS a FROM h) u USING (a)",
         "SELECT a FROM r JOIN s ON d > (SELECT m FROM h)",
+        "SELECT a FROM r, s WHERE b > (SELECT m FROM h) AND (a = d OR e = 1)",
     ],
 )
 def test_rows_that_are_not_told_apart_are_left(text: str) -> None:
