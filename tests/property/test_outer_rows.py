@@ -40,7 +40,7 @@ def listed(random: Random) -> str:
     )
 
 
-def test_of(random: Random) -> str:
+def condition(random: Random) -> str:
     sign = random.choice([">", "<=", "=", "<>"])
     options = [
         f"b {sign} {value(random)}",
@@ -57,7 +57,7 @@ def test_of(random: Random) -> str:
 
 def outer(random: Random) -> str:
     """A query whose rows depend on what all rows make together."""
-    tests = [test_of(random)]
+    tests = [condition(random)]
     tests += random.choice([[], ["a > 1"], ["c is not null", "a between 0 and 7"], ["(b = 1 or b = 2)"]])
     random.shuffle(tests)
     where = f" where {' and '.join(tests)}"
