@@ -204,7 +204,10 @@ class _DuckDB:
         self.tables = tables
         self.connection = duckdb.connect()
         self.schemas: dict[tuple[int, Rows], str] = {}
-        before = [f"{name} as ({text})" for name, text in views.items()]
+        # Its own of nulls alone is null, where Spark's is 0.
+        self.connection.execute("create macro count_true(c) as count(*) filter (where c)")
+        written = {name: text.replace("count_if(", "memory.main.count_true(") for name, text in views.items()}
+        before = [f"{name} as ({text})" for name, text in written.items()]
         self.texts = {name: f"with {', '.join(before[: i + 1])} from {name}" for i, name in enumerate(views)}
 
     def rows(self, view: str, database: Database, read: Sequence[int]) -> list[Row]:
