@@ -146,7 +146,11 @@ def _decide(found: Catalog, random: Random) -> None:
     changed = random.sample(names, min(len(names), random.choice((1, 1, 2))))
     inserted = {n: _some_rows(found.relations[n], random) - base[n] for n in changed}
     deleted = {n: frozenset(sorted(base[n], key=repr)[:1]) for n in changed if random.random() < 0.4}
-    update = Update(inserted, deleted, effective=random.random() < 0.5)
+    given = {name: relation.given for name, relation in found.relations.items()}
+    sides = (
+        {n: frozenset(row[: given[n]] for row in rows) for n, rows in s.items()} for s in (inserted, deleted)
+    )
+    update = Update(*sides, effective=random.random() < 0.5)
     signal.setitimer(signal.ITIMER_PROF, DECISION_SECONDS)
     try:
         verdicts = check(warehouse, update)

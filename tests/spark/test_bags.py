@@ -89,8 +89,8 @@ def test_the_file_holds_each_row_as_often_as_it_should(tmp_path: Path) -> None:
     assert found["differences"] == []
     assert found["reads"] == []
     verdicts = {entry["view"]: entry for entry in found["verdicts"]}
-    assert verdicts["prices"] == {"view": "prices", "verdict": "yes", "semantics": "bag"}
-    assert verdicts["customers"] == {"view": "customers", "verdict": "yes"}
+    assert verdicts["prices"] == {"view": "prices", "verdict": "yes", "semantics": "bag", "exact": False}
+    assert verdicts["customers"] == {"view": "customers", "verdict": "yes", "exact": True}
     changes = {entry["view"]: (entry["gained"], entry["lost"]) for entry in found["changes"]}
     more, fewer = after - prices(SALES), prices(SALES) - after
     assert changes["prices"] == (more.total(), fewer.total())

@@ -212,7 +212,8 @@ def test_what_duckdb_refuses_is_computed_by_spark(spark: SparkSession) -> None:
     )
     facts = Facts({Predicate("r"): given})
     catalog = catalog_of(
-        "create table r(s string, n decimal(38,2), d double); create view w as select upper(s) as u from r;"
+        "create table r(s string primary key, n decimal(38,2), d double);"
+        "create view w as select upper(s) as u from r;"
     )
     definition = catalog.view("w").definition
     assert definition is not None
