@@ -14,9 +14,11 @@ So what is proved of these, for all numbers or for those that are convenient, ho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 
+from datalog.diagnostics import Code, Diagnostic, ProgramError
 from datalog.model import (
     NUMBER,
     Atom,
@@ -41,6 +43,27 @@ def numbered(declaration: Declaration) -> Declaration:
     return replace(declaration, columns=(*declaration.columns, number))
 
 
+def require_unnumbered(declarations: Iterable[Declaration]) -> None:
+    """Refuses columns that are called as the numbers are.
+
+    Raises:
+        ProgramError: DL011.
+    """
+    found = [
+        Diagnostic(
+            Code.RESERVED_WORD,
+            f"a column of `{one.name}` is called `{column.name}`, as the numbers of equal rows are",
+            column.span or one.span,
+            hint="give it another name",
+        )
+        for one in declarations
+        for column in one.columns
+        if column.name.casefold() == NUMBER
+    ]
+    if found:
+        raise ProgramError(found)
+
+
 def as_written(declaration: Declaration) -> Declaration:
     """A table without the column for the numbers of its rows."""
     return replace(declaration, columns=tuple(c for c in declaration.columns if c.name != NUMBER))
@@ -48,21 +71,21 @@ def as_written(declaration: Declaration) -> Declaration:
 
 def over_numbered(definition: ViewDefinition, tables: Mapping[str, Declaration]) -> ViewDefinition:
     """A definition over tables some of which have numbered rows: their subgoals have a variable for the number."""
-    places = iter(range(1_000_000))
+    numbers = count()
     blocks = []
     for block in definition.blocks:
         taken = {variable.name for variable in variables_of([block.core.head, *block.core.body])}
-        fresh = (Variable(name) for i in places if (name := f"Copy{i}") not in taken)
+        fresh = (Variable(name) for i in numbers if (name := f"Copy{i}") not in taken)
         body = tuple(_with_number(literal, tables, fresh) for literal in block.core.body)
         blocks.append(replace(block, core=replace(block.core, body=body)))
     return replace(definition, blocks=tuple[Block, ...](blocks))
 
 
-def _with_number(literal: Literal, tables: Mapping[str, Declaration], fresh: Iterable[Variable]) -> Literal:
+def _with_number(literal: Literal, tables: Mapping[str, Declaration], fresh: Iterator[Variable]) -> Literal:
     match literal:
         case Atom(predicate, terms) if predicate.name in tables:
             missing = tables[predicate.name].arity - len(terms)
-            return replace(literal, terms=(*terms, *(next(iter(fresh)) for _ in range(missing))))
+            return replace(literal, terms=(*terms, *(next(fresh) for _ in range(missing))))
         case Negation(body):
             return replace(literal, body=tuple(_with_number(one, tables, fresh) for one in body))
         case _:

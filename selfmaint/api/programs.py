@@ -56,13 +56,21 @@ def catalog_of(
         from datalog.sql.views import SqlText
 
         return _catalog_of_texts([SqlText(program, source)], helpers=helpers)
-    return catalog(parse_program(program, source))
+    return _catalog_of_rules(parse_program(program, source))
+
+
+def _catalog_of_rules(program: Program) -> Catalog:
+    from datalog.rewrite.numbered import require_unnumbered
+
+    require_unnumbered(program.declarations)
+    return catalog(program)
 
 
 def catalog_of_sql(found: SqlViews) -> Catalog:
     """The catalog of what texts of SQL define."""
-    from datalog.rewrite.numbered import numbered, over_numbered
+    from datalog.rewrite.numbered import numbered, over_numbered, require_unnumbered
 
+    require_unnumbered(found.declarations)
     views = {*(view.name for view in found.views), *(view.name for view in found.opaque)}
     tables = {one.name: numbered(one) for one in found.declarations if one.name not in views}
     declared = tuple(tables.get(one.name, one) for one in found.declarations)
@@ -102,7 +110,7 @@ def catalog_of_path(path: Path, *, helpers: bool = False) -> Catalog:
         from datalog.sql.views import SqlText
 
         return _catalog_of_texts([SqlText(text, str(path))], helpers=helpers)
-    return catalog(parse_program(text, source=str(path)))
+    return _catalog_of_rules(parse_program(text, source=str(path)))
 
 
 def _directory(path: Path, *, helpers: bool) -> Catalog:

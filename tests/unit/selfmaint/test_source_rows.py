@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from datalog.diagnostics import ProgramError
 from datalog.model import ANY, NUMBER, Row
+from selfmaint.api.programs import catalog_of
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.fallback.source_rows import rows_of
 from selfmaint.sources.memory import RowsSource
@@ -29,3 +31,15 @@ def test_rows_with_numbers(columns: tuple[str, ...], keys: set[Row] | None, expe
     asked = None if keys is None else frozenset(keys)
     rows, _ = rows_of(MemoryEngine(), LOG, SOURCE, columns, asked)
     assert rows == expected
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "create table t (id int primary key, `copy#` bigint); create view v as select id from t;",
+        ".decl t(id: int, `Copy#`: int).\nv(A) :- t(A, B).",
+    ],
+)
+def test_no_column_is_called_as_the_numbers_are(program: str) -> None:
+    with pytest.raises(ProgramError, match=r"DL011.*as the numbers of equal rows are"):
+        catalog_of(program)
