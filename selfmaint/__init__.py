@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from selfmaint.api.load import load as load
     from selfmaint.api.maintain import Maintained as Maintained
     from selfmaint.api.not_maintained import NotMaintainedError as NotMaintainedError
+    from selfmaint.api.printed import Statement as Statement
+    from selfmaint.api.printed import StatementKind as StatementKind
     from selfmaint.api.printed import Statements as Statements
-    from selfmaint.api.statements import Statement as Statement
-    from selfmaint.api.statements import StatementKind as StatementKind
     from selfmaint.api.store_upkeep import compact as compact
     from selfmaint.api.store_upkeep import history as history
     from selfmaint.api.store_upkeep import init as init
@@ -124,10 +124,10 @@ _FROM = {
     "selfmaint.api.load": ("load",),
     "selfmaint.api.maintain": ("Maintained",),
     "selfmaint.api.not_maintained": ("NotMaintainedError",),
-    "selfmaint.api.printed": ("Statements",),
-    "selfmaint.api.statements": (
+    "selfmaint.api.printed": (
         "Statement",
         "StatementKind",
+        "Statements",
     ),
     "selfmaint.api.update": ("Update",),
     "selfmaint.api.verify": ("Difference",),

@@ -66,9 +66,7 @@ def column_types(program: Program) -> TypesOfPredicates:
     for predicate, atom in atoms.items():
         columns = declared_columns(predicate, declarations)
         types[predicate] = (ANY,) * atom.arity if columns is None else tuple(c.type for c in columns)
-    rules_of: dict[Predicate, list[Rule]] = {}
-    for rule in program.rules:
-        rules_of.setdefault(rule.head.predicate, []).append(rule)
+    rules_of = program.by_head()
     for predicate in _inference_order(program):
         if predicate in rules_of and declared_columns(predicate, declarations) is None:
             types[predicate] = _inferred(rules_of[predicate], types)

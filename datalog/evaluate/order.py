@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -22,14 +22,24 @@ from datalog.model import (
 )
 
 COMPARISONS: Mapping[Operator, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+    "=": lambda left, right: left == right or (is_nan(left) and is_nan(right)),
+    "!=": lambda left, right: left != right and not (is_nan(left) and is_nan(right)),
+    "<": lambda left, right: not is_nan(left) and (is_nan(right) or left < right),
+    "<=": lambda left, right: is_nan(right) or (not is_nan(left) and left <= right),
+    ">": lambda left, right: not is_nan(right) and (is_nan(left) or left > right),
+    ">=": lambda left, right: is_nan(left) or (not is_nan(right) and left >= right),
 }
-"""What each operator is between values of one family, none of them null."""
+"""What each operator is between values of one family, none of them null: NaN is itself, and above all numbers."""
+
+
+def is_nan(value: Value) -> bool:
+    """Whether a value is no number, though of a number's type."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+def nan_last(value: Any) -> tuple[bool, Any]:
+    """What values are sorted by that are not null."""
+    return is_nan(value), value
 
 
 def binding_order(body: Sequence[Literal], bound: frozenset[Variable]) -> tuple[Literal, ...]:

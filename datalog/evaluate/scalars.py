@@ -13,7 +13,7 @@ from typing import Any, assert_never
 from datalog.analysis.expression_types import expression_type
 from datalog.evaluate.casts import cast_value, rounded_to
 from datalog.evaluate.errors import EvaluationError
-from datalog.evaluate.order import COMPARISONS
+from datalog.evaluate.order import COMPARISONS, is_nan, nan_last
 from datalog.evaluate.strings import STRINGS
 from datalog.evaluate.times import TIMES
 from datalog.model import (
@@ -69,7 +69,7 @@ def call(function: str, arguments: Sequence[Value]) -> Value:
 def equal(left: Value, right: Value) -> bool:
     """Whether two values that are not null are equal, a decimal compared with a double as a double."""
     one, other = _comparable(left, right)
-    return bool(one == other)
+    return COMPARISONS["="](one, other)
 
 
 def _comparable(left: Value, right: Value) -> tuple[Any, Any]:
@@ -85,10 +85,10 @@ def _coalesce(arguments: Sequence[Value]) -> Value:
     return next((argument for argument in arguments if argument is not None), None)
 
 
-def _extreme(choose: Callable[[list[Any]], Any]) -> Callable[[Sequence[Value]], Value]:
+def _extreme(choose: Callable[..., Any]) -> Callable[[Sequence[Value]], Value]:
     def chosen(arguments: Sequence[Value]) -> Value:
         known: list[Any] = [argument for argument in arguments if argument is not None]
-        found: Value = choose(known) if known else None
+        found: Value = choose(known, key=nan_last) if known else None
         return found
 
     return chosen
@@ -166,7 +166,7 @@ def _root(number: float | Decimal) -> float:
 _OF_NULLS: Mapping[str, Callable[[Sequence[Value]], Value]] = {
     "coalesce": _coalesce,
     "greatest": _extreme(max),
-    "isnan": lambda arguments: isinstance(arguments[0], float) and math.isnan(arguments[0]),
+    "isnan": lambda arguments: is_nan(arguments[0]),
     "least": _extreme(min),
     "nullif": _nullif,
 }

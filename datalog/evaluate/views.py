@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, assert_never
 from datalog.analysis.expression_types import average_type, expression_type
 from datalog.budget import check
 from datalog.evaluate.casts import rounded_to
+from datalog.evaluate.order import nan_last
 from datalog.evaluate.scalars import Scalars, expression_key
 from datalog.model import (
     ANY,
@@ -82,9 +83,9 @@ def _of_values(
         case AggregateFunction.AVG:
             found = _average(_total(known), number, operand_type)
         case AggregateFunction.MIN:
-            found = min(value for value, _ in known)
+            found = min((value for value, _ in known), key=nan_last)
         case AggregateFunction.MAX:
-            found = max(value for value, _ in known)
+            found = max((value for value, _ in known), key=nan_last)
         case _:
             assert_never(function)
     return found

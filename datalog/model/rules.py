@@ -46,6 +46,13 @@ class Program:
         """The rules whose head is `predicate`."""
         return tuple(rule for rule in self.rules if rule.head.predicate == predicate)
 
+    def by_head(self) -> dict[Predicate, list[Rule]]:
+        """The rules by the predicate that they define."""
+        found: dict[Predicate, list[Rule]] = {}
+        for rule in self.rules:
+            found.setdefault(rule.head.predicate, []).append(rule)
+        return found
+
     def declaration(self, name: str) -> Declaration | None:
         """The declaration of a relation, if it has one."""
         return next((d for d in self.declarations if d.name == name), None)

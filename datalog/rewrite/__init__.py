@@ -7,7 +7,7 @@ from datalog.rewrite.lookups import with_lookups
 from datalog.rewrite.negations import drop_implied_negations, without_given
 from datalog.rewrite.pipeline import SIMPLIFY, minimised, simplify
 from datalog.rewrite.plain_views import Beyond, MoreThanRules, alternatives, plain_rules, undetermined
-from datalog.rewrite.reachable import drop_empty, drop_null_tests, drop_subsumed, drop_unreachable
+from datalog.rewrite.reachable import drop_empty, drop_subsumed, drop_unreachable
 from datalog.rewrite.unfold import is_plain, unfold, unfold_negation, unfold_single_rules
 from datalog.rewrite.unused_columns import drop_unused_columns
 
@@ -19,7 +19,6 @@ __all__ = [
     "demand",
     "drop_empty",
     "drop_implied_negations",
-    "drop_null_tests",
     "drop_subsumed",
     "drop_unreachable",
     "drop_unused_columns",

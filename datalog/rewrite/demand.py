@@ -143,14 +143,12 @@ class _Transformation:
     kinds: dict[Predicate, Sequence[Hashable]]
     choose: Choice
     rules: dict[Rule, None] = field(default_factory=dict)
-    _by_head: dict[Predicate, list[Rule]] = field(default_factory=dict)
     _is_small: dict[Predicate, bool] = field(default_factory=dict)
     _steps: dict[Rule, Predicate] = field(default_factory=dict)
     _demanded: dict[tuple[object, ...], _Demanded] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for rule in self.program.rules:
-            self._by_head.setdefault(rule.head.predicate, []).append(rule)
+        self._by_head = self.program.by_head()
 
     def add(self, head: Atom, body: Iterable[Literal]) -> None:
         """One more rule; an equal one is there once."""

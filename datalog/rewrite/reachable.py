@@ -15,9 +15,7 @@ def drop_unreachable(program: Program, goals: Iterable[Predicate]) -> Program:
     Before: `v(X) :- r(X).  w(X) :- s(X).`  (goal `v`)
     After:  `v(X) :- r(X).`
     """
-    by_head: dict[Predicate, list[Rule]] = {}
-    for rule in program.rules:
-        by_head.setdefault(rule.head.predicate, []).append(rule)
+    by_head = program.by_head()
     waiting = list(goals)
     reached: set[Predicate] = set()
     looked_at: set[int] = set()  # literals that many rules share
@@ -99,19 +97,15 @@ def drop_subsumed(program: Program) -> Program:
     return replace(program, rules=tuple(program.rules[number] for number in left))
 
 
-def drop_null_tests(program: Program, never_null: Mapping[Predicate, Collection[int]]) -> Program:
-    """The rules but for those that no row satisfies, given each predicate's columns without null (0-based).
+def asks_for_null(rule: Rule, never_null: Mapping[Predicate, Collection[int]]) -> bool:
+    """Whether no row satisfies a rule, because a test asks for a null where there is none.
 
-    Before: `bad(X, Y) :- r(X, Y), not (X is not null, Y is not null).`  (no column of `r` holds null)
-    After:  nothing.
+    Args:
+        rule: the rule, such as `bad(X, Y) :- r(X, Y), not (X is not null, Y is not null).`
+        never_null: the columns of each predicate that hold no null (0-based).
 
     Condition of soundness: a variable that an atom of the body binds in a column without null is not null.
     """
-    kept = tuple(rule for rule in program.rules if not _asks_for_null(rule, never_null))
-    return replace(program, rules=kept)
-
-
-def _asks_for_null(rule: Rule, never_null: Mapping[Predicate, Collection[int]]) -> bool:
     present: set[Term] = {
         literal.terms[i]
         for literal in rule.body

@@ -42,9 +42,7 @@ def drop_unused_columns(program: Program, goals: Iterable[Predicate]) -> Program
     """
     wanted = tuple(dict.fromkeys(goals))
     needed = drop_unreachable(program, wanted)
-    by_head: dict[Predicate, list[Rule]] = {}
-    for rule in needed.rules:
-        by_head.setdefault(rule.head.predicate, []).append(rule)
+    by_head = needed.by_head()
     uses = _Uses({p: {} for p in by_head if p not in wanted})
     rules: list[Rule] = []
     for predicate in reversed(evaluation_order(needed)):  # users first

@@ -3,6 +3,7 @@
 from datalog.sql.definitions import select, select_view
 from datalog.sql.errors import EmissionError
 from datalog.sql.merge import (
+    Steps,
     changes_table,
     counted_view,
     delete_changed,
@@ -10,8 +11,8 @@ from datalog.sql.merge import (
     insert_rows,
     merge,
     merge_rows,
+    select_in_steps,
 )
-from datalog.sql.steps import Steps, select_in_steps
 from datalog.sql.tables import Table, read_set
 from datalog.sql.text import bound_text, text
 from datalog.sql.unions import union_all

@@ -9,10 +9,8 @@ a constant replaces a variable only where no atom binds that variable.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from datalog.model import (
     Atom,
@@ -26,18 +24,9 @@ from datalog.model import (
     Variable,
     apply_atom,
     apply_literal,
-    value_kind,
     variables_of,
 )
-
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+from datalog.order import constants_compare
 
 
 class UnsatisfiableError(Exception):
@@ -149,10 +138,8 @@ def _truth(literal: Literal) -> bool | None:
     match literal:
         case Comparison(_, Constant(None), _) | Comparison(_, _, Constant(None)):
             return False
-        case Comparison(operator, Constant(left), Constant(right)):
-            if value_kind(left) == value_kind(right):
-                return _OPERATORS[operator](left, right)
-            return operator == "!="
+        case Comparison(operator, Constant() as left, Constant() as right):
+            return constants_compare(operator, left, right)
         case Comparison("!=" | "<" | ">", left_term, right_term) if left_term == right_term:
             return False
         case NullTest(Constant(value), negated):

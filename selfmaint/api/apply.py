@@ -10,9 +10,8 @@ from pathlib import Path
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Predicate, Program, Version
 from selfmaint.api.columns import columns_of
-from selfmaint.api.fingerprint import fingerprints, require_unchanged
 from selfmaint.api.maintain import Maintained, new_contents
-from selfmaint.api.places import Location
+from selfmaint.api.places import Location, fingerprints, require_unchanged
 from selfmaint.api.platform import Platform, expected_columns, platform_of, with_counts
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
@@ -21,12 +20,10 @@ from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.delta import is_delta_table
 from selfmaint.store.expected import require_types
-from selfmaint.store.stored_tables import Rewritten
-from selfmaint.store.table_changes import TableChange
+from selfmaint.store.stored_tables import Rewritten, TableChange
 from selfmaint.store.write import StagedWrites
 from selfmaint.warehouse.catalog import Catalog
 
-_LEAVING, _JOINING = Version.DELETED, Version.INSERTED
 _GAINED, _LOST = Version.GAINED, Version.LOST
 
 
@@ -55,7 +52,7 @@ def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, 
     views = _views(warehouse, maintained, filled)
     counted = {view.predicate for view in warehouse.catalog.views if view.is_counted}
     bags = {p: warehouse.engine.bags.expanded(r) if p in counted else r for p, r in views.items()}
-    changes = {**bags, **_copies(warehouse, maintained.update)}
+    changes = {**bags, **dict(_new_copies(warehouse, maintained.update))}
     places = _paths(warehouse)
     _require_local(changes, places)
     written = [Written(str(predicate), places[predicate]) for predicate in changes]
@@ -123,16 +120,13 @@ def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Writ
     for view in catalog.views:
         delta, stored[view.name] = maintained.deltas[view.name], warehouse.contents[view.name]
         sides |= {view.predicate.of(_GAINED): delta.gained, view.predicate.of(_LOST): delta.lost}
-    for copies, version, joining, leaving in (
-        (warehouse.present, Version.PRESENT, maintained.update.inserted, maintained.update.deleted),
-        (warehouse.absent, Version.ABSENT, maintained.update.deleted, maintained.update.inserted),
-    ):
-        for name, rows in copies.items():
-            stored[table := str(Predicate(name, version))] = rows
-            more = engine.minus(joining[name], rows) if name in joining else None
-            # Of a partial copy nobody promised that it holds what leaves.
-            fewer = _both(engine, leaving[name], rows) if name in leaving else None
-            sides |= {Predicate(table, v): r for v, r in ((_GAINED, more), (_LOST, fewer)) if r is not None}
+    changed = maintained.update.sides
+    for copy, rows, joining, leaving in _copies(warehouse):
+        stored[table := str(copy)] = rows
+        more = engine.minus(changed[joining], rows) if joining in changed else None
+        # Of a partial copy nobody promised that it holds what leaves.
+        fewer = _both(engine, changed[leaving], rows) if leaving in changed else None
+        sides |= {Predicate(table, v): r for v, r in ((_GAINED, more), (_LOST, fewer)) if r is not None}
     filled = engine.nonempty(Program(), tuple(sides), Facts(sides))
     counted = {view.name for view in catalog.views if view.is_counted}
 
@@ -145,9 +139,13 @@ def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Writ
 
     changes = {name: (side(name, _GAINED), side(name, _LOST)) for name in stored}
     changes = {name: pair for name, pair in changes.items() if pair != (None, None)}
-    if not changes and _is_nothing(maintained.update):
+    now = None if maintained.moved is None else maintained.moved.catalog
+    if not changes and now is None and _is_nothing(maintained.update):
         return ()
-    done = commit_changes(warehouse, changes, maintained.update)
+    moment = None if now is None or now.clock is None else now.clock.moment
+    done = commit_changes(warehouse, changes, maintained.update, moment)
+    if now is not None:
+        warehouse.define(now)
     _read_again(warehouse, changes)
     where = warehouse.store.store.place.where
     return tuple(Written(name, str(where(name)), done.rewritten.get(name)) for name in changes)
@@ -233,33 +231,26 @@ def _views(
     }
 
 
-def _copies(warehouse: Warehouse[D], update: Update[D]) -> dict[Predicate, D]:
+def _copies(warehouse: Warehouse[D]) -> Iterator[tuple[Predicate, D, Predicate, Predicate]]:
+    """The partial copies with their rows, and which side of an update joins each, and which one leaves it."""
+    for copies, version, joining, leaving in (
+        (warehouse.present, Version.PRESENT, Version.INSERTED, Version.DELETED),
+        (warehouse.absent, Version.ABSENT, Version.DELETED, Version.INSERTED),
+    ):
+        for name, rows in copies.items():
+            yield Predicate(name, version), rows, Predicate(name, joining), Predicate(name, leaving)
+
+
+def _new_copies(warehouse: Warehouse[D], update: Update[D]) -> Iterator[tuple[Predicate, D]]:
     """The partial copies after the update, of the relations that it changes."""
-    return {
-        **dict(_followed(warehouse, Version.PRESENT, warehouse.present, update.deleted, update.inserted)),
-        **dict(_followed(warehouse, Version.ABSENT, warehouse.absent, update.inserted, update.deleted)),
-    }
-
-
-def _followed(
-    warehouse: Warehouse[D],
-    version: Version,
-    copies: Mapping[str, D],
-    leaving: Mapping[str, D],
-    joining: Mapping[str, D],
-) -> Iterator[tuple[Predicate, D]]:
-    engine = warehouse.engine
-    changes = {
-        Predicate(n, v): rows
-        for v, part in ((_LEAVING, leaving), (_JOINING, joining))
-        for n, rows in part.items()
-    }
-    filled = engine.nonempty(Program(), tuple(changes), Facts(changes)) if copies and changes else frozenset()
-    for name, rows in copies.items():
-        left = engine.minus(rows, leaving[name]) if Predicate(name, _LEAVING) in filled else rows
-        after = engine.union([left, joining[name]]) if Predicate(name, _JOINING) in filled else left
+    engine, changed = warehouse.engine, update.sides
+    there = warehouse.present or warehouse.absent
+    filled = engine.nonempty(Program(), tuple(changed), Facts(changed)) if there and changed else frozenset()
+    for copy, rows, joining, leaving in _copies(warehouse):
+        left = engine.minus(rows, changed[leaving]) if leaving in filled else rows
+        after = engine.union([left, changed[joining]]) if joining in filled else left
         if after is not rows:
-            yield Predicate(name, version), after
+            yield copy, after
 
 
 def as_declared(catalog: Catalog, bags: Mapping[Predicate, D], platform: Platform[D]) -> dict[Predicate, D]:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 from datalog.budget import DEFAULT_S
 from selfmaint.api.over_views import views_below, with_views_below
 from selfmaint.audit.advice import Advice, advised
+from selfmaint.audit.derived import advice_of_unions, loss_of_unions, of_unions, of_views_below
 from selfmaint.audit.matrix import Audit, audited
 from selfmaint.audit.needs import Loss, loss
 from selfmaint.audit.search import Search
-from selfmaint.audit.unions import advice_of_unions, loss_of_unions, of_unions
-from selfmaint.audit.views_below import of_views_below
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.helper_costs import Helper

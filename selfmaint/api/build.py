@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from datalog.diagnostics import Diagnostic
 from datalog.model import Program
 from selfmaint.api.columns import columns_of
-from selfmaint.api.default_engine import default_engine
-from selfmaint.api.platform import known_families, opened_engine, platform_of, with_counts
+from selfmaint.api.platform import default_engine, known_families, opened_engine, platform_of, with_counts
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.errors import InputError

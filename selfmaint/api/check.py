@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from selfmaint.api.moved import moved
 from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_possible
@@ -29,7 +30,7 @@ def check(
     cross_examine: bool | CrossExamination = False,
 ) -> Verdicts:
     """The verdict on each view; see `Warehouse.check`."""
-    decision = warehouse.decision_within(budget_s)
+    decision, turned = warehouse.decision_within(budget_s), moved(warehouse)
     facts, situation = warehouse.given(update)
     require_possible(warehouse, facts, situation, update.files, full=full)
     facts, situation = informed(decision, warehouse.engine, facts, situation)
@@ -38,6 +39,8 @@ def check(
     parts = [part for view in with_views_below(catalog, chosen) for part in catalog.parts(view)]
     found = decide(decision, warehouse.engine, facts, situation, parts)
     verdicts = of_views_below(catalog, of_unions(catalog, found))
+    if turned is not None:
+        verdicts = Verdicts(turned.verdicts(verdicts))
     hidden = catalog.helpers if views is None else ()
     wanted = {v.name: verdicts[v.name] for v in chosen if v.name not in hidden}
     if not cross_examine:

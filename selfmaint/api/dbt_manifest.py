@@ -12,8 +12,9 @@ Source: dbt, "Manifest JSON file" in its reference.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -22,10 +23,11 @@ from datalog.diagnostics import Diagnostic, Severity
 from datalog.model import Declaration, ForeignKey
 from datalog.sql.views import SqlText, SqlViews, column_of_text, read_sql
 from datalog.sql.views.quotes import in_backticks
-from selfmaint.api.programs import catalog_of_sql
+from selfmaint.api.programs import TextsAt, catalog_of_sql, texts_at
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.clock import Clock
 
 _Node: TypeAlias = Mapping[str, Any]
 
@@ -77,15 +79,20 @@ def read_dbt_manifest(path: Path) -> SqlViews:
     return _Project(path, _load(path)).views()
 
 
-def catalog_of_dbt(path: Path, *, helpers: bool = False) -> Catalog:
-    """The catalog of a dbt project; see `read_dbt_manifest`. With `helpers` models that need one get a helper."""
-    project = _Project(path, _load(path))
-    schema = catalog_of_sql(project.views())
-    if not helpers:
-        return schema
-    from selfmaint.api.helper_views import with_helpers  # noqa: PLC0415 - only where there are some
+def catalog_of_dbt(path: Path, *, helpers: bool = False, moment: datetime | None = None) -> Catalog:
+    """The catalog of a dbt project at a moment; see `read_dbt_manifest`. With `helpers` models that need one get it."""
+    return _catalog_of(path, _load(path), helpers=helpers, moment=moment)
 
-    return with_helpers(schema, project.views, project.unfolded())
+
+def _catalog_of(path: Path, data: Mapping[str, Any], *, helpers: bool, moment: datetime | None) -> Catalog:
+    project = _Project(path, data, moment)
+    schema = catalog_of_sql(project.views())
+    if helpers:
+        from selfmaint.api.helper_views import with_helpers  # noqa: PLC0415 - only where there are some
+
+        schema = with_helpers(schema, project.views, project.unfolded())
+    clock = project.clock(lambda other: _catalog_of(path, data, helpers=helpers, moment=other))
+    return replace(schema, clock=clock)
 
 
 def _load(path: Path) -> Mapping[str, Any]:
@@ -118,8 +125,10 @@ def _load(path: Path) -> Mapping[str, Any]:
 class _Project:
     path: Path
     data: Mapping[str, Any]
+    moment: datetime | None = None
 
     def __post_init__(self) -> None:
+        self._dated: list[TextsAt] = []
         everything = {**self.data["sources"], **self.data["nodes"]}
         self.nodes: dict[str, _Node] = {i: n for i, n in everything.items() if isinstance(n, dict)}
         relations = [i for i, n in self.nodes.items() if _kind(n) not in ("test", "operation", "analysis")]
@@ -176,6 +185,11 @@ class _Project:
             severity=Severity.WARNING,
         )
 
+    def clock(self, at: Callable[[datetime], Catalog]) -> Clock | None:
+        """The clock of the project, from what was read of it."""
+        moment = next((one.moment for one in self._dated if one.moment is not None), None)
+        return TextsAt([], moment, any(one.reads_time for one in self._dated)).clock(at)
+
     def unfolded(self) -> list[SqlText]:
         """The models that are unfolded where they are read."""
         models = ((i, n) for i, n in self.nodes.items() if _kind(n) == "model")
@@ -193,7 +207,10 @@ class _Project:
         sql, reason = sql if self.adapter in _SPARK else in_backticks(sql, self.adapter), None
         if _OWN_SQL in str(node.get("raw_code") or node.get("raw_sql") or ""):
             reason = "the model's SQL differs between a first and a later run (`is_incremental`)"
-        return SqlText(sql, f"{self.path} ({name})", _parts(node), name, reason)
+        text = SqlText(sql, f"{self.path} ({name})", _parts(node), name, reason)
+        found = texts_at([text], self.moment)
+        self._dated.append(found)
+        return found.texts[0]
 
     def _declaration(self, identifier: str) -> Declaration:
         columns = self.nodes[identifier].get("columns") or {}

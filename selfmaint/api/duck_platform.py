@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from selfmaint.duckdb.exchange import DuckExchange
     from selfmaint.duckdb.store import Store
     from selfmaint.store.frames import ArrowStream
-    from selfmaint.store.stored_tables import TableFiles
-    from selfmaint.store.table_changes import TableChange
+    from selfmaint.store.stored_tables import TableChange, TableFiles
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from datalog.model import (
 )
 from datalog.syntax import show
 from datalog.syntax.anonymous import fresh_names
+from selfmaint.api.moved import moved
 from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_possible
@@ -192,6 +193,10 @@ def explain(
     decision, engine = warehouse.decision_within(budget_s), warehouse.engine
     facts, situation = warehouse.given(update)
     require_possible(warehouse, facts, situation, update.files)
+    turned = moved(warehouse)
+    if turned is not None and view in turned.names:
+        undecided = Undecided(view, (turned.why,))
+        return Explanation(asked, situation, undecided, (), (), None, (), {}, ())
     facts, situation = informed(decision, engine, facts, situation)
     every = [part for below in with_views_below(catalog, [asked]) for part in catalog.parts(below)]
     verdicts = decide(decision, engine, facts, situation, every)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Row
-from selfmaint.api.overlaps import require_outside
+from selfmaint.api.places import require_outside
 from selfmaint.api.platform import platform_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse

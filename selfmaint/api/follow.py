@@ -20,7 +20,7 @@ from selfmaint.errors import BusyError, InputError, PassingError, SourceError
 from selfmaint.postgres.log import ServerLog
 
 if TYPE_CHECKING:
-    from selfmaint.api.engine_settings import EngineKind
+    from selfmaint.api.file_settings import EngineKind
     from selfmaint.spark import SparkSession
 
 _LOG = logging.getLogger(__name__)

@@ -18,10 +18,9 @@ def given(warehouse: Warehouse[D], update: Update[D]) -> tuple[Facts[D], Situati
     """See `Warehouse.given`."""
     require_update(update)
     engine, catalog = warehouse.engine, warehouse.catalog
-    changes: dict[Predicate, D] = {}
-    for version, its in ((Version.INSERTED, update.inserted), (Version.DELETED, update.deleted)):
+    for its in (update.inserted, update.deleted):
         require_known(its, catalog.relations, "base relation")
-        changes |= {Predicate(n, version): _changed(warehouse, n, version, rows) for n, rows in its.items()}
+    changes = {predicate: _changed(warehouse, predicate, rows) for predicate, rows in update.sides.items()}
     filled = engine.nonempty(Program(), tuple(changes), Facts(changes)) if changes else frozenset()
     small = {p: rows for p, rows in changes.items() if p in filled}
     for name in (*warehouse.present, *warehouse.absent):
@@ -43,11 +42,11 @@ def _require_key(relation: BaseRelation) -> None:
         raise input_error(Code.WAREHOUSE_FILE, message, "declare a key, or store a view of all its rows")
 
 
-def _changed(warehouse: Warehouse[D], name: str, version: Version, rows: D) -> D:
+def _changed(warehouse: Warehouse[D], side: Predicate, rows: D) -> D:
     """The rows that a relation gains or loses; of a table without a key they are numbered."""
     engine = warehouse.engine
-    if warehouse.catalog.relations[name].is_numbered:
-        return engine.bags.numbered(rows, 1 if version is Version.INSERTED else -1, NUMBER)
+    if warehouse.catalog.relations[side.name].is_numbered:
+        return engine.bags.numbered(rows, 1 if side.version is Version.INSERTED else -1, NUMBER)
     return engine.keep(rows)
 
 

@@ -10,7 +10,6 @@ from datalog.rewrite import minimised
 from datalog.sql import (
     Table,
     changes_table,
-    counted_view,
     delete_changed,
     insert_copies,
     merge,
@@ -18,55 +17,23 @@ from datalog.sql import (
     select_in_steps,
     text,
 )
+from selfmaint.api.printed import Statement, StatementKind
 from selfmaint.api.toml_tables import dotted
 from selfmaint.decide.decision import Decision
 from selfmaint.maintain.core_rows import core_gained, core_lost, core_program
 from selfmaint.maintain.dropped_groups import dropping
 from selfmaint.maintain.group_plan import PARTS, GroupPlan
-from selfmaint.warehouse.catalog import GroupedView, View
+from selfmaint.warehouse.catalog import GroupedView
 from selfmaint.warehouse.situation import Situation
-
-
-@dataclass(frozen=True, slots=True)
-class GroupStatements:
-    """What applies the change of a view that groups.
-
-    Attributes:
-        open: the query of the groups whose new rows are not determined; None if there can be none.
-        merge: the statement, right if that query has no row.
-        program: the rules of the core rows that both are made of.
-        reads: the tables that both read, dotted names quoted where need be.
-    """
-
-    open: str | None
-    merge: str
-    program: Program
-    reads: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BagStatements:
-    """What applies the change of a view that keeps duplicates, in order.
-
-    Attributes:
-        changes: holds the rows that change in a table, with their new numbers of copies.
-        delete: deletes every copy of these rows.
-        insert: inserts them as often as they stand now.
-        program: the rules of the core rows that the first is made of.
-        reads: the tables that the first reads, dotted names quoted where need be.
-    """
-
-    changes: str
-    delete: str
-    insert: str
-    program: Program
-    reads: tuple[str, ...]
 
 
 def bag_statements(
     decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
-) -> BagStatements | None:
-    """The statements that apply the change of a view that keeps duplicates; None if nothing changes the view.
+) -> Iterator[Statement]:
+    """The statements that apply the change of a view that keeps duplicates; none if nothing changes the view.
+
+    No MERGE: it can neither add nor remove some of several equal rows. One statement holds the rows that change in a
+    table, with their new numbers of copies; one deletes every copy of these, one inserts them as often as they stand.
 
     Args:
         decision: the symbolic side.
@@ -80,37 +47,35 @@ def bag_statements(
     Raises:
         EmissionError: a name that Spark cannot take.
     """
-    made = _Made.of(decision, view, situation, tables)
+    made, name = _Made.of(decision, view, situation, tables), view.name
     if made is None:
-        return None
+        return
     bag, held = tables[view.predicate.of(Version.BAG)], tables[view.predicate.of(Version.STEP)]
-    return BagStatements(
-        text(changes_table(held, select_in_steps(made.steps, made.plan.changes, tables))),
-        text(delete_changed(bag, held)),
-        text(insert_copies(bag, held)),
-        made.program,
-        made.reads,
-    )
-
-
-def counted_sql(view: View, tables: Mapping[Predicate, Table]) -> str:
-    """The statement that makes the counted rows of a view that keeps duplicates readable, as a temporary view."""
-    return text(counted_view(tables[view.predicate.of(Version.BAG)], tables[view.predicate]))
+    query = changes_table(held, select_in_steps(made.steps, made.plan.changes, tables))
+    about = f"the rows of `{name}` that change and their new numbers of copies, if no test has rows; drop it at the end"
+    yield Statement(StatementKind.CHANGES, f"{name}@changes", about, made.program, text(query), made.reads)
+    reads = dotted(bag.name), dotted(held.name)
+    about = f"every copy of these rows of `{name}`: a MERGE can not tell equal rows apart"
+    gone = text(delete_changed(bag, held))
+    yield Statement(StatementKind.DELETE, f"{name}@delete", about, Program(), gone, tuple(sorted(reads)))
+    about = f"these rows, as often as they stand in `{name}` now"
+    come = text(insert_copies(bag, held))
+    yield Statement(StatementKind.INSERT, f"{name}@insert", about, Program(), come, reads[1:])
 
 
 def group_statements(
     decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
-) -> GroupStatements | None:
-    """The statements that apply the change of a view that groups.
+) -> Iterator[Statement]:
+    """The statements that apply the change of a view that groups; none if nothing changes the view.
+
+    First the query of the groups whose new rows are not determined, where there may be some; then the MERGE, which is
+    right if that query has no row.
 
     Args:
         decision: the symbolic side.
         view: a view with a core.
         situation: which relations change.
         tables: where the rows are.
-
-    Returns:
-        The statements; None if nothing changes the view.
 
     Semantics:
         Right where the view's tests have no rows. A group that is open may be determined all the same, by
@@ -119,17 +84,26 @@ def group_statements(
     Raises:
         EmissionError: a name that Spark cannot take.
     """
-    made = _Made.of(decision, view, situation, tables)
+    made, name = _Made.of(decision, view, situation, tables), view.name
     if made is None:
-        return None
+        return
     grouped, changes = made.plan.grouped, select_in_steps(made.steps, made.plan.changes, tables)
-    measures = [m.column for m in grouped.measures]
-    return GroupStatements(
-        text(select_in_steps(made.steps, made.plan.open, tables)) if made.plan.may_be_open else None,
-        text(merge(tables[view.predicate], grouped.columns, measures, changes)),
-        made.program,
-        made.reads,
+    only_if = "no test has rows"
+    if made.plan.may_be_open:
+        about = (
+            f"groups of `{name}` for which the merge has no right values; known rows or a finer view may have "
+            "them, which `selfmaint check` asks, or else base rows"
+        )
+        query = text(select_in_steps(made.steps, made.plan.open, tables))
+        yield Statement(
+            StatementKind.OPEN, f"{name}@open", about, made.program, query, made.reads, exact=False
+        )
+        only_if = "neither the tests nor the query of open groups have rows"
+    about = f"brings `{name}` up to date, if {only_if}"
+    query = text(
+        merge(tables[view.predicate], grouped.columns, [m.column for m in grouped.measures], changes)
     )
+    yield Statement(StatementKind.MERGE, f"{name}@merge", about, made.program, query, made.reads)
 
 
 @dataclass(frozen=True, slots=True)

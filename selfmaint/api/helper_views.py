@@ -21,14 +21,15 @@ from datalog.rewrite.numbered import as_written
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
 from datalog.sql.views import SqlText, SqlViews, read_sql
-from datalog.sql.views.inner_queries import Asked, Kept, replaced, whole
+from datalog.sql.views.dated_rows import split_dated
+from datalog.sql.views.inner_queries import Asked, Helpers, replaced, split_look_up, whole
 from datalog.sql.views.levels import split_levels
-from datalog.sql.views.looked_up import split_look_up
 from datalog.sql.views.moments import around, columns_of_moments, moments_written_out
 from datalog.sql.views.named_windows import windows_written_out
 from datalog.sql.views.outer_rows import split_outer, tables_in
 from datalog.sql.views.row_helpers import split_rows
-from datalog.sql.views.splitting import Split, split, split_first_groups
+from datalog.sql.views.splitting import split, split_first_groups
+from datalog.sql.views.written_parts import Split
 from selfmaint.api.how_followed import is_added_up, is_cheap, is_followed, is_keyed, query_of
 from selfmaint.errors import InputError
 from selfmaint.fallback.recompute import reads
@@ -43,6 +44,10 @@ Read: TypeAlias = Callable[[Sequence[SqlText], Mapping[str, str]], SqlViews]
 """Reads a program with more texts, and by view with other queries in place of its own."""
 
 
+ROWS = "__rows"
+"""What the name of a helper ends in that has the rows of every date."""
+
+
 def with_helpers(schema: Catalog, read: Read, unfolded: Sequence[SqlText] = ()) -> Catalog:
     """The catalog of a program in which views that gain by it have helpers.
 
@@ -52,6 +57,39 @@ def with_helpers(schema: Catalog, read: Read, unfolded: Sequence[SqlText] = ()) 
         unfolded: the queries of it that are no views of the warehouse, and are unfolded where they are read.
     """
     given = _Given(schema, tuple(unfolded))
+    made, splits = _with_sums(given, read)
+    rows = {
+        view.name: found
+        for view in made.views
+        if not any(one.name.casefold() == f"{view.name}{ROWS}".casefold() for one in made.views)
+        and (found := _split_dated(given, view)) is not None
+    }
+    while rows:
+        queries = {name: replace(one, in_place=False) for name, one in rows.items()}
+        beside, over = (_read(schema, read, {**splits, **those}) for those in (queries, rows))
+        if beside is None or over is None:
+            return made
+        unlike = {n for n in rows if beside.view(n).is_counted and over.view(n).grouping is None}
+        if not unlike:
+            helpers, near = {**made.helpers, **beside.helpers}, made.near
+            return replace(
+                beside, helpers=helpers, near=near, over_rows=replace(over, helpers=helpers, near=near)
+            )
+        rows = {name: one for name, one in rows.items() if name not in unlike}
+    return made
+
+
+def _split_dated(given: _Given, view: View) -> Helpers | None:
+    """The rows of every date of a view that reads the current one, and the view over these."""
+    text = view.definition.text if isinstance(view.definition, ViewDefinition | OpaqueView) else None
+    name = f"{view.name}{ROWS}"
+    found = None if text is None else _if_alone(given, split_dated(text, partial(_columns, given)))
+    return None if found is None else Helpers({name: found.helper}, found.over(name))
+
+
+def _with_sums(given: _Given, read: Read) -> tuple[Catalog, Mapping[str, Helpers]]:
+    """The catalog with helpers of counts, sums and rows, and these."""
+    schema = given.schema
     names = {view.name.casefold() for view in schema.views} | {name.casefold() for name in schema.relations}
     splits = {
         view.name: found
@@ -65,14 +103,14 @@ def with_helpers(schema: Catalog, read: Read, unfolded: Sequence[SqlText] = ()) 
         if made is None:  # one that cannot be read leaves the others theirs
             known = {n: one for n, one in splits.items() if _read(schema, read, {n: one}) is not None}
             if len(known) == len(splits):
-                return schema
+                return schema, {}
             splits = known
             continue
         useless = {v for v, one in splits.items() if not _gains(schema, made, v, one)}
         if not useless:
-            return made
+            return made, splits
         splits = {name: one for name, one in splits.items() if name not in useless}
-    return schema
+    return schema, {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +121,7 @@ class _Given:
     unfolded: tuple[SqlText, ...]
 
 
-def _gains(schema: Catalog, made: Catalog, name: str, found: _Helpers) -> bool:
+def _gains(schema: Catalog, made: Catalog, name: str, found: Helpers) -> bool:
     """Whether the helpers of a view are followed, and leave it no relation to read that references others of its."""
     left = set(reads(made, made.view(name))) & set(schema.relations)
     return _may_be_left(schema, schema.view(name), left) and all(
@@ -103,20 +141,7 @@ def _are_described(schema: Catalog, view: View, left: AbstractSet[str]) -> bool:
     return _may_be_left(schema, view, left) and left <= {r.target for one in before for r in one.references}
 
 
-@dataclass(frozen=True, slots=True)
-class _Helpers:
-    """The helpers of a view.
-
-    Attributes:
-        queries: by name, the query of each.
-        rest: the view's query over them.
-    """
-
-    queries: Mapping[str, str]
-    rest: str
-
-
-def _split(given: _Given, view: View) -> _Helpers | None:
+def _split(given: _Given, view: View) -> Helpers | None:
     text = view.definition.text if isinstance(view.definition, ViewDefinition | OpaqueView) else None
     if text is None or (
         isinstance(view.definition, OpaqueView) and isinstance(view.definition.query, NotToRun)
@@ -125,17 +150,13 @@ def _split(given: _Given, view: View) -> _Helpers | None:
     if is_cheap(given.schema, view):
         return None
     name, text = f"{view.name}{SUFFIX}", _written_out(given, windows_written_out(text))
-    found = split(text, name) or split_first_groups(text, name)
-    if found is not None and _alone(given, found.helper) is not None:
-        return _Helpers({name: found.helper}, found.rest)
-    found = split_levels(text, name, partial(_types, given))
-    if found is not None and _alone(given, found.helper) is not None:
-        return _Helpers({name: found.helper}, found.rest)
-    if is_keyed(given.schema, view):
+    found = _if_alone(given, split(text) or split_first_groups(text))
+    found = found or _if_alone(given, split_levels(text, partial(_types, given)))
+    if found is None and is_keyed(given.schema, view):
         return None
-    rows = _rows(given, text, name)
-    if rows is not None and _alone(given, rows.helper) is not None:
-        return _Helpers({name: rows.helper}, rows.rest)
+    found = found or _if_alone(given, _rows(given, text))
+    if found is not None:
+        return Helpers({name: found.helper}, found.over(name))
     inside = _split_inside(given, text, name)
     if inside is not None and _are_described(given.schema, view, _tables_of(given, inside.rest)):
         return inside
@@ -160,38 +181,20 @@ def _tables_of(given: _Given, text: str) -> set[str]:
     return {names[name] for name in tables_in(text) if name in names}
 
 
-def _split_outside(given: _Given, text: str, name: str) -> _Helpers | None:
+def _split_outside(given: _Given, text: str, name: str) -> Helpers | None:
     """The queries inside a query, and the rows around them."""
-    texts: dict[str, set[str]] = {}
 
-    def noted(kept: Kept | None) -> Kept | None:
-        def rest(its: str) -> str:
-            assert kept is not None
-            texts.setdefault(its, set()).add(kept.rest(its))
-            return kept.rest(its)
+    def looked_up(inner: str, asked: Asked) -> Split | None:
+        return _if_alone(given, split_look_up(inner, asked))
 
-        return None if kept is None else Kept(kept.helper, rest)
-
-    def looked_up(inner: str, asked: Asked) -> Kept | None:
-        found = split_look_up(inner, asked, name)
-        if found is None or _alone(given, found.helper) is None:
-            return None
-        return noted(Kept(found.helper, lambda its: _looked_up(inner, asked, its)))
-
-    rest, queries = replaced(
-        text, lambda inner: noted(_kept(given, inner, name)), partial(_numbered, name), looked_up
-    )
-    outer = _numbered(name, len(queries) + 1)
-    found = split_outer(rest, outer, texts, lambda source: _columns(given, source)) if queries else None
-    if found is None or _alone(given, found.helper) is None:
+    inside = replaced(text, partial(_kept, given), partial(_numbered, name), looked_up)
+    if not inside.queries:
         return None
-    return _Helpers({**queries, outer: found.helper}, found.rest)
-
-
-def _looked_up(inner: str, asked: Asked, helper: str) -> str:
-    found = split_look_up(inner, asked, helper)
-    assert found is not None
-    return found.rest
+    outer = _numbered(name, len(inside.queries) + 1)
+    found = _if_alone(given, split_outer(inside.rest, inside.placed, partial(_columns, given)))
+    if found is None:
+        return None
+    return Helpers({**inside.queries, outer: found.helper}, found.over(outer))
 
 
 def _numbered(name: str, number: int) -> str:
@@ -207,45 +210,31 @@ def _columns(given: _Given, text: str) -> Sequence[str] | None:
     return view.columns[:-1] if view.is_counted else view.columns
 
 
-def _split_inside(given: _Given, text: str, name: str) -> _Helpers | None:
+def _split_inside(given: _Given, text: str, name: str) -> Helpers | None:
     """The queries inside a query that are followed by themselves, or by the counts and sums of their groups."""
-    rest, queries = replaced(text, lambda inner: _kept(given, inner, name), partial(_numbered, name))
-    return _Helpers(queries, rest) if queries else None
+    found = replaced(text, partial(_kept, given), partial(_numbered, name))
+    return found if found.queries else None
 
 
-def _kept(given: _Given, inner: str, name: str) -> Kept | None:
+def _kept(given: _Given, inner: str) -> Split | None:
     """What is kept of a query inside another."""
     inner = _written_out(given, inner)
     alone = _alone(given, inner)
     if alone is not None and is_added_up(given.schema, alone):
         return whole(inner)
-    sums = split(inner, name)
-    if sums is not None and _alone(given, sums.helper) is not None:
-        return Kept(sums.helper, lambda its: _over(inner, its))
-    if alone is not None:
-        return whole(inner)
-    rows = _rows(given, inner, name)
-    if rows is not None and _alone(given, rows.helper) is not None:
-        return Kept(rows.helper, lambda its: _over_rows(given, inner, its))
-    finer = split_levels(inner, name, partial(_types, given))
-    if finer is not None and _alone(given, finer.helper) is not None:
-        return Kept(finer.helper, lambda its: _finer(given, inner, its))
-    return None
+    sums = _if_alone(given, split(inner))
+    if sums is not None or alone is not None:
+        return sums or whole(inner)
+    rows = _if_alone(given, _rows(given, inner))
+    return rows or _if_alone(given, split_levels(inner, partial(_types, given)))
 
 
-def _over(inner: str, helper: str) -> str:
-    found = split(inner, helper)
-    assert found is not None
-    return found.rest
-
-
-def _rows(given: _Given, text: str, helper: str) -> Split | None:
+def _rows(given: _Given, text: str) -> Split | None:
     """A query that looks at all rows as a helper and the query over it."""
     names = Counter(name.casefold() for name in given.schema.relations)
     hidden = {one.relation or one.parts[0] for one in given.unfolded}
     return split_rows(
         text,
-        helper,
         {
             name.casefold(): one.columns[: one.given]
             for name, one in given.schema.relations.items()
@@ -254,16 +243,9 @@ def _rows(given: _Given, text: str, helper: str) -> Split | None:
     )
 
 
-def _over_rows(given: _Given, inner: str, helper: str) -> str:
-    found = _rows(given, inner, helper)
-    assert found is not None
-    return found.rest
-
-
-def _finer(given: _Given, inner: str, helper: str) -> str:
-    found = split_levels(inner, helper, partial(_types, given))
-    assert found is not None
-    return found.rest
+def _if_alone(given: _Given, found: Split | None) -> Split | None:
+    """A query in two, if the helper is a view that is followed."""
+    return None if found is None or _alone(given, found.helper) is None else found
 
 
 def _types(given: _Given, text: str) -> Sequence[ColumnType] | None:
@@ -320,7 +302,7 @@ def _catalog(given: _Given, text: str) -> Catalog | None:
         return None
 
 
-def _read(schema: Catalog, read: Read, splits: Mapping[str, _Helpers]) -> Catalog | None:
+def _read(schema: Catalog, read: Read, splits: Mapping[str, Helpers]) -> Catalog | None:
     """The catalog with helpers; None if they cannot be read."""
     written = {view.name: view.definition.text or "" for view in schema.views if view.definition is not None}
     more = [
@@ -331,9 +313,10 @@ def _read(schema: Catalog, read: Read, splits: Mapping[str, _Helpers]) -> Catalo
     try:
         from selfmaint.api.programs import catalog_of_sql  # noqa: PLC0415 - it asks for helpers
 
-        made = catalog_of_sql(read(more, {name: one.rest for name, one in splits.items()}))
+        instead = {name: one.rest for name, one in splits.items() if one.in_place}
+        made = catalog_of_sql(read(more, instead))
     except (ProgramError, InputError):
         return None
-    near = {name: columns for name in splits if (columns := columns_of_moments(written[name]))}
+    near = {name: columns for name in splits if (columns := columns_of_moments(written.get(name, "")))}
     helpers = {helper: name for name, one in splits.items() for helper in one.queries}
     return replace(made, helpers=helpers, near=near)

@@ -37,10 +37,9 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError
-from selfmaint.fallback.added_up import NotKnownError, add_up
-from selfmaint.fallback.differing import differ
-from selfmaint.fallback.keyed import KeyedDelta, follow
-from selfmaint.fallback.keyed_rows import KeyedRows, TooManyKeysError
+from selfmaint.fallback.added_up import add_up
+from selfmaint.fallback.keyed import KeyedDelta, differ, follow
+from selfmaint.fallback.keyed_rows import KeyedRows, NotKnownError, TooManyKeysError
 from selfmaint.fallback.recompute import reads
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import View

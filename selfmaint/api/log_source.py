@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from selfmaint.api.columns import columns_of
-from selfmaint.api.open_sources import url_of
+from selfmaint.api.load import url_of
 from selfmaint.api.platform import expected_columns
 from selfmaint.api.warehouse_file import WarehouseFile
 from selfmaint.errors import Code, SourceError, input_error

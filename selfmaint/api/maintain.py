@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Generic
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.diagnostics import Diagnostic
-from selfmaint.api.by_rows import followed_by_rows
 from selfmaint.api.keyed import MOST_KEYS
-from selfmaint.api.not_maintained import NotMaintainedError, uncountable
+from selfmaint.api.moved import Moved, moved
+from selfmaint.api.not_maintained import NotMaintainedError, countable, named, not_determined
 from selfmaint.api.others import Others, not_by_keys, unlike_recomputed
 from selfmaint.api.over_views import of_views_below
-from selfmaint.api.recompute import not_followed, recomputed_views, require_not_strict
+from selfmaint.api.recompute import not_followed, require_not_strict
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible
 from selfmaint.api.verify import Difference, differences, require_sources
@@ -28,6 +28,7 @@ from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code
 from selfmaint.fallback.groups import settle_groups
 from selfmaint.fallback.keyed import KeyedDelta
+from selfmaint.fallback.recompute import reads
 from selfmaint.fallback.settle import Reader, settle
 from selfmaint.maintain import Delta, applied, delta
 from selfmaint.sources.protocol import Read
@@ -55,6 +56,7 @@ class Maintained(Generic[D]):
         recomputed: the new contents of the views that were recomputed from their sources; their deltas count
             equal rows.
         before: the views' contents that the deltas are of.
+        moved: what the definitions say now, where that is something else than what the contents before are of.
         keyed: the views that were followed by reading the base rows of the keys that the change affects; their deltas
             count equal rows.
     """
@@ -67,6 +69,7 @@ class Maintained(Generic[D]):
     recomputed: Mapping[str, D] = field(default_factory=dict)
     before: Mapping[str, D] = field(default_factory=dict)
     keyed: Mapping[str, KeyedDelta[D]] = field(default_factory=dict)
+    moved: Moved | None = None
 
     def __repr__(self) -> str:
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
@@ -87,48 +90,64 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
 ) -> Maintained[D]:
     """The deltas of all views; see `Warehouse.maintain`."""
     engine, catalog = warehouse.engine, warehouse.catalog
-    decision = warehouse.decision_within(budget_s)
+    decision, turned = warehouse.decision_within(budget_s), moved(warehouse)
     require_not_strict(recompute=recompute, strict=strict)
     if verify:
         require_sources(catalog, warehouse.readable)
     known, found = _decided(warehouse, update, progress, full=full)
-    views, verdicts = catalog.apart.views, of_views_below(catalog, of_unions(catalog, found))
-    found, verdicts, examined = _examined(warehouse, update, known, found, verdicts, cross_examine, progress)
-    open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
+    found, verdicts, examined = _examined(warehouse, update, known, found, cross_examine, progress)
     others = Others(warehouse, known[1], 0 if strict else most_keys, recompute=recompute)
+    if turned is not None:
+        verdicts = Verdicts(turned.verdicts(verdicts), verdicts.examined)
+        others.add_moved(turned, verdicts)
+    views = _but(catalog, catalog.apart.views, others.views)
+    open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
     others.add(_wholes(catalog, not_followed(open_views, known[1], found)), verdicts)
     open_views = _but(catalog, open_views, others.views)
     _require_class(open_views, found, verdicts, others.reasons, strict=strict)
     readable = {} if strict else warehouse.readable
     reader = Reader(decision, engine, *known, readable, progress, partial(require_alike, warehouse))
-    try:
-        # Where keyed reads can follow all of them, they need not wait for long.
-        tries = 1 if others.can_follow(_wholes(catalog, open_views)) else len(open_views)
-        _settle(reader, open_views, verdicts, decision.budget_s * tries, strict=strict)
-    except BudgetSpentError as spent:
-        cut = {v: Undecided(v.name, (str(spent),), is_cut=True) for v in _wholes(catalog, open_views)}
-        verdicts = Verdicts({**verdicts, **{view.name: its for view, its in cut.items()}}, verdicts.examined)
-        others.add(_wholes(catalog, open_views), verdicts)
-        if left := {view: its for view, its in cut.items() if view.name not in others.names}:
-            raise _untested(left, verdicts, others.reasons, strict=strict) from None
-        open_views = []
+    open_views, verdicts = _settled(reader, open_views, verdicts, others, strict=strict)
     by_keys = others.followed(update, verdicts, progress)
-    progress("computing the deltas")
     changes = _changes(reader, _but(catalog, views, others.views), found, open_views, examined)
     keyed = {name: one.delta for name, one in by_keys.followed.items()}
     deltas = {**deltas_of_unions(catalog, engine, changes), **keyed}
-    by_rows = followed_by_rows(warehouse, update, others.again, deltas)
-    deltas.update((name, one.delta) for name, one in by_rows.items())
-    again = [view for view in others.again if view.name not in by_rows]
-    anew = recomputed_views(
-        warehouse, update, again, lambda view: new_contents(warehouse, view, deltas[view.name]), progress
+    by_rows, anew = others.computed(
+        update, deltas, lambda view, change: new_contents(warehouse, view, change), progress
     )
+    deltas.update((name, one.delta) for name, one in by_rows.items())
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
     followed = {**by_keys.followed, **by_rows}
-    differ = _differences(warehouse, update, deltas, others, followed) if verify else None
+    differ = _differences(warehouse, update, deltas, others, followed, turned) if verify else None
     reads = (*reader.reads, *by_keys.reads, *anew.reads)
     told = Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
-    return Maintained(told, reads, deltas, differ, update, anew.contents, warehouse.contents, followed)
+    return Maintained(
+        told, reads, deltas, differ, update, anew.contents, warehouse.contents, followed, turned
+    )
+
+
+def _settled(
+    reader: Reader[D], open_views: list[View], verdicts: Verdicts, others: Others[D], *, strict: bool
+) -> tuple[list[View], Verdicts]:
+    """The open views, settled by reads; none where that takes too long, and each of them is one of the others then.
+
+    Raises:
+        SourceError, NotMaintainedError: see `_settle`; SM404 one is none of the others.
+    """
+    catalog, seconds = reader.decision.catalog, reader.decision.budget_s
+    wholes = _wholes(catalog, open_views)
+    try:
+        # Where keyed reads can follow all of them, they need not wait for long.
+        tries = 1 if others.can_follow(wholes) else len(open_views)
+        _settle(reader, open_views, verdicts, seconds * tries, strict=strict)
+    except BudgetSpentError as spent:
+        cut = {view: Undecided(view.name, (str(spent),), is_cut=True) for view in wholes}
+        verdicts = Verdicts({**verdicts, **{view.name: its for view, its in cut.items()}}, verdicts.examined)
+        others.add(wholes, verdicts)
+        if left := {view: its for view, its in cut.items() if view.name not in others.names}:
+            raise _untested(left, verdicts, others.reasons, strict=strict) from None
+        return [], verdicts
+    return open_views, verdicts
 
 
 def _changes(
@@ -142,6 +161,7 @@ def _changes(
 
     Those that were examined are what becomes of the views: others may be found another way.
     """
+    reader.progress("computing the deltas")
     decision = reader.decision
     state = decision.knowledge(reader.engine, reader.facts, reader.situation)
     whole = {view.name for view in settled if isinstance(view, GroupedView)}
@@ -159,6 +179,7 @@ def _differences(
     deltas: Mapping[str, Delta[D]],
     others: Others[D],
     followed: Mapping[str, KeyedDelta[D]],
+    turned: Moved | None,
 ) -> tuple[Difference, ...]:
     """What recomputing shows to be different, of all views that were not recomputed."""
     found = differences(warehouse, deltas, [view.name for view in others.views])
@@ -166,7 +187,12 @@ def _differences(
     def contents(view: View) -> D:
         return new_contents(warehouse, view, deltas[view.name])
 
-    return found + unlike_recomputed(warehouse, update, [*followed.values()], contents)
+    found += unlike_recomputed(warehouse, update, {n: one.delta for n, one in followed.items()}, contents)
+    if turned is None:
+        return found
+    bases = set(warehouse.catalog.relations)
+    moved_ = {v.name: deltas[v.name] for v in turned.views() if not bases & set(reads(turned.computed, v))}
+    return found + unlike_recomputed(warehouse, update, moved_, contents, turned.catalog)
 
 
 def _wholes(catalog: Catalog, parts: Sequence[View]) -> list[View]:
@@ -200,11 +226,11 @@ def _examined(
     update: Update[D],
     known: tuple[Facts[D], Situation],
     found: Verdicts,
-    verdicts: Verdicts,
     budget: bool | CrossExamination,
     progress: Callable[[str], None],
 ) -> tuple[Verdicts, Verdicts, Mapping[str, Delta[D]]]:
-    """What a cross-examination, if asked for, leaves of verdicts on branches and views, and the changes examined."""
+    """The verdicts on branches and views that a cross-examination, if asked for, leaves, and the changes examined."""
+    verdicts = of_views_below(warehouse.catalog, of_unions(warehouse.catalog, found))
     if not budget:
         return found, verdicts, {}
     from selfmaint.api.cross_examine import cross_examined  # noqa: PLC0415 - only where it is asked for
@@ -237,14 +263,14 @@ def _settle(
             failing = settle(reader, open_views)
         if failing:
             names = {decision.catalog.whole(r.new_facts.view.name) for r in failing}
-            raise _not_maintained(names, verdicts, strict=strict)
+            raise not_determined(names, verdicts, strict=strict)
         if reader.reads:
             reader.facts, reader.situation = informed(decision, engine, reader.facts, reader.situation)
     with_core = [view for view in open_views if isinstance(view, GroupedView)]
     if with_core:
-        left = settle_groups(reader, _countable(with_core, reader.situation, verdicts))
+        left = settle_groups(reader, countable(with_core, reader.situation, verdicts))
         if left:
-            raise _not_maintained({decision.catalog.whole(name) for name in left}, verdicts, strict=strict)
+            raise not_determined({decision.catalog.whole(name) for name in left}, verdicts, strict=strict)
 
 
 def _require_class(
@@ -270,7 +296,7 @@ def _require_class(
             [
                 Diagnostic(
                     code=Code.NOT_MAINTAINED,
-                    message=f"the view {_named(view)} cannot be maintained: {view.limitation}",
+                    message=f"the view {named(view)} cannot be maintained: {view.limitation}",
                     note=not_by_keys(reasons.get(view.name)),
                     hint=f"{_recompute(strict=strict)}, or take it out of this warehouse",
                 )
@@ -299,7 +325,7 @@ def _untested(
         [
             Diagnostic(
                 code=Code.NOT_MAINTAINED,
-                message=f"the view {_named(view)} cannot be maintained: it is undecided",
+                message=f"the view {named(view)} cannot be maintained: it is undecided",
                 note="; ".join(
                     [*verdict.because.splitlines(), *filter(None, [not_by_keys(reasons.get(view.name))])]
                 ),
@@ -308,58 +334,6 @@ def _untested(
             for view, verdict in cut.items()
         ],
         verdicts,
-    )
-
-
-def _countable(
-    views: Sequence[GroupedView], situation: Situation, verdicts: Mapping[str, Verdict]
-) -> Sequence[GroupedView]:
-    """The views; refuses an update of which it is not known whether its rows were there before."""
-    doubtful = uncountable(views, situation)
-    if doubtful:
-        raise NotMaintainedError([_uncountable(view) for view in doubtful], verdicts)
-    return views
-
-
-def _uncountable(view: View) -> Diagnostic:
-    does = "it keeps duplicates" if view.is_counted else "it groups"
-    return Diagnostic(
-        code=Code.NOT_MAINTAINED,
-        message=f"the view {_named(view)} cannot be maintained: {does}, and the update is not effective",
-        note="a row inserted that was there before, or deleted that was not, would be counted",
-        hint="give the net changes, and say `effective = true`: a change feed of a database is effective",
-    )
-
-
-def _named(view: View) -> str:
-    return f"`{view.name}`" if view.rule_of is None else "`{}`, rule {},".format(*view.rule_of)
-
-
-def _not_maintained(names: set[str], verdicts: Mapping[str, Verdict], *, strict: bool) -> NotMaintainedError:
-    return NotMaintainedError(
-        [_unsettled(name, verdicts[name], strict=strict) for name in sorted(names)], verdicts
-    )
-
-
-def _unsettled(name: str, verdict: Verdict, *, strict: bool) -> Diagnostic:
-    reason = (
-        "and base relations must not be read" if strict else "and no source is given for what would settle it"
-    )
-    explained = f"`selfmaint explain WAREHOUSE.toml {name}`, with the same update,"
-    read = "without `--strict` the rows that settle it are read, where sources are given"
-    if isinstance(verdict, Undecided):
-        way = read if strict else "give a source for the base relations that it reads"
-        return Diagnostic(
-            code=Code.NOT_MAINTAINED,
-            message=f"the new state of `{name}` is not decided by what is known, {reason}",
-            note="; ".join(verdict.because.splitlines()),
-            hint=f"{way}; {explained} says more",
-        )
-    return Diagnostic(
-        code=Code.NOT_MAINTAINED,
-        message=f"the new state of `{name}` is not determined by what is known, {reason}",
-        note="two databases that agree with everything known give the view different new states",
-        hint=f"{explained} shows them, and what would settle it{f'; {read}' * strict}",
     )
 
 

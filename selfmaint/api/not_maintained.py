@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from datalog.diagnostics import Diagnostic
-from selfmaint.decide.verdict import Verdict, Verdicts
-from selfmaint.errors import SelfmaintError
+from selfmaint.decide.verdict import Undecided, Verdict, Verdicts
+from selfmaint.errors import Code, SelfmaintError
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
@@ -21,6 +21,11 @@ class NotMaintainedError(SelfmaintError):
         super().__init__(diagnostics)
         self.verdicts = Verdicts(verdicts)
 
+    def without(self, names: Collection[str]) -> NotMaintainedError:
+        """The same, with no verdicts on some views."""
+        left = {name: one for name, one in self.verdicts.items() if name not in names}
+        return NotMaintainedError(self.diagnostics, left)
+
 
 def uncountable(views: Sequence[View], situation: Situation) -> list[View]:
     """The views that group over what an update changes of which it is not known whether its rows were there before."""
@@ -30,3 +35,57 @@ def uncountable(views: Sequence[View], situation: Situation) -> list[View]:
     return [
         v for v in views if isinstance(v, GroupedView) and changed & {a.predicate.name for a in v.core.body}
     ]
+
+
+def countable(
+    views: Sequence[GroupedView], situation: Situation, verdicts: Mapping[str, Verdict]
+) -> Sequence[GroupedView]:
+    """The views; refuses an update of which it is not known whether its rows were there before."""
+    doubtful = uncountable(views, situation)
+    if doubtful:
+        raise NotMaintainedError([_uncountable(view) for view in doubtful], verdicts)
+    return views
+
+
+def _uncountable(view: View) -> Diagnostic:
+    does = "it keeps duplicates" if view.is_counted else "it groups"
+    return Diagnostic(
+        code=Code.NOT_MAINTAINED,
+        message=f"the view {named(view)} cannot be maintained: {does}, and the update is not effective",
+        note="a row inserted that was there before, or deleted that was not, would be counted",
+        hint="give the net changes, and say `effective = true`: a change feed of a database is effective",
+    )
+
+
+def named(view: View) -> str:
+    """A view, or the rule of a union that is decided as one, in a message."""
+    return f"`{view.name}`" if view.rule_of is None else "`{}`, rule {},".format(*view.rule_of)
+
+
+def not_determined(names: set[str], verdicts: Mapping[str, Verdict], *, strict: bool) -> NotMaintainedError:
+    """That the new states of some views are not determined by what may be read."""
+    return NotMaintainedError(
+        [_unsettled(name, verdicts[name], strict=strict) for name in sorted(names)], verdicts
+    )
+
+
+def _unsettled(name: str, verdict: Verdict, *, strict: bool) -> Diagnostic:
+    reason = (
+        "and base relations must not be read" if strict else "and no source is given for what would settle it"
+    )
+    explained = f"`selfmaint explain WAREHOUSE.toml {name}`, with the same update,"
+    read = "without `--strict` the rows that settle it are read, where sources are given"
+    if isinstance(verdict, Undecided):
+        way = read if strict else "give a source for the base relations that it reads"
+        return Diagnostic(
+            code=Code.NOT_MAINTAINED,
+            message=f"the new state of `{name}` is not decided by what is known, {reason}",
+            note="; ".join(verdict.because.splitlines()),
+            hint=f"{way}; {explained} says more",
+        )
+    return Diagnostic(
+        code=Code.NOT_MAINTAINED,
+        message=f"the new state of `{name}` is not determined by what is known, {reason}",
+        note="two databases that agree with everything known give the view different new states",
+        hint=f"{explained} shows them, and what would settle it{f'; {read}' * strict}",
+    )

@@ -1,4 +1,14 @@
-"""What becomes, within `maintain`, of views that are neither decided nor settled: keyed reads, or recomputing."""
+"""What becomes, within `maintain`, of views that are neither decided nor settled: keyed reads, or recomputing.
+
+A view that is computed from each row of a stored view alone follows by that view's changed rows. Conditions of
+soundness:
+
+1. Each row of the stored view makes the same rows of the view, whatever others there are: the query has no group, no
+   DISTINCT and no other relation. So the rows that its lost rows made go, and those that its gained rows make come.
+2. The stored rows are what the query gives to the last digit: not where they may have been brought in from elsewhere
+   with others, as those of variances.
+3. That holds of bags: equal rows may come from several. So where rows are kept as sets, nothing is concluded.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +17,21 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from datalog.diagnostics import Diagnostic
+from datalog.model import Atom, Comparison, NullTest, Semantics, ViewDefinition
 from selfmaint.api.keyed import ByKeys, Plan, followed_by_keys, plans_by_keys
+from selfmaint.api.moved import Moved
 from selfmaint.api.not_maintained import NotMaintainedError
-from selfmaint.api.recompute import recomputed_views, require_recomputable
-from selfmaint.api.tolerance import beyond_tolerance, near_columns
+from selfmaint.api.recompute import Anew, recomputed_views, recomputing_of, require_recomputable
 from selfmaint.api.update import Update
-from selfmaint.api.verify import SHOWN_ROWS, Difference
+from selfmaint.api.verify import Difference, near_columns, unlike
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code
 from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
-from selfmaint.maintain import applied
-from selfmaint.warehouse.catalog import View
+from selfmaint.maintain import Delta, applied, difference
+from selfmaint.warehouse.catalog import Catalog, View, row_key
 from selfmaint.warehouse.situation import Situation
 
 
@@ -34,7 +45,8 @@ class Others(Generic[D]):
         most_keys: how many keys of base rows may be asked for; 0 for none.
         recompute: what is not followed may be recomputed.
         reasons: by view, why it is not followed by keys.
-        again: the views that are recomputed.
+        again: the views that are recomputed, as they are defined now.
+        now: the definitions, where these are others than those that the contents are of.
     """
 
     warehouse: Warehouse[D]
@@ -43,7 +55,9 @@ class Others(Generic[D]):
     recompute: bool
     reasons: dict[str, str] = field(default_factory=dict)
     again: list[View] = field(default_factory=list)
+    now: Catalog | None = None
     _plans: dict[str, Plan] = field(default_factory=dict)
+    _moved: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[str]:
@@ -75,8 +89,23 @@ class Others(Generic[D]):
             self.reasons |= reasons
         left = [view for view in views if view.name not in plans]
         again = left if self.recompute else self._over_followed_views(left, views)
-        require_recomputable(self.warehouse, again, verdicts)
+        require_recomputable(self.warehouse, again, verdicts, self.now)
         self.again += again
+
+    def add_moved(self, moved: Moved, verdicts: Mapping[str, Verdict]) -> None:
+        """Takes the views whose definitions say something else now.
+
+        Raises:
+            NotMaintainedError: SM404 one reads base rows and is not to be recomputed, or cannot be.
+        """
+        self.now, views = moved.computed, moved.views()
+        bases = set(self.warehouse.catalog.relations)
+        left = [view for view in views if bases & set(reads(moved.computed, view))]
+        if left and not self.recompute:
+            raise NotMaintainedError([_moved(view, moved.why) for view in left], verdicts)
+        require_recomputable(self.warehouse, views, verdicts, self.now)
+        self.again += views
+        self._moved = frozenset(view.name for view in views)
 
     def _over_followed_views(self, left: Sequence[View], others: Sequence[View]) -> list[View]:
         """Of some views, those that are computed from views that are followed, or from such."""
@@ -113,9 +142,45 @@ class Others(Generic[D]):
         failed = [view for view in self.warehouse.catalog.views if view.name in found.failed]
         if failed and not self.recompute:
             raise NotMaintainedError([_failed(view, found.failed[view.name]) for view in failed], verdicts)
-        require_recomputable(self.warehouse, failed, verdicts)
+        require_recomputable(self.warehouse, failed, verdicts, self.now)
         self.again += failed
         return found
+
+    def computed(
+        self,
+        update: Update[D],
+        deltas: Mapping[str, Delta[D]],
+        contents: Callable[[View, Delta[D]], D],
+        progress: Callable[[str], None],
+    ) -> tuple[dict[str, KeyedDelta[D]], Anew[D]]:
+        """What becomes of the views that are recomputed: of some the rows that change, of the others all.
+
+        Args:
+            update: the update.
+            deltas: the changes of all other views.
+            contents: a view's new rows, by its change.
+            progress: told of every step.
+
+        Raises:
+            SourceError: a source that does not answer, or is in another state (SM402).
+            InputError: SM404 a query that cannot be run; SM104 one with other columns.
+        """
+        unmoved = [view for view in self.again if view.name not in self._moved]
+        by_rows = followed_by_rows(self.warehouse, update, unmoved, deltas)
+        known = {**deltas, **{name: one.delta for name, one in by_rows.items()}}
+        again = [view for view in self.again if view.name not in by_rows]
+        anew = recomputed_views(
+            self.warehouse, update, again, lambda view: contents(view, known[view.name]), progress, self.now
+        )
+        return by_rows, anew
+
+
+def _moved(view: View, why: str) -> Diagnostic:
+    return Diagnostic(
+        code=Code.NOT_MAINTAINED,
+        message=f"the view `{view.name}` is to be computed anew: {why}",
+        hint="recompute it from its sources, `--recompute`; of some views a lake has helpers (`helpers = true`)",
+    )
 
 
 def _failed(view: View, why: str) -> Diagnostic:
@@ -135,31 +200,89 @@ def not_by_keys(reason: str | None) -> str | None:
 def unlike_recomputed(
     warehouse: Warehouse[D],
     update: Update[D],
-    followed: Sequence[KeyedDelta[D]],
+    followed: Mapping[str, Delta[D]],
     contents: Callable[[View], D],
+    now: Catalog | None = None,
 ) -> tuple[Difference, ...]:
-    """The views that were followed by keys whose new contents are not what their sources give, read whole.
+    """The views that were followed another way whose new contents are not what their sources give, read whole.
 
     Args:
         warehouse: the warehouse.
         update: the update.
-        followed: the views.
+        followed: the views' changes.
         contents: the new contents of others that they read.
+        now: the definitions, where these are others than those that the contents are of.
 
     Raises:
         SourceError: a source that does not answer, or is in another state (SM402).
         InputError: SM404 a query that cannot be run.
     """
     engine, catalog = warehouse.engine, warehouse.catalog
-    views = [catalog.view(one.view) for one in followed]
-    truth = recomputed_views(warehouse, update, views, contents, lambda _message: None)
-    found = []
-    for view, one in zip(views, followed, strict=True):
-        new = applied(engine, view, warehouse.contents[view.name], one.delta)
+    views = [(now or catalog).view(name) for name in followed]
+    truth = recomputed_views(warehouse, update, views, contents, lambda _message: None, now)
+    found = list[Difference]()
+    for view, change in zip(map(catalog.view, followed), followed.values(), strict=True):
+        new = applied(engine, view, warehouse.contents[view.name], change)
         right = truth.contents[view.name]
-        differing = (engine.minus_all(right, new), engine.minus_all(new, right))
-        beyond = beyond_tolerance(engine, near_columns(catalog, view), *differing)
-        missing, extra = (engine.sample(rows, SHOWN_ROWS) for rows in beyond)
-        if missing or extra:
-            found.append(Difference(view.name, tuple(missing), tuple(extra)))
+        found += unlike(engine, catalog, view, engine.minus_all(right, new), engine.minus_all(new, right))
     return tuple(found)
+
+
+def followed_by_rows(
+    warehouse: Warehouse[D], update: Update[D], views: Sequence[View], deltas: Mapping[str, Delta[D]]
+) -> dict[str, KeyedDelta[D]]:
+    """The changes of those of some views that are computed from each row of a followed view alone.
+
+    Args:
+        warehouse: the warehouse.
+        update: the update.
+        views: the views.
+        deltas: the changes of the views that are followed.
+    """
+    if warehouse.engine.name == "memory":  # condition 3
+        return {}
+    found: dict[str, KeyedDelta[D]] = {}
+    waiting = list(views)
+    while waiting:
+        known = {**deltas, **{name: one.delta for name, one in found.items()}}
+        ready = [view for view in waiting if _source(warehouse, view) in known]
+        if not ready:
+            break
+        for view in ready:
+            found[view.name] = _followed(warehouse, update, view, known)
+        waiting = [view for view in waiting if view.name not in found]
+    return found
+
+
+def _source(warehouse: Warehouse[D], view: View) -> str | None:
+    """The stored view of which each row alone makes rows of a view."""
+    definition, catalog = view.definition, warehouse.catalog
+    if not isinstance(definition, ViewDefinition) or definition.semantics is not Semantics.BAG:
+        return None
+    if len(definition.blocks) != 1 or definition.is_grouped or view.is_decided:
+        return None
+    body = definition.blocks[0].core.body
+    names = [one.predicate.name for one in body if isinstance(one, Atom)]
+    if len(names) != 1 or not all(isinstance(one, Atom | Comparison | NullTest) for one in body):
+        return None
+    source = next((one for one in catalog.views if one.name == names[0]), None)
+    if near_columns(catalog, view):  # condition 2
+        return None
+    if source is None or source.is_counted or reads(catalog, view) != (source.name,):
+        return None
+    return source.name
+
+
+def _followed(
+    warehouse: Warehouse[D], update: Update[D], view: View, deltas: Mapping[str, Delta[D]]
+) -> KeyedDelta[D]:
+    engine, catalog = warehouse.engine, warehouse.catalog
+    name = _source(warehouse, view)
+    assert name is not None
+    change, source = deltas[name], catalog.view(name)
+    recomputing = recomputing_of(warehouse, update, lambda other: warehouse.contents[other.name])
+    new, old = (recomputing.evaluated(view, {name: rows}) for rows in (change.gained, change.lost))
+    columns = engine.columns(warehouse.contents[name])
+    key = tuple(columns[i] for i in row_key(source, catalog.relations))
+    keys = max(engine.count(change.gained), engine.count(change.lost))
+    return KeyedDelta(view.name, key, keys, (), (), difference(engine, view, new, old), name)

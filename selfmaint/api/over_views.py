@@ -14,7 +14,7 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from datalog.model import NotToRun, OpaqueView, TextQuery
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
@@ -36,9 +36,19 @@ def with_views_below(catalog: Catalog, views: Iterable[View]) -> list[View]:
     return [view for view in catalog.views if view.name in found]
 
 
-def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdicts:
-    """The verdicts, where views over views have those that what they read gives them."""
+def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict], anew: Collection[str] = ()) -> Verdicts:
+    """The verdicts, where views over views have those that what they read gives them.
+
+    Args:
+        catalog: the warehouse's schema.
+        verdicts: the verdicts so far.
+        anew: views that are computed from what they read, though they could be decided.
+    """
     found = dict(verdicts)
+
+    def views_below(catalog: Catalog, view: View) -> tuple[str, ...]:
+        return _views_below(catalog, view, is_anew=view.name in anew)
+
     left = [view for view in catalog.views if not found.get(view.name, True) and views_below(catalog, view)]
     while left:
         ready = [
@@ -63,8 +73,14 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdict
 
 def views_below(catalog: Catalog, view: View) -> tuple[str, ...]:
     """The views that a view is computed from; none if it reads a base relation, too, or is unfolded."""
+    return _views_below(catalog, view)
+
+
+def _views_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> tuple[str, ...]:
     definition = view.definition
-    if view.is_decided or (isinstance(definition, OpaqueView) and not _has_one_result(definition.query)):
+    if view.is_decided and not is_anew:
+        return ()
+    if isinstance(definition, OpaqueView) and not _has_one_result(definition.query):
         return ()
     from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
 

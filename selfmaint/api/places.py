@@ -1,19 +1,25 @@
-"""Where views and partial copies are kept: places of their own, or a store."""
+"""Where views and partial copies are kept: places of their own, or a store.
+
+A view is replaced as a whole, so what lies in its path goes with it: of two paths neither may lie inside the other.
+Whether stored files changed since they were looked at is told by names, sizes, times and identities, no contents.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import unquote, urlsplit
 
 from selfmaint.api.secrets import has_password
-from selfmaint.api.toml_tables import TomlTable
+from selfmaint.api.toml_tables import KeyPath, TomlFile, TomlTable, dotted
 from selfmaint.errors import Code, input_error
-from selfmaint.store.delta_place import DeltaPlace
-from selfmaint.store.lake_place import LakePlace
 from selfmaint.store.lake_server import LakeServer
-from selfmaint.store.place import Place
+from selfmaint.store.place import DeltaPlace, LakePlace, Place
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.near import near_miss
 
@@ -100,17 +106,23 @@ def _catalog_server(table: TomlTable) -> LakeServer | None:
             message = "`schema` is of a catalog in PostgreSQL, and none is named"
             table.file.report((*table.path, "schema"), message, hint="name it: `catalog_url_env`")
         return None
-    given, schema = table.one_of("catalog_url_env", "catalog_url"), table.text("schema") or _SCHEMA
+    given, schema = url_in(table, "catalog_url"), table.text("schema") or _SCHEMA
     if given is None:
         return None
     key, value = given
-    if key == "catalog_url" and has_password(value):
-        hint = "put the URL into an environment variable, and its name into `catalog_url_env`"
-        table.file.report((*table.path, key), f"`{key}` in {table.shown} holds a password", hint=hint)
-        return None
     from selfmaint.postgres.lake_server import catalog_at  # noqa: PLC0415 - the driver only where it is needed
 
     return catalog_at(partial(_url, value) if key == "catalog_url_env" else lambda: value, schema)
+
+
+def url_in(table: TomlTable, key: str) -> tuple[str, str] | None:
+    """A URL, or the environment variable that holds it under `key_env`, with the key; none with a password."""
+    given = table.one_of(f"{key}_env", key)
+    if given is None or given[0] != key or not has_password(given[1]):
+        return given
+    hint = f"put the URL into an environment variable, and its name into `{key}_env`"
+    table.file.report((*table.path, key), f"`{key}` in {table.shown} holds a password", hint=hint)
+    return None
 
 
 def _url(variable: str) -> str:
@@ -169,3 +181,129 @@ def resolved(table: TomlTable, key: str, text: str) -> Location:
     if key == "table":
         return Location(text, is_table=True)
     return Location(text) if "://" in text else Location(str((table.file.path.parent / text).absolute()))
+
+
+_Place: TypeAlias = tuple[int, int] | str
+"""What a path leads to: a device and a number there; for what is not there yet the path without links."""
+
+_OWN = "a view is replaced as a whole when it is written: give everything else a path outside it"
+
+_OWN_NAME = "give the path of a file or directory"
+
+
+def report_overlaps(
+    file: TomlFile,
+    written: Mapping[KeyPath, str],
+    sources: Mapping[KeyPath, str],
+    inputs: Mapping[KeyPath, str],
+) -> None:
+    """Notes (SM101) what lies inside the path of something that is written: it would be lost, or read with it.
+
+    Args:
+        file: the warehouse file.
+        written: the paths of views and partial copies, by their keys.
+        sources: the paths of base relations; none may have a view inside, either.
+        inputs: what else is read: the program, and so on.
+    """
+    for key, path in [*written.items(), *sources.items()]:
+        if "\0" in path:
+            file.report(key, f"{_shown(key)} holds the character NUL, which no path can", hint=_OWN_NAME)
+            return
+    owners: dict[_Place, KeyPath] = {}
+    for key, path in written.items():
+        owner = owners.setdefault(_places(path)[0], key)
+        if owner != key:
+            file.report(key, f"{_shown(key)} leads to the same place as {_shown(owner)}", hint=_OWN)
+    read: dict[_Place, KeyPath] = {_places(path)[0]: key for key, path in sources.items()}
+    for key, path in [*written.items(), *sources.items(), *inputs.items()]:
+        around = _places(path)[1:] if key in written else _places(path)
+        owner_ = next((owners[place] for place in around if place in owners), None)
+        if owner_ is None and key in written:
+            owner_ = next((read[place] for place in around if place in read), None)
+        if owner_ is not None:
+            file.report(key, f"{_shown(key)} lies inside {_shown(owner_)}", hint=_OWN)
+
+
+def require_outside(paths: Iterable[str], views: Mapping[str, str]) -> None:
+    """Refuses parts of an update that lie inside the path of a view.
+
+    Args:
+        paths: the paths of the parts.
+        views: the paths of what may be written, by name.
+
+    Raises:
+        InputError: SM101.
+    """
+    owners = {_places(path)[0]: name for name, path in views.items()}
+    for path in filter(None, map(local_path, paths)):
+        owner = next((owners[place] for place in _places(path) if place in owners), None)
+        if owner is not None:
+            message = f"`{path}`, a part of the update, lies inside the path of `{owner}`"
+            raise input_error(Code.WAREHOUSE_FILE, message, _OWN)
+
+
+def local_path(text: str) -> str | None:
+    """The path of a location in the local file system, if it is one.
+
+    >>> local_path("views/v"), local_path("file:///a%20b"), local_path("s3://bucket/v")
+    ('views/v', '/a b', None)
+    """
+    if text.startswith("file:/"):
+        return unquote(urlsplit(text).path)
+    return None if "://" in text else text
+
+
+def _shown(key: KeyPath) -> str:
+    match key:
+        case ():
+            return "the warehouse file"
+        case (one,):
+            return f"`{one}`"
+        case _:
+            return f"`{key[-1]}` of `[{dotted(key[:-1])}]`"
+
+
+def _places(path: str) -> list[_Place]:
+    """What a path leads to, and the folders around it, innermost first."""
+    whole = Path(os.path.realpath(path))
+    return [_place(one) for one in (whole, *whole.parents)]
+
+
+def _place(path: Path) -> _Place:
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path)
+    return found.st_dev, found.st_ino
+
+
+def fingerprints(paths: Iterable[str]) -> dict[str, str]:
+    """A digest of each path's files; of a path where nothing is, that of nothing."""
+    return {path: _fingerprint(Path(path)) for path in paths}
+
+
+def _fingerprint(path: Path) -> str:
+    files = [path, *sorted(path.rglob("*"))] if path.is_dir() else [path] if path.exists() else []
+    digest = hashlib.sha256()
+    for file in files:
+        found = file.stat()
+        mark = (str(file.relative_to(path)), found.st_size, found.st_mtime_ns, found.st_ino)
+        digest.update(repr(mark).encode())
+    return digest.hexdigest()
+
+
+def require_unchanged(before: Mapping[str, str]) -> None:
+    """Refuses to go on where files are no longer what they were.
+
+    Raises:
+        InputError: SM405, naming the paths.
+    """
+    after = fingerprints(before)
+    changed = [path for path, digest in before.items() if after[path] != digest]
+    if changed:
+        raise input_error(
+            Code.WRITE_FAILED,
+            f"{', '.join(f'`{path}`' for path in changed)} changed since the warehouse was loaded",
+            note="what was computed from the old contents is out of date; nothing was written",
+            hint="another process maintains the same views: run the command again",
+        )

@@ -1,17 +1,63 @@
-"""A view's statements as a script, for any change or for some."""
+"""A view's statements, each a query or command in Spark SQL, and as a script."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, unique
 from typing import overload
 
-from datalog.budget import BudgetSpentError, limit
-from selfmaint.api.statements import Statement, not_printed, statements, tables_of
-from selfmaint.decide.procedure import Decision
-from selfmaint.warehouse.catalog import Catalog
-from selfmaint.warehouse.near import require_known
-from selfmaint.warehouse.situation import Situation
+from datalog.model import Program
+
+
+@unique
+class StatementKind(Enum):
+    """What a statement is for."""
+
+    TEST = "test"
+    """The self-maintainability test: the view is self-maintainable if no test has a row and no group is open."""
+    PROBE = "probe"
+    """Keys to look up in a base relation, which settle a failing test."""
+    GAINED = "gained"
+    """Rows to insert into the view."""
+    LOST = "lost"
+    """Rows to delete from the view."""
+    OPEN = "open"
+    """Groups of a view for which the merge has no right values; other knowledge may have them."""
+    MERGE = "merge"
+    """Brings the table of a view that groups up to date."""
+    COUNTED = "counted"
+    """Makes the rows of a view that keeps duplicates readable with their numbers of copies, for other statements."""
+    CHANGES = "changes"
+    """Holds the rows of such a view that change, with their new numbers of copies."""
+    DELETE = "delete"
+    """Deletes these rows from its table."""
+    INSERT = "insert"
+    """Inserts them into its table as often as they stand now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One query.
+
+    Attributes:
+        kind: what it is for.
+        name: its predicate, such as `v1@depends_1`.
+        about: what its rows are, in words.
+        program: its rules.
+        sql: the query.
+        reads: the tables that it reads, dotted names quoted where need be.
+        exact: of a test and of the open groups, whether a row proves that the view is not self-maintainable; where
+            False, `check` knows more than the statement reads, and may say yes. None of other statements.
+    """
+
+    kind: StatementKind
+    name: str
+    about: str
+    program: Program
+    sql: str
+    reads: tuple[str, ...]
+    exact: bool | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,44 +103,6 @@ class Statements(Sequence[Statement]):
 
     def __repr__(self) -> str:
         return f"Statements({self.view}: {', '.join(one.name for one in self.statements)})"
-
-
-def printed(decision: Decision, view: str, situation: Situation, tables: Mapping[str, str]) -> Statements:
-    """The statements of a view.
-
-    Args:
-        decision: the symbolic side of deciding; its budget bounds finding and writing the statements, too.
-        view: its name.
-        situation: what changes, and what is known besides the views.
-        tables: for some views the name of a table of Spark's catalog.
-
-    Raises:
-        EmissionError: a name that Spark cannot take.
-    """
-    chosen = decision.catalog.view(view)
-    found: tuple[Statement, ...] = ()
-    undecided = not_printed(decision.catalog, chosen, situation)
-    try:
-        with limit(decision.budget_s, f"writing the statements of `{view}`"):
-            found = statements(decision, chosen, situation, tables_of(decision.catalog, tables))
-    except BudgetSpentError as spent:
-        undecided = str(spent)
-    return Statements(view, found, undecided, chosen.unchanging or "")
-
-
-def any_change(
-    catalog: Catalog, inserted: Iterable[str], deleted: Iterable[str], known: Situation
-) -> Situation:
-    """The named changes, or any if none is named, with what is known besides.
-
-    Raises:
-        InputError: SM102 a misspelt relation.
-    """
-    gaining, losing = frozenset(inserted), frozenset(deleted)
-    require_known(sorted(gaining | losing), catalog.relations, "base relation")
-    if not gaining and not losing:
-        gaining = losing = frozenset(catalog.relations)
-    return replace(known, inserted=gaining, deleted=losing)
 
 
 def one_line(line: str) -> str:

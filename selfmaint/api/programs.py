@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from datalog.syntax import parse_program
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, catalog
+from selfmaint.warehouse.clock import Clock
 
 if TYPE_CHECKING:
     from datalog.sql.views import SqlText, SqlViews
@@ -35,7 +38,11 @@ def is_sql(text: str) -> bool:
 
 
 def catalog_of(
-    program: str | Program | SqlViews, source: str = "<program>", *, helpers: bool = False
+    program: str | Program | SqlViews,
+    source: str = "<program>",
+    *,
+    helpers: bool = False,
+    moment: datetime | None = None,
 ) -> Catalog:
     """The catalog of definitions that are at hand.
 
@@ -43,6 +50,7 @@ def catalog_of(
         program: rules or SQL as text, a program, or views that were read from SQL.
         source: the text's name for diagnostics.
         helpers: whether views in SQL that need one get a helper; see `helper_views`.
+        moment: what the current date and time are in SQL; without it views that read them are not analysed.
 
     Raises:
         ProgramError: the definitions are not valid.
@@ -55,7 +63,7 @@ def catalog_of(
     if is_sql(program):
         from datalog.sql.views import SqlText
 
-        return _catalog_of_texts([SqlText(program, source)], helpers=helpers)
+        return _catalog_of_texts([SqlText(program, source)], helpers=helpers, moment=moment)
     return _catalog_of_rules(parse_program(program, source))
 
 
@@ -79,41 +87,82 @@ def catalog_of_sql(found: SqlViews) -> Catalog:
 
 
 def _catalog_of_texts(
-    texts: Sequence[SqlText], declarations: Sequence[Declaration] = (), *, helpers: bool
+    texts: Sequence[SqlText],
+    declarations: Sequence[Declaration] = (),
+    *,
+    helpers: bool,
+    moment: datetime | None,
 ) -> Catalog:
     from datalog.sql.views import read_sql
 
-    schema = catalog_of_sql(read_sql(texts, declarations))
-    if not helpers:
-        return schema
-    from selfmaint.api.helper_views import with_helpers
+    given = texts_at(texts, moment)
+    schema = catalog_of_sql(read_sql(given.texts, declarations))
+    if helpers:
+        from selfmaint.api.helper_views import with_helpers
 
-    return with_helpers(
-        schema, lambda more, instead: read_sql([*texts, *more], declarations, instead=instead)
-    )
+        schema = with_helpers(
+            schema, lambda more, instead: read_sql([*given.texts, *more], declarations, instead=instead)
+        )
+
+    def at(other: datetime) -> Catalog:
+        return _catalog_of_texts(texts, declarations, helpers=helpers, moment=other)
+
+    return replace(schema, clock=given.clock(at))
 
 
-def catalog_of_path(path: Path, *, helpers: bool = False) -> Catalog:
+@dataclass(frozen=True, slots=True)
+class TextsAt:
+    """Texts at a moment: see `current_time`.
+
+    Attributes:
+        texts: the texts.
+        moment: the moment; None where none is given, or none of them reads it.
+        reads_time: whether they read more of it than the date.
+    """
+
+    texts: list[SqlText]
+    moment: datetime | None = None
+    reads_time: bool = False
+
+    def clock(self, at: Callable[[datetime], Catalog]) -> Clock | None:
+        """The clock of what they define."""
+        return None if self.moment is None else Clock(self.moment, self.reads_time, at)
+
+
+def texts_at(texts: Sequence[SqlText], moment: datetime | None) -> TextsAt:
+    """Texts at a moment, if one is given."""
+    if moment is None:
+        return TextsAt(list(texts))
+    from datalog.sql.views.current_time import at_moment
+
+    found = [at_moment(one.text, moment) for one in texts]
+    made = [replace(one, text=its.text) for one, its in zip(texts, found, strict=True)]
+    if not any(its.reads_date or its.reads_time for its in found):
+        return TextsAt(made)
+    return TextsAt(made, moment, any(its.reads_time for its in found))
+
+
+def catalog_of_path(path: Path, *, helpers: bool = False, moment: datetime | None = None) -> Catalog:
     """The catalog of a file of rules or of SQL (`.sql`), or of a directory of `.sql` and `.dl` files.
 
     In a directory the files of rules hold declarations only; the views are those of the SQL files. With `helpers`
-    those that need one get a helper.
+    those that need one get a helper. The current date and time are those of `moment`.
 
     Raises:
         ProgramError: the definitions are not valid.
         InputError: SM101 a file that cannot be read, or a directory without SQL; SM103 no such file.
     """
     if path.is_dir():
-        return _directory(path, helpers=helpers)
+        return _directory(path, helpers=helpers, moment=moment)
     text = read_text(path, "program")
     if path.suffix.lower() == ".sql":
         from datalog.sql.views import SqlText
 
-        return _catalog_of_texts([SqlText(text, str(path))], helpers=helpers)
+        return _catalog_of_texts([SqlText(text, str(path))], helpers=helpers, moment=moment)
     return _catalog_of_rules(parse_program(text, source=str(path)))
 
 
-def _directory(path: Path, *, helpers: bool) -> Catalog:
+def _directory(path: Path, *, helpers: bool, moment: datetime | None) -> Catalog:
     from datalog.sql.views import SqlText
 
     texts = [SqlText(read_text(one, "program"), str(one)) for one in sorted(path.glob("*.sql"))]
@@ -126,4 +175,4 @@ def _directory(path: Path, *, helpers: bool) -> Catalog:
     declarations: list[Declaration] = []
     for one in sorted(path.glob("*.dl")):
         declarations += parse_program(read_text(one, "program"), str(one)).declarations
-    return _catalog_of_texts(texts, declarations, helpers=helpers)
+    return _catalog_of_texts(texts, declarations, helpers=helpers, moment=moment)

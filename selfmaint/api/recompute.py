@@ -16,7 +16,7 @@ from selfmaint.errors import Code, input_error
 from selfmaint.fallback.recompute import Recomputing, obstacles
 from selfmaint.maintain import Delta, difference
 from selfmaint.sources.protocol import Read
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
 
@@ -66,14 +66,17 @@ def _is_cut(verdict: Verdict) -> bool:
 
 
 def require_recomputable(
-    warehouse: Warehouse[D], views: Sequence[View], verdicts: Mapping[str, Verdict]
+    warehouse: Warehouse[D],
+    views: Sequence[View],
+    verdicts: Mapping[str, Verdict],
+    now: Catalog | None = None,
 ) -> None:
-    """Refuses, before anything is read, views that cannot be recomputed.
+    """Refuses, before anything is read, views that cannot be recomputed; see `recomputing_of`.
 
     Raises:
         NotMaintainedError: SM404 for each of them, with the reason.
     """
-    found = obstacles(warehouse.catalog, views, warehouse.readable)
+    found = obstacles(now or warehouse.catalog, views, warehouse.readable)
     if found:
         raise NotMaintainedError(found, verdicts)
 
@@ -83,13 +86,16 @@ def recomputing_of(
     update: Update[D],
     followed: Callable[[View], D],
     progress: Callable[[str], None] = lambda _message: None,
+    now: Catalog | None = None,
 ) -> Recomputing[D]:
     """What runs the views' queries after an update, unions whole; the arguments are those of `recomputed_views`."""
     facts, situation = warehouse.given(update)
     decision = warehouse.decision
     if warehouse.catalog.unions:
         decision = Decision(warehouse.catalog, decision.budget_s)
-    return Recomputing(decision, warehouse.engine, facts, situation, warehouse.readable, followed, progress)
+    return Recomputing(
+        decision, warehouse.engine, facts, situation, warehouse.readable, followed, progress, now
+    )
 
 
 def recomputed_views(
@@ -98,6 +104,7 @@ def recomputed_views(
     views: Sequence[View],
     followed: Callable[[View], D],
     progress: Callable[[str], None],
+    now: Catalog | None = None,
 ) -> Anew[D]:
     """The new contents and changes of views that nothing stands in the way of recomputing.
 
@@ -107,6 +114,7 @@ def recomputed_views(
         views: the views.
         followed: the new contents of any other view.
         progress: told of every step.
+        now: the views' definitions, where these are others than those that the contents are of.
 
     Raises:
         SourceError: a source that does not answer, or is neither right before nor right after the update (SM402).
@@ -115,7 +123,7 @@ def recomputed_views(
     if not views:
         return Anew()
     engine = warehouse.engine
-    found = recomputing_of(warehouse, update, followed, progress).recomputed(views)
+    found = recomputing_of(warehouse, update, followed, progress, now).recomputed(views)
     changes = {}
     for name, rows in found.contents.items():
         old = warehouse.contents[name]

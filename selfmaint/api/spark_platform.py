@@ -25,12 +25,10 @@ from selfmaint.spark.frames import digest_of, from_arrow, positional
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.stored_tables import stored_rows
 from selfmaint.spark.table_changes import TableWrites, table_writes
-from selfmaint.spark.tables import conform, read_as_stored, read_contents
-from selfmaint.spark.undeclared import conform_undeclared, read_undeclared
+from selfmaint.spark.tables import conform, conform_undeclared, read_as_stored, read_contents, read_undeclared
 from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.frames import ArrowStream, arrow_frame
-from selfmaint.store.stored_tables import TableFiles
-from selfmaint.store.table_changes import TableChange
+from selfmaint.store.stored_tables import TableChange, TableFiles
 from selfmaint.store.write import Write
 
 

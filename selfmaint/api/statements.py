@@ -8,18 +8,18 @@ and `RELATION_absent`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum, unique
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from datalog.budget import check
+from datalog.budget import BudgetSpentError, check, limit
 from datalog.containment import containment_mapping
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
 from datalog.rewrite import drop_unreachable, minimised, simplify
-from datalog.sql import Table, read_set, select, text
+from datalog.sql import Table, counted_view, read_set, select, text
 from datalog.syntax import show
-from selfmaint.api.group_statements import bag_statements, counted_sql, group_statements
+from selfmaint.api.group_statements import bag_statements, group_statements
 from selfmaint.api.not_maintained import uncountable
+from selfmaint.api.printed import Statement, StatementKind, Statements
 from selfmaint.api.toml_tables import dotted
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE, Decision
@@ -27,57 +27,8 @@ from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.fallback.probes import Probe, options, roughly
 from selfmaint.maintain import gained, lost
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
-
-
-@unique
-class StatementKind(Enum):
-    """What a statement is for."""
-
-    TEST = "test"
-    """The self-maintainability test: the view is self-maintainable if no test has a row and no group is open."""
-    PROBE = "probe"
-    """Keys to look up in a base relation, which settle a failing test."""
-    GAINED = "gained"
-    """Rows to insert into the view."""
-    LOST = "lost"
-    """Rows to delete from the view."""
-    OPEN = "open"
-    """Groups of a view for which the merge has no right values; other knowledge may have them."""
-    MERGE = "merge"
-    """Brings the table of a view that groups up to date."""
-    COUNTED = "counted"
-    """Makes the rows of a view that keeps duplicates readable with their numbers of copies, for other statements."""
-    CHANGES = "changes"
-    """Holds the rows of such a view that change, with their new numbers of copies."""
-    DELETE = "delete"
-    """Deletes these rows from its table."""
-    INSERT = "insert"
-    """Inserts them into its table as often as they stand now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One query.
-
-    Attributes:
-        kind: what it is for.
-        name: its predicate, such as `v1@depends_1`.
-        about: what its rows are, in words.
-        program: its rules.
-        sql: the query.
-        reads: the tables that it reads, dotted names quoted where need be.
-        exact: of a test and of the open groups, whether a row proves that the view is not self-maintainable; where
-            False, `check` knows more than the statement reads, and may say yes. None of other statements.
-    """
-
-    kind: StatementKind
-    name: str
-    about: str
-    program: Program
-    sql: str
-    reads: tuple[str, ...]
-    exact: bool | None = None
 
 
 def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Table]:
@@ -123,6 +74,44 @@ def _parts(name: str) -> tuple[str, ...]:
     return tuple(quoted.replace("``", "`") or plain for quoted, plain in pieces)
 
 
+def printed(decision: Decision, view: str, situation: Situation, tables: Mapping[str, str]) -> Statements:
+    """The statements of a view.
+
+    Args:
+        decision: the symbolic side of deciding; its budget bounds finding and writing the statements, too.
+        view: its name.
+        situation: what changes, and what is known besides the views.
+        tables: for some views the name of a table of Spark's catalog.
+
+    Raises:
+        EmissionError: a name that Spark cannot take.
+    """
+    chosen = decision.catalog.view(view)
+    found: tuple[Statement, ...] = ()
+    undecided = not_printed(decision.catalog, chosen, situation)
+    try:
+        with limit(decision.budget_s, f"writing the statements of `{view}`"):
+            found = statements(decision, chosen, situation, tables_of(decision.catalog, tables))
+    except BudgetSpentError as spent:
+        undecided = str(spent)
+    return Statements(view, found, undecided, chosen.unchanging or "")
+
+
+def any_change(
+    catalog: Catalog, inserted: Iterable[str], deleted: Iterable[str], known: Situation
+) -> Situation:
+    """The named changes, or any if none is named, with what is known besides.
+
+    Raises:
+        InputError: SM102 a misspelt relation.
+    """
+    gaining, losing = frozenset(inserted), frozenset(deleted)
+    require_known(sorted(gaining | losing), catalog.relations, "base relation")
+    if not gaining and not losing:
+        gaining = losing = frozenset(catalog.relations)
+    return replace(known, inserted=gaining, deleted=losing)
+
+
 def statements(
     decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> tuple[Statement, ...]:
@@ -164,8 +153,11 @@ def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | Non
 
 def _counted(view: View, tables: Mapping[Predicate, Table]) -> Statement:
     about = f"the rows of `{view.name}`, each once with its number of copies, for the statements that follow"
-    name, reads = f"{view.name}@counted", (dotted(tables[view.predicate.of(Version.BAG)].name),)
-    return Statement(StatementKind.COUNTED, name, about, Program(), counted_sql(view, tables), reads)
+    bag = tables[view.predicate.of(Version.BAG)]
+    query = text(counted_view(bag, tables[view.predicate]))
+    return Statement(
+        StatementKind.COUNTED, f"{view.name}@counted", about, Program(), query, (dotted(bag.name),)
+    )
 
 
 def _tests(
@@ -243,7 +235,7 @@ def _deltas(
     decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> Iterator[Statement]:
     if isinstance(view, GroupedView):
-        change = _bag if view.is_counted else _merge
+        change = bag_statements if view.is_counted else group_statements
         yield from change(decision, view, situation, tables)
         return
     program = decision.maintenance(view, situation)
@@ -253,52 +245,6 @@ def _deltas(
     ):
         if program.rules_for(goal):
             yield _statement(kind, goal, about, program, tables, view.columns)
-
-
-def _merge(
-    decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
-) -> Iterator[Statement]:
-    found = group_statements(decision, view, situation, tables)
-    if found is None:
-        return
-    only_if = "no test has rows"
-    if found.open is not None:
-        about = (
-            f"groups of `{view.name}` for which the merge has no right values; known rows or a finer view may have "
-            "them, which `selfmaint check` asks, or else base rows"
-        )
-        yield Statement(
-            StatementKind.OPEN,
-            f"{view.name}@open",
-            about,
-            found.program,
-            found.open,
-            found.reads,
-            exact=False,
-        )
-        only_if = "neither the tests nor the query of open groups have rows"
-    about = f"brings `{view.name}` up to date, if {only_if}"
-    yield Statement(StatementKind.MERGE, f"{view.name}@merge", about, found.program, found.merge, found.reads)
-
-
-def _bag(
-    decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
-) -> Iterator[Statement]:
-    """No MERGE: it can neither add nor remove some of several equal rows."""
-    found, name = bag_statements(decision, view, situation, tables), view.name
-    if found is None:
-        return
-    about = f"the rows of `{name}` that change and their new numbers of copies, if no test has rows; drop it at the end"
-    yield Statement(
-        StatementKind.CHANGES, f"{name}@changes", about, found.program, found.changes, found.reads
-    )
-    bag, held = (dotted(tables[view.predicate.of(v)].name) for v in (Version.BAG, Version.STEP))
-    about = f"every copy of these rows of `{name}`: a MERGE can not tell equal rows apart"
-    yield Statement(
-        StatementKind.DELETE, f"{name}@delete", about, Program(), found.delete, tuple(sorted((bag, held)))
-    )
-    about = f"these rows, as often as they stand in `{name}` now"
-    yield Statement(StatementKind.INSERT, f"{name}@insert", about, Program(), found.insert, (held,))
 
 
 def _statement(

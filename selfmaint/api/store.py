@@ -6,6 +6,7 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from selfmaint.errors import BusyError, Code, InputError, input_error
 from selfmaint.store.commit import Commit
 from selfmaint.store.place import Place
 from selfmaint.store.stored_tables import TableFiles
-from selfmaint.warehouse.row_key import row_key
+from selfmaint.warehouse.catalog import row_key
 
 if TYPE_CHECKING:
     from selfmaint.api.update import Update
@@ -84,6 +85,10 @@ class OpenStore:
         """Which transactions of a server's log the contents have; None if they follow none."""
         return next((said.log for _, said in reversed(self.commits()) if said.log), None)
 
+    def moment(self) -> datetime | None:
+        """Of definitions that read the current date or time, the moment that the contents are of."""
+        return next((said.moment for _, said in reversed(self.commits()) if said.moment), None)
+
     def committed(self, update: Update[Any]) -> int | None:
         """The snapshot in which an update was committed; None if it was not, or nobody can tell.
 
@@ -148,6 +153,7 @@ def commit_changes(
     warehouse: Warehouse[D],
     changes: Mapping[str, tuple[D | None, D | None]],
     update: Update[D],
+    moment: datetime | None = None,
 ) -> Committed:
     """Commits what tables gain and lose, and the update, as one; the warehouse goes on with the new snapshot.
 
@@ -155,6 +161,7 @@ def commit_changes(
         warehouse: the warehouse.
         changes: for each table the rows that it gains and loses, each as often as it does.
         update: the update.
+        moment: the moment that the views are of then, where it is another one than before.
 
     Raises:
         InputError: SM405 see `changing`; SM409 the update was committed before; SM608 the views follow a log, and it
@@ -195,22 +202,22 @@ def commit_changes(
             gained, lost = (0 if one is None else one.stored.known_rows or 0 for one in rows)
             sizes[name] = (lost, gained)
         positions = {**open_.positions(), **update.positions} if update.positions else None
-        said = Commit("maintain", update.id, positions, sizes, update.digest, _given(update), update.log)
+        given = _given(update, moment)
+        said = Commit("maintain", update.id, positions, sizes, update.digest, given, update.log, moment)
         done = store.commit(made, said)
         open_.version = done.version
     return done
 
 
-def _given(update: Update[Any]) -> str:
-    """What an update was given as: its file, or the folder of its files; the end of its feed; frames."""
+def _given(update: Update[Any], moment: datetime | None) -> str:
+    """What an update was given as: its file, or the folder of its files; the end of its feed; frames; a date alone."""
     if update.feed is not None:
         ends = (f"{relation} up to {end}" for relation, end in update.positions.items())
         return f"feed {', '.join(ends)}".replace("  ", " ").strip()
     files = sorted(set(update.files.values()))
+    if not files and moment is not None and update.digest is None:
+        return f"the date, {moment:%Y-%m-%d}"
     if len(files) <= 1:
         return files[0] if files else "frames"
     folders = {str(Path(file).parent) for file in files}
     return folders.pop() if len(folders) == 1 else ", ".join(files)
-
-
-# ------------------------------------------------------------------------------------------------- filling

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.apply import as_declared
 from selfmaint.api.columns import Columns, columns_of
+from selfmaint.api.moved import dated, of_contents
 from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, with_counts
 from selfmaint.api.store import OpenStore, changing
@@ -65,6 +67,8 @@ def fill_store(
             there already, or is being written to; SM408.
         SourceError: a source that does not answer.
     """
+    filling = _with_helpers(file.catalog, filling)
+    file = _at_contents(file, platform, filling)
     assert file.store is not None
     names = _tables(file, filling)
     origins = {name: filling.origins[name] for name in names if name in filling.origins}
@@ -86,11 +90,53 @@ def fill_store(
         log = None if start is None else start.position(before)
     if open_ is None:
         mine = {name: its for name, its in rows.items() if name not in taken}
-        return _made(platform, file.store, mine, Commit("init", log=log))
+        said = Commit("init", log=log, moment=_moment(catalog))
+        return _made(platform, file.store, mine, said, hidden=catalog.helpers)
     with changing(open_, "import") as folder:
         new = _in_store(platform, open_.store, rows, folder)
-        open_.store.commit({}, Commit("import", log=log), new=new)
+        said = Commit("import", log=log, moment=_moment(catalog))
+        open_.store.commit({}, said, new=new, hidden=catalog.helpers)
     return _sizes(new)
+
+
+def _with_helpers(catalog: Catalog, filling: Filling) -> Filling:
+    """The same, with the helpers of views that are brought in, and the views of helpers: they are of one definition."""
+    if filling.views is None:
+        return filling
+    names = set(filling.views)
+    while more := {n for pair in catalog.helpers.items() if names & set(pair) for n in pair} - names:
+        names |= more
+    return replace(filling, views=[*filling.views, *sorted(names - set(filling.views))])
+
+
+def _moment(catalog: Catalog) -> datetime | None:
+    """The moment that rows are of that are computed by these definitions."""
+    return None if catalog.clock is None else catalog.clock.moment
+
+
+def _at_contents(file: WarehouseFile, platform: Platform[D], filling: Filling) -> WarehouseFile:
+    """The file with the definitions that new rows are to be of: those of the rows that the store has.
+
+    Raises:
+        InputError: SM102 rows of a view that depend on the date or time are to be brought in; SM103 nobody knows
+            of which those in the store are.
+    """
+    names = dated(file.catalog)
+    wrong = next((name for name in names if name in filling.origins), None)
+    if wrong is not None:
+        message = (
+            f"the rows of `{wrong}` depend on the current date or time, and nobody knows of which these are"
+        )
+        raise input_error(
+            Code.UNKNOWN_RELATION, message, "leave them out: they are computed from its sources"
+        )
+    if filling.views is None or not names:
+        return file
+    assert file.store is not None
+    open_ = OpenStore.at(platform, file.store)
+    if open_.moment() is None and set(names) <= set(filling.views):
+        return file
+    return replace(file, catalog=of_contents(file.catalog, open_))
 
 
 def _taken(platform: Platform[D], place: Place, columns: Mapping[str, Columns]) -> dict[str, D]:
@@ -219,7 +265,9 @@ def _computed(
     return {predicate.name: rows for predicate, rows in as_declared(catalog, bags, platform).items()}
 
 
-def _made(platform: Platform[D], place: Place, rows: Mapping[str, D], said: Commit) -> dict[str, int]:
+def _made(
+    platform: Platform[D], place: Place, rows: Mapping[str, D], said: Commit, *, hidden: Collection[str]
+) -> dict[str, int]:
     """A new store, put in its place as a whole."""
     from selfmaint.duckdb.store import made  # noqa: PLC0415 - see `OpenStore.at`
 
@@ -231,7 +279,7 @@ def _made(platform: Platform[D], place: Place, rows: Mapping[str, D], said: Comm
             new.cleared()
             store = made(platform.store_database, new)
             tables = _in_store(platform, store, rows, Path(folder))
-            store.commit({}, said, new=tables)
+            store.commit({}, said, new=tables, hidden=hidden)
             sizes = _sizes(tables)
             new.published(place)
     except OSError as failure:

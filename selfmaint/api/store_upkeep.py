@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from selfmaint.api.default_engine import engines_for, first_that_can
-from selfmaint.api.engine_settings import EngineKind
-from selfmaint.api.open_sources import readable
+from selfmaint.api.file_settings import EngineKind
+from selfmaint.api.load import readable
 from selfmaint.api.places import Location
-from selfmaint.api.platform import opened_engine, platform_of
+from selfmaint.api.platform import engines_for, first_that_can, opened_engine, platform_of
 from selfmaint.api.store import OpenStore, changing
 from selfmaint.api.store_filling import Filling, fill_store
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
@@ -133,7 +133,16 @@ def history(path: str | Path) -> list[Snapshot]:
 
 
 def _snapshots(open_: OpenStore) -> list[Snapshot]:
-    return open_.store.catalog.history(open_.store.commits())
+    """The states of a store; of tables that readers are not shown it is not said how they changed."""
+    catalog = open_.store.catalog
+    hidden = catalog.hidden(catalog.newest())
+    commits = [
+        (version, replace(said, changes={n: one for n, one in said.changes.items() if n not in hidden}))
+        if said.changes
+        else (version, said)
+        for version, said in open_.store.commits()
+    ]
+    return catalog.history(commits)
 
 
 def undo(path: str | Path, to: int | None = None) -> tuple[Snapshot, int]:

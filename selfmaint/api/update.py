@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from datalog.model import Predicate
+from datalog.model import Predicate, Version
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
 
@@ -57,6 +57,12 @@ class Update(Generic[D]):
             if part
         ]
         return f"Update({'; '.join([*said, *(['effective'] if self.effective else [])])})"
+
+    @property
+    def sides(self) -> dict[Predicate, D]:
+        """The rows by relation, in the version `INSERTED` or `DELETED`."""
+        parts = ((Version.INSERTED, self.inserted), (Version.DELETED, self.deleted))
+        return {Predicate(name, version): rows for version, part in parts for name, rows in part.items()}
 
     @staticmethod
     def from_files(

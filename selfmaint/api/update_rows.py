@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Version
 from selfmaint.api.columns import Columns, columns_of
-from selfmaint.api.overlaps import require_outside
-from selfmaint.api.places import Location
+from selfmaint.api.places import Location, require_outside
 from selfmaint.api.platform import Platform, known_families, platform_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
@@ -123,9 +122,7 @@ def _digest(platform: Platform[D], files: Mapping[Predicate, str], update: Updat
     None for files in other places, and for an update without parts, or of frames without rows.
     """
     digest, name, some = hashlib.sha256(), "", bool(files)
-    sides = ((Version.INSERTED, update.inserted), (Version.DELETED, update.deleted))
-    given = {Predicate(relation, version): rows for version, side in sides for relation, rows in side.items()}
-    for predicate, frame in sorted(given.items(), key=lambda entry: str(entry[0])):
+    for predicate, frame in sorted(update.sides.items(), key=lambda entry: str(entry[0])):
         if predicate not in files:
             number, mixed = platform.digest(frame)
             some, name = some or number > 0, ROWS

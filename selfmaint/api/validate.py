@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import ColumnType, Constant, Predicate, Row, Version
+from datalog.model import NUMBER, ColumnType, Constant, Predicate, Row, Version
 from datalog.syntax import show
-from selfmaint.api.engine_settings import EngineKind
 from selfmaint.api.families import of_views, value_types
+from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.platform import platform_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.canonical import all_contributions
@@ -119,8 +119,9 @@ def _files_note(check: Check, files: Mapping[Predicate, str]) -> str | None:
 
 
 def shown_rows(columns: tuple[str, ...], rows: list[Row]) -> str:
-    """A few rows in words, values as the language writes them."""
-    return "; ".join(
-        "(" + ", ".join(f"{c}={show(Constant(v))}" for c, v in zip(columns, row, strict=True)) + ")"
+    """A few rows in words, values as the language writes them; equal rows of a table without a key once."""
+    shown = (
+        ", ".join(f"{c}={show(Constant(v))}" for c, v in zip(columns, row, strict=True) if c != NUMBER)
         for row in sorted(rows, key=repr)
     )
+    return "; ".join(f"({values})" for values in dict.fromkeys(shown))

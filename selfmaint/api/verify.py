@@ -1,27 +1,40 @@
-"""`--verify`: recompute every view from its sources after the update, and compare both ways."""
+"""`--verify`: recompute every view from its sources after the update, and compare both ways.
+
+Maintained sums of doubles have to equal recomputed ones but for the last digits. Two values are near if they differ by
+at most `TOLERANCE` of the larger one, or of 1. Everything else of a row must be equal.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from datalog.model import (
     ANY,
+    AllOf,
+    AnyOf,
+    Arithmetic,
     Atom,
+    Call,
+    Compared,
+    Condition,
     Constant,
+    IsNull,
     OpaqueView,
     Predicate,
     Program,
     Row,
     Rule,
+    Variable,
     Version,
     ViewDefinition,
+    block,
 )
-from selfmaint.api.tolerance import beyond_tolerance, near_columns
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
-from selfmaint.fallback.source_rows import rows_of
+from selfmaint.fallback.states import rows_of
 from selfmaint.maintain import Delta, applied
 from selfmaint.warehouse.catalog import Catalog, GroupedView, Outside, View, reads
 from selfmaint.warehouse.definitions import unfolded_rules
@@ -51,7 +64,7 @@ def differences(
 ) -> tuple[Difference, ...]:
     """The views whose new contents are not what their sources give. Reads every base relation whole.
 
-    Sums of doubles are compared with a tolerance (`tolerance.py`), everything else exactly.
+    Sums of doubles are compared with a tolerance, everything else exactly.
 
     Args:
         warehouse: the warehouse.
@@ -69,20 +82,20 @@ def differences(
         new = engine.keep(applied(engine, view, warehouse.contents[view.name], deltas[view.name]))
         if view.name not in recomputed:
             truth = engine.keep(_recomputed(warehouse, base, view))
-            found += _difference(engine, view, near_columns(warehouse.catalog, view), new, truth)
+            found += unlike(
+                engine, warehouse.catalog, view, engine.minus(truth, new), engine.minus(new, truth)
+            )
         # What reads this view as it is stored is computed from these rows.
         base = base.extended({view.predicate: new}, small=False)
     return tuple(found)
 
 
-def _difference(
-    engine: Engine[D], view: View, near: frozenset[int], new: D, truth: D
-) -> Iterator[Difference]:
-    """How a view's new contents differ from the truth, if they do."""
-    less, more = beyond_tolerance(engine, near, engine.minus(truth, new), engine.minus(new, truth))
-    missing, extra = (engine.sample(rows, SHOWN_ROWS) for rows in (less, more))
-    if missing or extra:
-        yield Difference(view.name, tuple(missing), tuple(extra))
+def unlike(engine: Engine[D], catalog: Catalog, view: View, missing: D, extra: D) -> Iterator[Difference]:
+    """How a view's new contents differ from recomputed ones, by the rows that only one of them has, if they do."""
+    beyond = beyond_tolerance(engine, near_columns(catalog, view), missing, extra)
+    less, more = (tuple(engine.sample(rows, SHOWN_ROWS)) for rows in beyond)
+    if less or more:
+        yield Difference(view.name, less, more)
 
 
 def _after_what_they_read(catalog: Catalog) -> list[View]:
@@ -150,3 +163,63 @@ def _recomputed(warehouse: Warehouse[D], base: Facts[D], view: View) -> D:
         return warehouse.engine.evaluate(Program((*mine, *below)), goal, base, view.columns)
     rule = Rule(Atom(goal, view.head.terms), (*view.body, *view.filters))
     return warehouse.engine.evaluate(Program((rule,)), goal, base, view.columns)
+
+
+TOLERANCE = 1e-9
+"""Of the larger value, or of 1."""
+_MOMENT = re.compile(r"\b(std|stddev|stddev_samp|stddev_pop|variance|var_samp|var_pop)\s*\(", re.IGNORECASE)
+
+_MISSING, _EXTRA, _PAIRS = (Predicate(name, Version.STEP) for name in ("missing", "extra", "pairs"))
+
+
+def near_columns(catalog: Catalog, view: View) -> frozenset[int]:
+    """The columns of a view whose last digits are not to be compared: sums of doubles, variances and their roots."""
+    inexact = view.grouped.inexact if isinstance(view, GroupedView) else frozenset[int]()
+    if view.name in catalog.near:
+        return inexact | catalog.near[view.name]
+    text = view.definition.text if view.definition is not None else None
+    if not text or not _MOMENT.search(text):
+        return inexact
+    from datalog.sql.views.moments import columns_of_moments  # noqa: PLC0415 - where there are some
+
+    return inexact | columns_of_moments(text)
+
+
+def beyond_tolerance(engine: Engine[D], near: frozenset[int], missing: D, extra: D) -> tuple[D, D]:
+    """The rows that recomputing gives and maintenance does not, and the other way round, without near ones.
+
+    Args:
+        engine: holds the rows.
+        near: the columns of which near values are equal.
+        missing: rows that only recomputing gives.
+        extra: rows that only maintenance gives.
+    """
+    if not near:
+        return missing, extra
+    arity = len(engine.columns(missing))
+    left = tuple(Variable(f"A{i}") for i in range(arity))
+    right = tuple(Variable(f"B{i}") if i in near else v for i, v in enumerate(left))
+    both = tuple(dict.fromkeys((*left, *right)))
+    rule = Rule(Atom(_PAIRS, both), (Atom(_MISSING, left), Atom(_EXTRA, right)))
+    given = Facts({_MISSING: missing, _EXTRA: extra}, {}, frozenset({_MISSING, _EXTRA}))
+    names = [f"c{i}" for i in range(len(both))]
+    pairs = engine.keep(engine.evaluate(Program((rule,)), _PAIRS, given, names))
+    facts = Facts({_PAIRS: pairs}, {}, frozenset({_PAIRS}))
+    tests = [_near(left[c], right[c]) for c in sorted(near)]
+    columns = tuple(f"c{i}" for i in range(arity))
+    close = [
+        engine.evaluate_view(
+            ViewDefinition("near", columns, (block("near", 0, [Atom(_PAIRS, both)], row, filters=tests),)),
+            facts,
+            {},
+        )
+        for row in (left, right)
+    ]
+    return engine.keep(engine.minus(missing, close[0])), engine.keep(engine.minus(extra, close[1]))
+
+
+def _near(left: Variable, right: Variable) -> Condition:
+    distance = Call("abs", (Arithmetic("-", left, right),))
+    size = Call("greatest", (Call("abs", (left,)), Call("abs", (right,)), Constant(1.0)))
+    close = Compared("<=", distance, Arithmetic("*", Constant(TOLERANCE), size))
+    return AnyOf((AllOf((IsNull(left), IsNull(right))), close))

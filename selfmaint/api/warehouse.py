@@ -277,7 +277,7 @@ class Warehouse(Generic[D]):
             InputError: SM101 a budget that is not positive; SM102 an unknown name.
             EmissionError: a name that Spark cannot take.
         """
-        from selfmaint.api.printed import any_change, printed
+        from selfmaint.api.statements import any_change, printed
 
         require_known([view], [view.name for view in self.catalog.views], "view")
         certain = self.effective if effective is None else effective
@@ -318,6 +318,12 @@ class Warehouse(Generic[D]):
     def decision(self) -> Decision:
         """The symbolic side of deciding, made once."""
         return Decision(self.catalog.apart, self.budget_s)
+
+    def define(self, catalog: Catalog) -> None:
+        """Goes on with other definitions of the same views."""
+        self.decision.forget()
+        self.catalog = catalog
+        del self.decision
 
     def decision_within(self, budget_s: float | None) -> Decision:
         """The same, from now on with a budget; the warehouse's if None.

@@ -44,18 +44,31 @@ from datalog.budget import DEFAULT_S
 from datalog.diagnostics import Diagnostic, ProgramError
 from datalog.model import Predicate
 from datalog.syntax import show
-from selfmaint.api.engine_settings import EngineSettings, engine_settings
-from selfmaint.api.feed_settings import feed_settings
-from selfmaint.api.follow_settings import FollowSettings, follow_settings
-from selfmaint.api.overlaps import local_path, report_overlaps
-from selfmaint.api.places import CopyEntry, Location, copy_of, has_helpers, resolved, store, views_of
+from selfmaint.api.file_settings import (
+    EngineSettings,
+    FollowSettings,
+    engine_settings,
+    feed_settings,
+    follow_settings,
+)
+from selfmaint.api.places import (
+    CopyEntry,
+    Location,
+    copy_of,
+    has_helpers,
+    local_path,
+    report_overlaps,
+    resolved,
+    store,
+    url_in,
+    views_of,
+)
 from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
-from selfmaint.api.secrets import has_password
-from selfmaint.api.toml_places import KeyPath
-from selfmaint.api.toml_tables import TomlFile, TomlTable, dotted
+from selfmaint.api.toml_tables import KeyPath, TomlFile, TomlTable, dotted
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.store.place import Place
+from selfmaint.warehouse import clock
 from selfmaint.warehouse.catalog import Catalog, with_inexact_sums
 from selfmaint.warehouse.helper_costs import Helper, helpers
 from selfmaint.warehouse.near import near_miss
@@ -101,6 +114,7 @@ class SourceEntry:
     timeout_s: float | None = None
 
 
+_OF_SOURCES = ("kind", "url", "url_env", "timeout_s")
 _LOCAL = SourceEntry("files", SourceKind.FILES)
 """Where a `path` is that names no source."""
 
@@ -170,7 +184,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     schema, faults = _catalog(root, spark, helpers=has_helpers(root))
     if root.flag("inexact_sums") and schema is not None:
         schema = with_inexact_sums(schema)
-    sources = _sources(root)
+    sources = {n: _source(n, t) for n, t in root.tables("sources", _OF_SOURCES).items()}
     place = store(root)
     views = views_of(root, schema, place)
     tables = root.tables("relations", ("source", "table", "path", "cost"))
@@ -239,17 +253,13 @@ def _catalog(
 def _given_catalog(root: TomlTable, key: str, value: str, *, helpers: bool) -> Catalog:
     path = root.file.path.parent / value
     if key == "program":
-        return catalog_of_path(path, helpers=helpers)
+        return catalog_of_path(path, helpers=helpers, moment=clock.now())
     if key == "dbt_manifest":
         from selfmaint.api.dbt_manifest import catalog_of_dbt  # noqa: PLC0415 - see above
 
-        return catalog_of_dbt(path, helpers=helpers)
-    return catalog_of(root.file.in_place(key, value), str(root.file.path), helpers=helpers)
-
-
-def _sources(root: TomlTable) -> dict[str, SourceEntry | None]:
-    tables = root.tables("sources", ("kind", "url", "url_env", "timeout_s"))
-    return {n: _source(n, t) for n, t in tables.items()}
+        return catalog_of_dbt(path, helpers=helpers, moment=clock.now())
+    text = root.file.in_place(key, value)
+    return catalog_of(text, str(root.file.path), helpers=helpers, moment=clock.now())
 
 
 def _source(name: str, table: TomlTable) -> SourceEntry | None:
@@ -270,17 +280,13 @@ def _source(name: str, table: TomlTable) -> SourceEntry | None:
             if key in table.data:
                 table.file.report((*table.path, key), f"{table.shown} of kind `{kind}` has no `{key}`")
         return SourceEntry(name, SourceKind(kind))
-    given = table.one_of("url_env", "url")
-    timeout_s = table.seconds("timeout_s")
+    given, timeout_s = url_in(table, "url"), table.seconds("timeout_s")
     if given is None:
         return None
-    if given[0] == "url_env":
-        return SourceEntry(name, SourceKind.POSTGRES, url_env=given[1], timeout_s=timeout_s)
-    if has_password(given[1]):
-        hint = "put the URL into an environment variable, and its name into `url_env`"
-        table.file.report((*table.path, "url"), f"`url` in {table.shown} holds a password", hint=hint)
-        return None
-    return SourceEntry(name, SourceKind.POSTGRES, url=given[1], timeout_s=timeout_s)
+    urls = dict([given])
+    return SourceEntry(
+        name, SourceKind.POSTGRES, url=urls.get("url"), url_env=urls.get("url_env"), timeout_s=timeout_s
+    )
 
 
 def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> RelationEntry | None:

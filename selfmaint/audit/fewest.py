@@ -36,6 +36,7 @@ from datalog.model import (
     Negation,
     NullTest,
     Predicate,
+    Program,
     Rule,
     Term,
     Variable,
@@ -121,10 +122,8 @@ class Fewest:
 
     def of(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """The rules that are needed of those of one situation, small ones first."""
-        heads: dict[Predicate, list[Rule]] = {}
-        for rule in rules:
-            heads.setdefault(rule.head.predicate, []).append(rule)
-        return tuple(rule for its in heads.values() for rule in self._needed(its))
+        heads = Program(tuple(rules)).by_head().values()
+        return tuple(rule for its in heads for rule in self._needed(its))
 
     def _needed(self, rules: list[Rule]) -> list[Rule]:
         """Those of one predicate."""

@@ -15,6 +15,7 @@ from datalog.model import (
     Negation,
     NullTest,
     Predicate,
+    Program,
     Rule,
     Term,
     Variable,
@@ -247,10 +248,7 @@ def not_null_here(catalog: Catalog, instance: Instance) -> frozenset[Variable]:
 
 def definitions(catalog: Catalog, situation: Situation, known: Sequence[Rule]) -> dict[Predicate, list[Rule]]:
     """The rules of the canonical database and of its after-image, by what they define."""
-    found: dict[Predicate, list[Rule]] = {}
-    for rule in (*known, *after_rules(catalog, situation)):
-        found.setdefault(rule.head.predicate, []).append(rule)
-    return found
+    return Program((*known, *after_rules(catalog, situation))).by_head()
 
 
 Body = tuple[Literal, ...]

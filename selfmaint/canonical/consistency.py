@@ -38,7 +38,8 @@ from selfmaint.errors import Code
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, Outside, View
 from selfmaint.warehouse.situation import Situation
 
-_NOT_EFFECTIVE = "the update is not effective, or was applied already: drop the claim, or take these rows out"
+NOT_EFFECTIVE = "the update is not effective, or was applied already: drop the claim, or take these rows out"
+"""What to do about an effective update that cannot be."""
 _NET_EFFECT = (
     "an update has no order, and the net effect of the two is nothing: take these rows out of both sides, "
     "or give the files as a feed, `--feed DIR` for `--update DIR`, which does that"
@@ -230,7 +231,7 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
         yield check(
             Code.CONTRADICTS,
             f"rows inserted into `{name}` were there before: the views or partial copies prove it",
-            _NOT_EFFECTIVE,
+            NOT_EFFECTIVE,
             goal.of(Version.INSERTED),
             goal.of(Version.KNOWN),
         )
@@ -238,7 +239,7 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
         yield check(
             Code.CONTRADICTS,
             f"rows deleted from `{name}` are known not to have been there",
-            _NOT_EFFECTIVE,
+            NOT_EFFECTIVE,
             goal.of(Version.DELETED),
             goal.of(Version.ABSENT),
         )
@@ -254,7 +255,7 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
         yield check(
             Code.CONTRADICTS,
             f"rows deleted from `{name}` were not there before",
-            _NOT_EFFECTIVE,
+            NOT_EFFECTIVE,
             goal.of(Version.DELETED),
             Negation((goal.of(Version.BEFORE),)),
         )
@@ -302,7 +303,7 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
             Code.CONTRADICTS,
             name,
             f"rows deleted from `{name}` were not there before: {view.shown} lacks what they would give",
-            _NOT_EFFECTIVE,
+            NOT_EFFECTIVE,
             catalog.relations[name].columns,
             (Rule(goal, (gone, *_unproved(atom, body, head), *others, *filters, Negation((head,)))),),
         )

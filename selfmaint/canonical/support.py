@@ -249,9 +249,7 @@ def _minimised(negation: Negation, bound: frozenset[Variable]) -> Negation:
 
 def _defined_once(rules: Iterable[Rule]) -> dict[Predicate, Rule]:
     """The predicates that one rule defines, where the rule can be put in place of its head anywhere."""
-    by_head: dict[Predicate, list[Rule]] = {}
-    for rule in rules:
-        by_head.setdefault(rule.head.predicate, []).append(rule)
+    by_head = Program(tuple(rules)).by_head()
     return {p: found[0] for p, found in by_head.items() if len(found) == 1 and is_plain(found[0])}
 
 

@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
@@ -17,12 +18,71 @@ from selfmaint.api.warehouse_file import WarehouseFile, possible_helpers, read_w
 from selfmaint.audit.baseline import Worse, baseline_text, read_baseline, worse
 from selfmaint.audit.outcome import word
 from selfmaint.cli.app import UsageError
-from selfmaint.cli.audit_options import OPTIONS, AuditFormat, FailOn
-from selfmaint.cli.output import Format, print_json, print_text, print_warnings, progressing, reporting
+from selfmaint.cli.options import (
+    BUDGET,
+    EFFECTIVE,
+    WAREHOUSE,
+    at_least_one,
+    choice,
+    option,
+    repeatable,
+    switch,
+    yes_or_no,
+)
+from selfmaint.cli.output import (
+    Format,
+    print_json,
+    print_note,
+    print_text,
+    print_warnings,
+    progressing,
+    reporting,
+)
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.report.audit.table import audit_parts, summary
 from selfmaint.report.errors import diagnostics_text, errors_json
 from selfmaint.warehouse.helper_costs import Helper, helpers
+
+
+class AuditFormat(StrEnum):
+    """How an audit is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    SARIF = "sarif"
+    HTML = "html"
+
+
+class FailOn(StrEnum):
+    """The least verdict that fails."""
+
+    DEPENDS = "depends"
+    NEVER = "never"
+
+
+OPTIONS = (
+    WAREHOUSE,
+    repeatable("--view", metavar="V", help="Only this view; repeatable."),
+    repeatable("--without", metavar="R[,S]", help="What breaks if these relations cannot be read."),
+    repeatable("--update-of", metavar="R=C[,D]", help="The columns that updates of a relation change."),
+    repeatable("--rows", metavar="R=N", help="The size of a relation, for estimates; repeatable."),
+    *yes_or_no("--advice", "--no-advice", default=True, help="Say what to add; that is the default."),
+    switch("--contents", help="Instead say whether any database explains all stored views."),
+    *EFFECTIVE,
+    BUDGET,
+    option(
+        "--processes",
+        metavar="N",
+        type=at_least_one,
+        help="How many look for verdicts side by side; by default one for each dozen views.",
+    ),
+    choice("--fail-on", FailOn, help="Exit status 1 if a verdict is so bad, or worse."),
+    option("--baseline", metavar="FILE", type=Path, help="Only what is worse than in this file fails."),
+    switch("--write-baseline", help="Write the verdicts to the baseline's file."),
+    choice("--format", AuditFormat, default=AuditFormat.TABLE, help="How to print the result."),
+    option("-o", "--output", metavar="FILE", type=Path, help="Print to a file."),
+)
+
 
 __all__ = ["OPTIONS", "audit"]
 
@@ -47,6 +107,8 @@ def audit(given: Namespace) -> int:
     with reporting(errors), progressing() as progress:
         file = read_warehouse_file(given.warehouse)
         print_warnings(file.catalog.warnings, errors)
+        if file.catalog.clock is not None:
+            print_note(errors, file.catalog.clock.note)
         if given.contents:
             progress("opening the views")
             return _contents(file, errors, progress)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import FrameType
 
-from selfmaint.api.engine_settings import EngineKind
+from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.follow import follow as steps
 from selfmaint.api.follower import BATCH_TRANSACTIONS, Followed, FollowOptions
 from selfmaint.api.log_source import create, log_of

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from datalog.diagnostics import Diagnostic, Severity
-from selfmaint.api.default_engine import engines_for, first_that_can, is_spark_active
-from selfmaint.api.engine_settings import EngineKind
+from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.load import at_snapshot, open_warehouse
+from selfmaint.api.platform import engines_for, first_that_can, is_spark_active
 from selfmaint.api.update import Update
 from selfmaint.api.update_rows import update_files, update_from
 from selfmaint.api.warehouse import Warehouse
@@ -116,7 +116,7 @@ def using(
         update_of = _from_feed(file, arguments, progress)
     else:
         inserted, deleted = _parts(file, arguments)
-        if not inserted and not deleted:
+        if not inserted and not deleted and arguments.folder is not None:
             print_warnings([_EMPTY], format_)
         update_of = partial(
             update_from,
@@ -236,7 +236,7 @@ def _parts(file: WarehouseFile, arguments: UpdateArguments) -> tuple[dict[str, P
     if arguments.folder is not None:
         for part in update_files(arguments.folder, relations):
             parts[part.part][part.relation] = part.path
-    elif not arguments.inserts and not arguments.deletes:
+    elif not arguments.inserts and not arguments.deletes and file.catalog.clock is None:
         raise UsageError("no update: give --update DIR, --insert and --delete REL=PATH, or --feed [REL=]PATH")
     for option, given in (("insert", arguments.inserts), ("delete", arguments.deletes)):
         for text in given:

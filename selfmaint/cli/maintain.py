@@ -14,8 +14,8 @@ from selfmaint.api.maintain import Maintained
 from selfmaint.api.maintain import maintain as compute
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.recompute import require_not_strict
-from selfmaint.api.tolerance import TOLERANCE
 from selfmaint.api.update import Update
+from selfmaint.api.verify import TOLERANCE
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.app import EndedError
 from selfmaint.cli.inputs import cross_examination, update_arguments, using
@@ -101,19 +101,22 @@ def maintain(given: Namespace) -> int:
         before = None if opened.store is None else opened.store.committed(change)
         if before is not None:
             return before
-        found = compute(
-            opened,
-            change,
-            strict=given.strict,
-            verify=given.verify,
-            full=given.full,
-            recompute=given.recompute,
-            most_keys=given.most_keys,
-            budget_s=given.budget,
-            cross_examine=cross_examination(given),
-            progress=progress,
-        )
         helpers = opened.catalog.helpers
+        try:
+            found = compute(
+                opened,
+                change,
+                strict=given.strict,
+                verify=given.verify,
+                full=given.full,
+                recompute=given.recompute,
+                most_keys=given.most_keys,
+                budget_s=given.budget,
+                cross_examine=cross_examination(given),
+                progress=progress,
+            )
+        except NotMaintainedError as error:
+            raise error.without(helpers) from None
         sizes = tuple(one for one in changes(opened, found) if one.view not in helpers)
         written: tuple[Written, ...] = ()
         if not given.dry_run and not found.differences:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from selfmaint.api.engine_settings import EngineKind
+from selfmaint.api.file_settings import EngineKind
 from selfmaint.cli.output import Format
 
 _LEAST_BUDGET_S = 0.001

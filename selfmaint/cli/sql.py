@@ -6,14 +6,18 @@ import sys
 from argparse import Namespace
 
 from datalog.syntax import show
-from selfmaint.api.printed import any_change, printed
+from selfmaint.api.statements import any_change, printed
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.options import BUDGET, EFFECTIVE, FORMAT, WAREHOUSE, option, repeatable, switch
-from selfmaint.cli.output import Format, print_json, print_text, print_warnings, reporting
+from selfmaint.cli.output import Format, print_json, print_note, print_text, print_warnings, reporting
 from selfmaint.decide.procedure import Decision
 from selfmaint.decide.table1 import diff_program, incon_program
-from selfmaint.report.definitions import definition_datalog, recomputing_sql
-from selfmaint.report.statements import statements_datalog, statements_json
+from selfmaint.report.statements import (
+    definition_datalog,
+    recomputing_sql,
+    statements_datalog,
+    statements_json,
+)
 from selfmaint.report.values import cell
 from selfmaint.report.verdicts import SOME_UNDECIDED
 from selfmaint.warehouse.near import require_known
@@ -47,6 +51,8 @@ def sql(given: Namespace) -> int:
     with reporting(format_):
         file = read_warehouse_file(given.warehouse)
         print_warnings(file.catalog.warnings, format_)
+        if file.catalog.clock is not None:
+            print_note(format_, file.catalog.clock.note)
         require_known([view], [v.name for v in file.catalog.views], "view")
         chosen = file.catalog.view(view)
         known = file.known(given.effective)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from selfmaint.api.engine_settings import EngineKind
+from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.store_upkeep import compact as compact_store
 from selfmaint.api.store_upkeep import history as states_of
 from selfmaint.api.store_upkeep import init as fill

@@ -1,19 +1,34 @@
-"""Cross-examining verdicts: asking the solver, and believing what the definition confirms."""
+"""Cross-examining verdicts: asking the solver, and believing what the definition confirms.
+
+The solver is asked in a process of its own: whatever becomes of it, there is an answer for each view.
+"""
 
 from __future__ import annotations
 
+import io
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from datalog.model import Row
-from selfmaint.cross_examine.answers import Answer, Differing, NotExamined, NothingFound
 from selfmaint.cross_examine.definition import Definition, definition
-from selfmaint.cross_examine.process import MOST_MEMORY, asked
-from selfmaint.cross_examine.question import MOST_CANDIDATES, Question, Rows
+from selfmaint.cross_examine.neighbourhood import completed
+from selfmaint.cross_examine.question import (
+    MOST_CANDIDATES,
+    Answer,
+    Differing,
+    NotExamined,
+    NothingFound,
+    Question,
+    Rows,
+    better,
+)
 from selfmaint.cross_examine.report import Examined, Outcome, document, written
-from selfmaint.cross_examine.whole import completed
 
 SECONDS = 10.0
 """How long the search for all views together may take, if nobody says."""
@@ -23,6 +38,15 @@ MOST_ROWS = 400
 
 MOST_TO_CONFIRM = 20_000
 """What was found near the update is held against all rows where there are no more."""
+
+MOST_MEMORY = 2 * 1024**3
+"""The bytes of address space that the solver's process may have."""
+
+_STARTING_S = 10.0
+"""What is added to the time, for the process to start and to read the question."""
+
+_ENDED = (EOFError, pickle.UnpicklingError, ValueError, IndexError)
+"""How a pickle that was not written to its end is told."""
 
 
 @dataclass(frozen=True)
@@ -146,3 +170,59 @@ def _state(known: Definition, view: str, database: Rows) -> frozenset[Row] | Non
 def _agrees(view: str, answer: NothingFound) -> Examined:
     found = f"no database made of {answer.candidates:,} possible base rows gives another new state"
     return Examined(view, Outcome.AGREES, found)
+
+
+def asked(question: Question, seconds: float, memory: int = MOST_MEMORY) -> dict[str, Answer]:
+    """The answers, by view.
+
+    Args:
+        question: what is asked.
+        seconds: how long the search may take, without the start of the process.
+        memory: the bytes of address space that it may have.
+    """
+    given = pickle.dumps((seconds, memory, question))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "selfmaint.cross_examine.worker"]
+    why = f"the search did not end within {seconds:g} s"
+    try:
+        ended = subprocess.run(  # noqa: S603 - this interpreter, this package
+            command,
+            input=given,
+            capture_output=True,
+            timeout=seconds + _STARTING_S,
+            env=environment,
+            check=False,
+        )
+        output = ended.stdout
+        if ended.returncode:
+            why = _died(ended.returncode, ended.stderr)
+    except subprocess.TimeoutExpired as late:
+        output = late.stdout or b""
+    except OSError as error:
+        output, why = b"", f"the solver's process could not be started: {error}"
+    found: dict[str, Answer] = {}
+    for answer in _read(output):
+        found[answer.view] = better(found.get(answer.view), answer)
+    return {view: found.get(view, NotExamined(view, why)) for view in question.promised}
+
+
+def _died(status: int, errors: bytes) -> str:
+    if status < 0:
+        return f"the solver's process was ended by signal {-status}"
+    last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit status {status}"]
+    if "MemoryError" in last[0] or "bad_alloc" in last[0]:
+        return "the solver ran out of memory"
+    return f"the solver failed: {last[0][:200]}"
+
+
+def _read(output: bytes) -> list[Answer]:
+    found: list[Answer] = []
+    stream = io.BytesIO(output)
+    while stream.tell() < len(output):
+        try:
+            answer = pickle.load(stream)  # noqa: S301 - of the child
+        except _ENDED:
+            break
+        if isinstance(answer, NothingFound | Differing | NotExamined):
+            found.append(answer)
+    return found

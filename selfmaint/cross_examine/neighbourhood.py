@@ -2,22 +2,34 @@
 
 Near are the stored rows that have a value of a changed row where they could meet it, those that have a value of these
 in columns that join, until there is no room, and what the base rows that these tell give. What is found there is a
-candidate only: rows that were left out may forbid it. So it is held against all rows (`whole.py`), and not reported
+candidate only: rows that were left out may forbid it. So it is held against all rows, and not reported
 where that fails.
+
+Stored rows must be looked at, too, because rows that are looked at tell base rows, and these give them:
+
+    order_lines(1, 'Ann', 7, ...) tells customer(1, 'Ann'); so the row of `customers` is looked at, too
+
+Else a database of what is near would hold rows that no view near has, and there would be none.
+
+What was found is held against all rows so: it is completed by rows that explain the stored rows far from the update,
+those that their rules tell, with new values where they tell none. If the definition accepts the whole, it is a database
+that explains everything known; if not, nothing is concluded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic
 
-from datalog.model import Atom, Predicate, Program, Row, Rule, Value, Variable, Version
-from selfmaint.cross_examine.consequences import with_consequences
+from datalog.model import ANY, Atom, Predicate, Program, Row, Rule, Value, Variable, Version
+from selfmaint.countermodel.databases import CannotEvaluateError, stored_rows
+from selfmaint.cross_examine.definition import definition
 from selfmaint.cross_examine.domains import Domains
-from selfmaint.cross_examine.question import Question, identity
+from selfmaint.cross_examine.matches import Hole, Sketches, Told, holes_of
+from selfmaint.cross_examine.question import Question, Rows, identity
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
 _CHANGES = (Version.INSERTED, Version.DELETED)
@@ -165,3 +177,117 @@ class _Neighbourhood(Generic[D]):
         rule = Rule(Atom(goal, terms), (Atom(predicate, terms), Atom(wanted, (terms[column],))))
         facts = Facts({predicate: data, wanted: keys}, {}, frozenset({wanted}))
         return self._engine.keep(self._engine.evaluate(Program((rule,)), goal, facts, columns))
+
+
+_ROUNDS = 2
+"""How often the rows found are asked what they give."""
+
+
+def with_consequences(
+    engine: Engine[D],
+    relations: Mapping[Predicate, D],
+    question: Question,
+    most: int,
+) -> dict[Predicate, frozenset[Row]]:
+    """The rows of a question, and the stored rows that the base rows they tell give.
+
+    Args:
+        engine: holds all rows.
+        relations: all stored views and copies.
+        question: the rows that are looked at.
+        most: how many rows are added at most for one view.
+    """
+    for _ in range(_ROUNDS):
+        more = {
+            p: question.rows.get(p, frozenset()) | found
+            for p, found in _given(engine, relations, question, most)
+        }
+        if all(rows == question.rows.get(p) for p, rows in more.items()):
+            break
+        question = replace(question, rows={**question.rows, **more})
+    return dict(question.rows)
+
+
+def _given(
+    engine: Engine[D], relations: Mapping[Predicate, D], question: Question, most: int
+) -> Iterator[tuple[Predicate, frozenset[Row]]]:
+    told: dict[str, set[Row]] = {name: set() for name in question.catalog.relations}
+    for name, slots in Sketches(question).make():
+        row = tuple(slot.value for slot in slots if isinstance(slot, Told))
+        if len(row) == len(slots):
+            told[name].add(row)
+    known = definition(question)
+    database = {name: frozenset(rows) - question.of(name, Version.INSERTED) for name, rows in told.items()}
+    for view in question.catalog.views:
+        data = relations.get(view.predicate)
+        if data is None:
+            continue
+        derived: set[Row] = set()
+        for its in (database, known.after(database)):
+            try:
+                contents = {view.name: known.evaluation.state(view.name, its)}
+            except (CannotEvaluateError, TypeError):
+                continue
+            derived |= stored_rows(question.catalog, contents)[view.name]
+        if derived:
+            yield view.predicate, _stored(engine, data, view, question, derived, most)
+
+
+def _stored(
+    engine: Engine[D], data: D, view: View, question: Question, derived: set[Row], most: int
+) -> frozenset[Row]:
+    """The stored rows that some derived ones are, or of groups the rows that show what these are grouped by."""
+    columns = engine.columns(data)
+    wanted = engine.like(engine.load(sorted(derived, key=repr), columns, [ANY] * len(columns)), data)
+    goal, given = Predicate("near", Version.STEP), Predicate("wanted", Version.STEP)
+    key = _key(view, question, len(columns))
+    its = tuple(Variable(f"X{i}") for i in range(len(columns)))
+    others = tuple(v if i in key else Variable(f"Y{i}") for i, v in enumerate(its))
+    rule = Rule(Atom(goal, its), (Atom(view.predicate, its), Atom(given, others)))
+    facts = Facts({view.predicate: data, given: wanted}, {}, frozenset({given}))
+    return frozenset(engine.fetch(engine.evaluate(Program((rule,)), goal, facts, columns), most) or ())
+
+
+def _key(view: View, question: Question, width: int) -> frozenset[int]:
+    """The positions that tell a view's rows apart: of groups what they group by, of counted rows all but the count."""
+    for part in question.parts(view):
+        if part.block is not None and part.block.groups is not None:
+            groups = {repr(group) for group in part.block.groups}
+            return frozenset(i for i, output in enumerate(part.outputs) if repr(output) in groups)
+    return frozenset(range(width - 1 if view.is_counted else width))
+
+
+def completed(near: Question, whole: Question, database: Rows) -> dict[str, frozenset[Row]]:
+    """A database found near the update, with rows for what is far from it.
+
+    Args:
+        near: the question about the rows near the update.
+        whole: the question about all rows.
+        database: what explains the first.
+    """
+    far = replace(whole, rows={p: _far(near, p, rows) for p, rows in whole.rows.items()})
+    domains = Domains(whole)
+    sketches = Sketches(far).make()
+    own = {
+        hole: domains.own(column, number)
+        for number, (hole, column) in enumerate(holes_of(sketches).items(), 1)
+    }
+    found = {name: set(database.get(name, ())) for name in whole.catalog.relations}
+    keys = {
+        name: {tuple(row[i] for i in key) for row in rows for key in whole.catalog.relations[name].unique[:1]}
+        for name, rows in found.items()
+    }
+    for name, slots in sketches:
+        row = tuple(slot.value if isinstance(slot, Told) else own[slot] for slot in slots)
+        key = next((tuple(row[i] for i in k) for k in whole.catalog.relations[name].unique[:1]), None)
+        invented = any(isinstance(slot, Hole) for slot in slots)
+        if not whole.is_excluded(name, row) and not (invented and key in keys[name]):
+            found[name].add(row)
+    return {name: frozenset(rows) for name, rows in found.items()}
+
+
+def _far(near: Question, predicate: Predicate, rows: frozenset[Row]) -> frozenset[Row]:
+    """The rows that were left out; the update is near, whole."""
+    if predicate.version in (Version.INSERTED, Version.DELETED):
+        return frozenset()
+    return rows - near.rows.get(predicate, frozenset())

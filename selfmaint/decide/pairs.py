@@ -104,6 +104,11 @@ def given(
         if len(found) > limit:
             return None
         rows[predicate] = frozenset(found)
+    return given_rows(decision, situation, rows)
+
+
+def given_rows(decision: Decision, situation: Situation, rows: Mapping[Predicate, frozenset[Row]]) -> Given:
+    """Everything known, with the canonical database that it proves."""
     program = Program(decision.known(situation))
     known = {
         name: evaluate(program, Predicate(name, Version.KNOWN), rows) for name in decision.catalog.relations

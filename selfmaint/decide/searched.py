@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from time import process_time
 
-from datalog.evaluate import evaluate
-from datalog.model import ANY, Predicate, Program, Row, Version
+from datalog.model import ANY, Predicate, Row
 from selfmaint.canonical.support import Knowledge
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.pairs import Counterexample, shown
+from selfmaint.decide.pairs import Counterexample, given_rows, shown
 from selfmaint.decide.verdict import Change, NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import Delta, delta
@@ -93,11 +92,7 @@ def at_hand(decision: Decision, engine: Engine[D], facts: Facts[D], situation: S
             return None
         rows[predicate] = frozenset(found)
         left -= len(found)
-    program = Program(decision.known(situation))
-    known = {
-        name: evaluate(program, Predicate(name, Version.KNOWN), rows) for name in decision.catalog.relations
-    }
-    return Given(decision.catalog, situation, rows, known)
+    return given_rows(decision, situation, rows)
 
 
 def determined_delta(known: Knowledge[D], catalog: Catalog, verdict: SelfMaintainable) -> Delta[D]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 # ruff: noqa: S608 - names are quoted
 import contextlib
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -37,7 +37,7 @@ from selfmaint.store.delta import (
 )
 from selfmaint.store.delta_commits import Mark, ahead, conflict, failures, is_half_done, put_back, recover
 from selfmaint.store.delta_journal import DeltaJournal, Entry
-from selfmaint.store.delta_place import DeltaPlace
+from selfmaint.store.place import DeltaPlace
 from selfmaint.store.stored_tables import Rewritten, TableFiles
 
 _RESERVED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
@@ -88,7 +88,12 @@ class DeltaTables:
     # ------------------------------------------------------------------------------------------- writing
 
     def commit(
-        self, changes: Mapping[str, Change], said: Commit, *, new: Mapping[str, Relation] | None = None
+        self,
+        changes: Mapping[str, Change],
+        said: Commit,
+        *,
+        new: Mapping[str, Relation] | None = None,
+        hidden: Collection[str] = (),
     ) -> Committed:
         """See `Store`."""
         made = new or {}

@@ -14,10 +14,9 @@ from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.exact_rows import ZONE, arrow_rows, found_rows, language_types
 from selfmaint.duckdb.files import read_as_stored, read_contents
 from selfmaint.engine.arrow_types import column_type
-from selfmaint.store.exchange import Frame, Rows
+from selfmaint.store.exchange import Frame, Rows, Spill
 from selfmaint.store.expected import Expected
 from selfmaint.store.frames import ArrowStream, arrow_frame
-from selfmaint.store.spill import Spill
 
 
 def given_frame(database: Database, rows: ArrowStream, name: str) -> Relation:

@@ -12,7 +12,7 @@ All else is left to a statement, and so is a join of more than `MOST_JOINED` row
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from datalog.evaluate.sets import TooManyRowsError, derived
 from datalog.model import (
@@ -22,14 +22,13 @@ from datalog.model import (
     Constant,
     Literal,
     Negation,
-    NullTest,
     Predicate,
     Row,
     Rule,
     Term,
     Variable,
 )
-from datalog.rewrite.reachable import predicates_of
+from datalog.rewrite.reachable import asks_for_null, predicates_of
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb.types import UnlikeSparkError, common, digits, value_type
 from selfmaint.duckdb.exact_rows import are_in_python
@@ -75,19 +74,7 @@ def may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:
     """Whether no subgoal of a rule is known to be empty, and no test asks for a null where there is none."""
     if any(read[atom.predicate].stored.rows == 0 for atom in rule.atoms):
         return False
-    present = {atom.terms[i] for atom in rule.atoms for i in read[atom.predicate].not_null}
-    return not any(_asks_for_null(literal, present) for literal in rule.body)
-
-
-def _asks_for_null(literal: Literal, present: Collection[Term]) -> bool:
-    """Whether a literal holds only where one of some terms that are never null is."""
-    match literal:
-        case NullTest(term=term, negated=False):
-            return term in present
-        case Negation(body=body):
-            return all(isinstance(one, NullTest) and one.negated and one.term in present for one in body)
-        case _:
-            return False
+    return not asks_for_null(rule, {predicate: one.not_null for predicate, one in read.items()})
 
 
 def _head_types(rule: Rule, read: Mapping[Predicate, Extension]) -> tuple[SqlType, ...] | None:

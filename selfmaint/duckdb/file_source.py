@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
 
-from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Predicate, Program, Rule, TypeName, Variable
 from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
@@ -16,10 +14,10 @@ from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.engine import DuckEngine
 from selfmaint.duckdb.files import read_contents
 from selfmaint.engine.protocol import Facts
-from selfmaint.errors import Code, InputError, SourceError, first_line
-from selfmaint.sources.protocol import Read
+from selfmaint.sources.protocol import Read, Stored
 from selfmaint.store.expected import Expected
 
+_FAILURES = (duckdb.Error,)
 _KEYS, _ROWS, _FOUND = Predicate("keys"), Predicate("rows"), Predicate("found")
 _BITS = {
     TypeName.BOOLEAN: 1,
@@ -51,18 +49,12 @@ class StoredFiles:
     twins: bool = False
 
 
-class DuckSource:
+class DuckSource(Stored[StoredFiles]):
     """Base relations that DuckDB reads: Parquet, CSV and JSON lines."""
 
     def __init__(self, name: str, engine: DuckEngine, relations: Mapping[str, StoredFiles]) -> None:
-        self._name = name
+        super().__init__(name, relations)
         self._engine = engine
-        self._relations = relations
-
-    @property
-    def name(self) -> str:
-        """The name that the source was given."""
-        return self._name
 
     def row_count(self, relation: str) -> int:
         """The relation's size: of Parquet files from their footers, else counted.
@@ -71,7 +63,7 @@ class DuckSource:
             SourceError: SM102 unknown, SM103 not there, SM104 other columns.
         """
         stored = self._stored(relation)
-        with self._as_source_error(relation):
+        with self._as_source_error(relation, _FAILURES):
             from selfmaint.duckdb.parquet_files import parquet_rows  # noqa: PLC0415 - Arrow only for Parquet
 
             rows = parquet_rows(stored.location)
@@ -84,7 +76,7 @@ class DuckSource:
             SourceError: SM102 unknown, SM103 not there, SM104 other columns.
         """
         stored = self._stored(relation)
-        with self._as_source_error(relation):
+        with self._as_source_error(relation, _FAILURES):
             rows = self._opened(stored)
             if keys is None:
                 found = self._engine.keep(rows)
@@ -125,22 +117,6 @@ class DuckSource:
         return read_contents(
             self._engine.database, stored.location, stored.expected, declared=stored.declared
         )
-
-    def _stored(self, relation: str) -> StoredFiles:
-        if relation not in self._relations:
-            message = f"the source `{self._name}` has no base relation `{relation}`"
-            raise SourceError([Diagnostic(code=Code.UNKNOWN_RELATION, message=message)])
-        return self._relations[relation]
-
-    @contextlib.contextmanager
-    def _as_source_error(self, relation: str) -> Iterator[None]:
-        try:
-            yield
-        except InputError as error:
-            raise SourceError(error.diagnostics) from error
-        except duckdb.Error as failure:
-            message = f"the source `{self._name}` cannot read `{relation}`: {first_line(failure)}"
-            raise SourceError([Diagnostic(code=Code.SOURCE_UNREACHABLE, message=message)]) from failure
 
 
 def _width_bits(kind: SqlType) -> int:

@@ -3,27 +3,39 @@
 A table is Parquet files, with files beside them that say which of their rows are deleted; which of these files belong
 to a snapshot says the catalog, a database of SQLite. Tables are read from their files, at one snapshot; only what
 writes goes through DuckLake.
+
+Its snapshots are returned to, put together, and let go of.
 """
 
 from __future__ import annotations
 
-# ruff: noqa: S608 - names are quoted, values are bound
 import contextlib
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from datalog.sql import duckdb as sql
 from selfmaint.duckdb.database import Database, Relation
-from selfmaint.duckdb.store import Change, Committed, files_query, literal, named, quoted, require_names
+from selfmaint.duckdb.store import (
+    Change,
+    Committed,
+    files_query,
+    literal,
+    named,
+    quoted,
+    require_names,
+    stored_rows,
+)
 from selfmaint.engine.column_types import is_integer
 from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.store.commit import Commit
-from selfmaint.store.lake_catalog import LakeCatalog
-from selfmaint.store.lake_place import LakePlace
+from selfmaint.store.lake_catalog import HELPERS, LakeCatalog
+from selfmaint.store.place import LakePlace
 
+# ruff: noqa: S608 - names are quoted, values are bound
 _EXTENSIONS = {
     "ducklake": "duckdb_extension_ducklake",
     "sqlite_scanner": "duckdb_extension_sqlite_scanner",
@@ -82,7 +94,7 @@ class Lake:
     def commits(self) -> list[tuple[int, Commit]]:
         """What was committed, oldest first, with the snapshots."""
         found = self.catalog.inlined_commits()
-        in_files = self.catalog.table("commits", self.catalog.newest(), "selfmaint")
+        in_files = self.catalog.table("commits", self.catalog.newest(), ("selfmaint",))
         if in_files.files:
             for version, said in self.database.run(files_query(in_files)):
                 found.append((int(version), Commit.read(said)))
@@ -105,21 +117,31 @@ class Lake:
             self.database.run(f"DETACH {_LAKE}")
 
     def commit(
-        self, changes: Mapping[str, Change], said: Commit, *, new: Mapping[str, Relation] | None = None
+        self,
+        changes: Mapping[str, Change],
+        said: Commit,
+        *,
+        new: Mapping[str, Relation] | None = None,
+        hidden: Collection[str] = (),
     ) -> Committed:
         """See `Store`: one transaction of DuckLake."""
         require_names(new or {}, self.place, _RESERVED, "_ducklake_")
         before = self.catalog.newest()
+        there = self.catalog.hidden(before)
         with self.attached() as run:
             run("BEGIN")
             try:
+                if hidden:
+                    run(f"CREATE SCHEMA IF NOT EXISTS {_LAKE}.{HELPERS}")
                 for name, rows in (new or {}).items():
-                    run(f"CREATE OR REPLACE TABLE {_name(name)} AS {named(rows)}")
+                    if (name in there) != (name in hidden):
+                        run(f"DROP TABLE IF EXISTS {_name(name, there)}")
+                    run(f"CREATE OR REPLACE TABLE {_name(name, hidden)} AS {named(rows)}")
                 for name, change in changes.items():
                     if change.lost is not None:
-                        self._delete(name, change.lost, change.key)
+                        self._delete(_name(name, there), name, change.lost, change.key)
                     if change.gained is not None:
-                        run(f"INSERT INTO {_name(name)} {named(change.gained)}")
+                        run(f"INSERT INTO {_name(name, there)} {named(change.gained)}")
                 run(f"INSERT INTO {_COMMITS} VALUES (?, ?)", [before + 1, said.text()])
                 run(f"CALL {_LAKE}.set_commit_message('selfmaint', ?)", [said.kind])
                 run("COMMIT")
@@ -138,24 +160,19 @@ class Lake:
 
     def undo(self, version: int, said: Commit) -> int:
         """See `Store`."""
-        from selfmaint.duckdb.lake_upkeep import undone  # noqa: PLC0415 - which knows lakes
-
-        return undone(self, version, said)
+        return _undone(self, version, said)
 
     def is_due(self) -> bool:
         """See `Store`."""
-        from selfmaint.duckdb.lake_upkeep import needs_compaction  # noqa: PLC0415 - see `undo`
-
-        return needs_compaction(self)
+        files, share = self.catalog.worst(FEWEST_DELETED)
+        return files > MOST_FILES or share > REWRITE_SHARE
 
     def compact(self, keep_days: float | None) -> None:
         """See `Store`."""
-        from selfmaint.duckdb.lake_upkeep import compacted  # noqa: PLC0415 - see `undo`
+        _compacted(self, keep_days)
 
-        compacted(self, keep_days)
-
-    def _delete(self, name: str, lost: Relation, key: tuple[int, ...]) -> None:
-        """Deletes as many copies of each row as there are to be lost.
+    def _delete(self, table: str, name: str, lost: Relation, key: tuple[int, ...]) -> None:
+        """Deletes from a table as many copies of each row as there are to be lost.
 
         Raises:
             InputError: SM405 there are fewer.
@@ -164,7 +181,7 @@ class Lake:
         every = tuple(range(len(lost.types)))
         nulls = ", ".join(f"count(*) - count(c{i})" for i in every)
         ((number, *with_null),) = run(f"SELECT count(*), {nulls or '0'} FROM {given}")
-        columns = [row[0] for row in run(f"DESCRIBE {_name(name)}")]
+        columns = [row[0] for row in run(f"DESCRIBE {table}")]
         # Equality is what a hash join looks up; where no null is lost it says the same.
         tests = [
             f"old.{quoted(column)} {'IS NOT DISTINCT FROM' if nulls else '='} lost.c{i}"
@@ -174,7 +191,7 @@ class Lake:
         def find(by: Sequence[int], more: str = "") -> int:
             """Puts down the places of the rows that agree with a lost one in some columns; how many those are."""
             rows = f"SELECT *, count(*) AS copies FROM {given} GROUP BY ALL"
-            joined = f"{_name(name)} AS old JOIN ({rows}) AS lost ON {' AND '.join(tests[i] for i in by)}"
+            joined = f"{table} AS old JOIN ({rows}) AS lost ON {' AND '.join(tests[i] for i in by)}"
             run(f"CREATE OR REPLACE TEMP TABLE {_PLACES} AS SELECT old.rowid AS place FROM {joined} {more}")
             ((found,),) = run(f"SELECT count(*) FROM {_PLACES}")
             return int(found)
@@ -185,7 +202,7 @@ class Lake:
         if not guess or find(guess) != number:
             copy = f"row_number() OVER (PARTITION BY {', '.join(f'lost.c{i}' for i in every)})"
             find(every, f"QUALIFY {copy} <= lost.copies")
-        ((found,),) = run(f"DELETE FROM {_name(name)} WHERE rowid IN (SELECT place FROM {_PLACES})")
+        ((found,),) = run(f"DELETE FROM {table} WHERE rowid IN (SELECT place FROM {_PLACES})")
         run(f"DROP TABLE {_PLACES}")
         if found != number:
             message = f"`{name}` is to lose {number} rows, and has {found} of them"
@@ -269,5 +286,68 @@ def _extension(name: str, package: str) -> Path:
         raise input_error(Code.LAKE, message, hint) from None
 
 
-def _name(table: str) -> str:
-    return f"{_LAKE}.main.{quoted(table)}"
+def _name(table: str, hidden: Collection[str]) -> str:
+    return f"{_LAKE}.{HELPERS if table in hidden else 'main'}.{quoted(table)}"
+
+
+REWRITE_SHARE = 0.1
+"""A file of which a larger share of the rows is deleted is written anew."""
+
+FEWEST_DELETED = 1_000
+"""Fewer deleted rows are no reason to compact a table after a commit."""
+
+MOST_FILES = 100
+"""A table of more files is compacted after a commit."""
+
+
+def _undone(lake: Lake, version: int, said: Commit) -> int:
+    """Commits the contents that all tables had at an earlier snapshot; who calls it holds the place's lock.
+
+    Raises:
+        InputError: SM405; SM408 a table was made since.
+    """
+    catalog, now = lake.catalog, lake.catalog.newest()
+    if catalog.tables(version) != catalog.tables(now):
+        message = f"other tables than now made up the lake at snapshot {version}"
+        raise input_error(Code.LAKE, message, "`selfmaint import` brings views in")
+    changes, sizes = {}, {}
+    for name in sorted(catalog.tables(now)):
+        old, new = (stored_rows(lake.database, catalog.table(name, v)) for v in (version, now))
+        gained, lost = _beyond(lake, old, new), _beyond(lake, new, old)
+        if gained.stored.rows or lost.stored.rows:
+            sizes[name] = (lost.stored.rows or 0, gained.stored.rows or 0)
+            gaining, losing = (one if one.stored.rows else None for one in (gained, lost))
+            changes[name] = Change(gaining, losing)
+    return lake.commit(changes, Commit(said.kind, said.update, said.positions, sizes)).version
+
+
+def _beyond(lake: Lake, one: Relation, other: Relation) -> Relation:
+    """The rows of a relation beyond those of another, as bags, held."""
+    query, types = sql.minus_all(*((rows.stored.name, rows.types) for rows in (one, other)))
+    stored = lake.database.table(query, types, [one.stored.name, other.stored.name])
+    return Relation(stored, one.columns)
+
+
+def _compacted(lake: Lake, keep_days: float | None) -> None:
+    """Writes files with many deleted rows anew, puts small ones together; who calls it holds the place's lock.
+
+    Args:
+        lake: the lake.
+        keep_days: older snapshots are let go of, and files that only these had; None keeps all.
+
+    Raises:
+        InputError: SM405.
+    """
+    version = lake.catalog.newest()
+    tables, hidden = sorted(lake.catalog.tables(version)), lake.catalog.hidden(version)
+    with lake.attached() as run:
+        for name in tables:
+            rewrite = "CALL ducklake_rewrite_data_files('lake', ?, schema => ?, delete_threshold => ?)"
+            run(rewrite, [name, HELPERS if name in hidden else "main", REWRITE_SHARE])
+        run("CALL ducklake_merge_adjacent_files('lake')")
+        if keep_days is not None:
+            age = int(keep_days * 86_400_000_000)
+            run("CALL ducklake_expire_snapshots('lake', older_than => now() - to_microseconds(?))", [age])
+            run("CALL ducklake_cleanup_old_files('lake', older_than => now() - to_microseconds(?))", [age])
+        # Of commits that died: nobody else writes now, so that no file is on its way into the catalog.
+        run("CALL ducklake_delete_orphaned_files('lake', cleanup_all => true)")

@@ -21,7 +21,7 @@ from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of
 from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
-from selfmaint.engine.plans import by_head, over_tables, prepared
+from selfmaint.engine.plans import over_tables, prepared
 from selfmaint.engine.protocol import Facts, Layout
 
 MOST_HELD = 5_000
@@ -78,7 +78,7 @@ class Programs:
         """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row."""
         distinct = list(dict.fromkeys(goals))
         needed = self._prepared(program, distinct, facts)
-        rules = by_head(needed)
+        rules = needed.by_head()
         used = {p for rule in needed.rules for p in predicates_of(rule.body)}
         known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])
         found = set()
@@ -163,7 +163,7 @@ class Programs:
             )
             for predicate, relation in facts.relations.items()
         }
-        rules = by_head(program)
+        rules = program.by_head()
         self.fetched.expect(rules.values())
         for predicate in rules:
             known.pop(predicate, None)

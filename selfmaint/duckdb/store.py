@@ -6,7 +6,7 @@ Tables are read from their files, in the same way for every kind. `docs/guide/st
 from __future__ import annotations
 
 # ruff: noqa: S608 - names are quoted
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,8 +16,7 @@ from selfmaint.duckdb.database import Database, Relation, escaped
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, first_line, input_error
 from selfmaint.store.commit import Commit
-from selfmaint.store.lake_place import LakePlace
-from selfmaint.store.place import Place
+from selfmaint.store.place import LakePlace, Place
 from selfmaint.store.stored_tables import SNAPSHOT_COLUMN, Rewritten, StoredTables, TableFiles
 
 
@@ -86,7 +85,12 @@ class Store(Protocol):
         ...
 
     def commit(
-        self, changes: Mapping[str, Change], said: Commit, *, new: Mapping[str, Relation] | None = None
+        self,
+        changes: Mapping[str, Change],
+        said: Commit,
+        *,
+        new: Mapping[str, Relation] | None = None,
+        hidden: Collection[str] = (),
     ) -> Committed:
         """Changes tables, makes others, and says so, as one.
 
@@ -94,6 +98,7 @@ class Store(Protocol):
             changes: of tables that there are; their relations are in this store's database, and held.
             said: what is committed.
             new: tables that are made, or made anew, with their rows; columns as these have them.
+            hidden: those of them that readers are not shown, as far as the store can.
 
         Raises:
             InputError: SM104 a value that its column cannot hold; SM405 rows that a table is to lose are not in it;

@@ -59,11 +59,3 @@ def _named(literal: Literal, read: Mapping[Predicate, object]) -> object:
             return tuple(_named(inner, read) for inner in body)
         case _:
             return literal
-
-
-def by_head(program: Program) -> dict[Predicate, list[Rule]]:
-    """The rules by the predicate that they define."""
-    found: dict[Predicate, list[Rule]] = {}
-    for rule in program.rules:
-        found.setdefault(rule.head.predicate, []).append(rule)
-    return found

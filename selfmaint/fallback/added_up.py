@@ -37,7 +37,7 @@ from datalog.model import (
 from datalog.sql.affected import Additive
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.keyed import KeyedDelta, affected_keys, by_keys, rows_both_times, unchanged
-from selfmaint.fallback.keyed_rows import KeyedRows
+from selfmaint.fallback.keyed_rows import KeyedRows, NotKnownError
 from selfmaint.fallback.recompute import Recomputing
 from selfmaint.maintain import difference
 from selfmaint.warehouse.catalog import View
@@ -45,10 +45,6 @@ from selfmaint.warehouse.catalog import View
 _STORED, _MORE, _LESS, _PARTS, _TOTAL = (
     Predicate(name) for name in ("stored", "more", "less", "parts", "total")
 )
-
-
-class NotKnownError(Exception):
-    """Stored values and changed rows do not tell a group's new values."""
 
 
 def add_up(

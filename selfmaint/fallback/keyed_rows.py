@@ -20,8 +20,7 @@ from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
-from selfmaint.fallback.source_rows import rows_of
-from selfmaint.fallback.states import rows_after, signs_of_state
+from selfmaint.fallback.states import rows_after, rows_of, signs_of_state
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import BaseRelation
 from selfmaint.warehouse.situation import Situation
@@ -29,6 +28,10 @@ from selfmaint.warehouse.situation import Situation
 
 class TooManyKeysError(Exception):
     """More keys would have to be read than are allowed."""
+
+
+class NotKnownError(Exception):
+    """Stored values and changed rows do not tell a group's new values."""
 
 
 @dataclass
@@ -104,22 +107,18 @@ class KeyedRows(Generic[D]):
         after = self.rows(name, columns, keys)
         if name in self.situation.inserted:
             after = self.engine.minus(after, self.facts.relations[Predicate(name, Version.INSERTED)])
-        if name not in self.situation.deleted:
-            return self.engine.keep(after)
-        gone = self.engine.bags.matching(
-            self.facts.relations[Predicate(name, Version.DELETED)], columns, keys
-        )
-        return self.engine.keep(self.engine.union([after, gone]))
+        return self.engine.keep(self._with_deleted(after, name, columns, keys))
 
     def rows_of_either_state(self, name: str, columns: tuple[int, ...], keys: D) -> D:
         """The same with the deleted rows that have such a key."""
-        after = self.rows(name, columns, keys)
+        return self._with_deleted(self.rows(name, columns, keys), name, columns, keys)
+
+    def _with_deleted(self, rows: D, name: str, columns: tuple[int, ...], keys: D) -> D:
         if name not in self.situation.deleted:
-            return after
-        gone = self.engine.bags.matching(
-            self.facts.relations[Predicate(name, Version.DELETED)], columns, keys
-        )
-        return self.engine.keep(self.engine.union([after, gone]))
+            return rows
+        deleted = self.facts.relations[Predicate(name, Version.DELETED)]
+        gone = self.engine.bags.matching(deleted, columns, keys)
+        return self.engine.keep(self.engine.union([rows, gone]))
 
     def changed_like(self, name: str) -> D:
         """A relation with the columns of a base relation."""

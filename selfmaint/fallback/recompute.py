@@ -26,8 +26,7 @@ from selfmaint.decide.procedure import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code
 from selfmaint.fallback.settle import Progress, Readable, require_not_moved
-from selfmaint.fallback.source_rows import rows_of
-from selfmaint.fallback.states import rows_after, signs_of_state
+from selfmaint.fallback.states import rows_after, rows_of, signs_of_state
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 from selfmaint.warehouse.situation import Situation
@@ -130,6 +129,7 @@ class Recomputing(Generic[D]):
         readable: the base relations that have a source.
         followed: the new contents of other views.
         progress: told of every read.
+        now: the views' definitions, where these are others than those that the facts are of.
     """
 
     decision: Decision
@@ -139,8 +139,10 @@ class Recomputing(Generic[D]):
     readable: Mapping[str, Readable[D]]
     followed: _Contents[D]
     progress: Progress = lambda _message: None
+    now: Catalog | None = None
 
     def __post_init__(self) -> None:
+        self.catalog = self.now or self.decision.catalog
         self._rows: dict[str, D] = {}
         self._reads: list[Read] = []
 
@@ -158,7 +160,7 @@ class Recomputing(Generic[D]):
     def _contents(self, name: str, mine: Mapping[str, View]) -> D:
         """The rows of a base relation or view after the update."""
         if name not in self._rows:
-            catalog = self.decision.catalog
+            catalog = self.catalog
             if name in catalog.relations:
                 self._rows[name] = self._read(name)
             elif name in mine:
@@ -171,7 +173,7 @@ class Recomputing(Generic[D]):
 
     def _as_stored(self, name: str, mine: Mapping[str, View]) -> D:
         """The rows of a base relation or view after the update, each as often as it stands."""
-        rows, catalog = self._contents(name, mine), self.decision.catalog
+        rows, catalog = self._contents(name, mine), self.catalog
         is_counted = name not in catalog.relations and catalog.view(name).is_counted
         return self.engine.bags.expanded(rows) if is_counted else rows
 
@@ -185,7 +187,7 @@ class Recomputing(Generic[D]):
 
     def evaluated(self, view: View, needed: Mapping[str, D]) -> D:
         """A view's rows, given those that it reads."""
-        catalog, engine = self.decision.catalog, self.engine
+        catalog, engine = self.catalog, self.engine
         old = self.facts.relations[view.predicate]
         relations = {n: catalog.relations[n] for n in needed if n in catalog.relations}
         not_null = {Predicate(n): frozenset(range(r.arity)) - r.nullable for n, r in relations.items()}
@@ -196,7 +198,9 @@ class Recomputing(Generic[D]):
             return engine.keep(engine.like(rows, old))
         declared = {Predicate(d.name): tuple(c.type for c in d.columns) for d in catalog.program.declarations}
         types = declared | {Predicate(n): r.types for n, r in relations.items()}
-        definition = view.grouping if view.is_counted else view.definition
+        # Contents stay in the form that they have, whatever the view is computed from now.
+        is_counted = self.decision.catalog.view(view.name).is_counted
+        definition = view.grouping if is_counted else view.definition
         assert definition is not None
         return engine.recompute(definition, facts, types, old)
 

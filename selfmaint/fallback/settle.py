@@ -26,8 +26,7 @@ from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.probes import Probe, next_probes
-from selfmaint.fallback.source_rows import rows_of
-from selfmaint.fallback.states import moved
+from selfmaint.fallback.states import moved, rows_of
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, View
 from selfmaint.warehouse.situation import Situation

@@ -19,10 +19,9 @@ from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, SelfmaintError, first_line, input_error
 from selfmaint.feeds.ranges import Bounds
 from selfmaint.store.delta import delta_table
-from selfmaint.store.exchange import Exchange
+from selfmaint.store.exchange import Exchange, Spill
 from selfmaint.store.expected import Expected, require_names, require_types
 from selfmaint.store.frames import ArrowStream, added_by_pandas, held_type
-from selfmaint.store.spill import Spill
 
 _BATCH_ROWS = 20_000
 _ArrowBatch: TypeAlias = pa.RecordBatch

@@ -19,7 +19,7 @@ from selfmaint.engine.arrow_types import arrow_type
 from selfmaint.feeds.changes import Change, split
 from selfmaint.feeds.lines import PlacedEvent
 from selfmaint.feeds.table import FeedTable
-from selfmaint.store.spill import Spill
+from selfmaint.store.exchange import Spill
 
 BATCH_CHANGES = 20_000
 """How many changes are held as Python values."""

@@ -22,6 +22,7 @@ from datalog.model import (
     ANY,
     Aggregate,
     AggregateFunction,
+    AnyOf,
     Atom,
     Case,
     ColumnType,
@@ -41,7 +42,16 @@ from datalog.model import (
     block,
 )
 from selfmaint.maintain.exact_numbers import summand
-from selfmaint.maintain.group_values import ZERO, GroupValues, Part, is_never, negation, part, variables
+from selfmaint.maintain.group_values import (
+    FALSE,
+    ZERO,
+    GroupValues,
+    Part,
+    is_never,
+    negation,
+    part,
+    variables,
+)
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import SOME_ROWS, Grouped, Measure
@@ -256,6 +266,16 @@ class GroupPlan:
         outputs: list[Expression] = [*self.keys, Constant(1)]
         made = block("open", 0, [self.beside], outputs, filters=[self.values.is_open])
         return ViewDefinition("open", columns, (made,))
+
+    @property
+    def unsettled(self) -> ViewDefinition:
+        """The groups that are not determined, as `open`, and with a 0 those that cannot be: see `is_overdrawn`."""
+        columns = (*(self.view.columns[c] for c in self.grouped.columns), "can_be")
+        overdrawn = self.values.is_overdrawn if "lost" in self.parts else FALSE
+        outputs: list[Expression] = [*self.keys, Case(((overdrawn, Constant(0)),), Constant(1))]
+        either = AnyOf((self.values.is_open, overdrawn))
+        made = block("unsettled", 0, [self.beside], outputs, filters=[either])
+        return ViewDefinition("unsettled", columns, (made,))
 
     @cached_property
     def may_be_open(self) -> bool:

@@ -126,6 +126,20 @@ class GroupValues:
             return AnyOf((negation(self.exists), *(self._open(m) for m in self.grouped.measures)))
         return AllOf((self.exists, AnyOf(tuple(self._open(m) for m in self.grouped.measures))))
 
+    @property
+    def is_overdrawn(self) -> Condition:
+        """Whether more rows are lost than there were, as far as the old row tells: then the update cannot be."""
+        fewer: list[Condition] = []
+        for measure in self.grouped.measures:
+            if measure.aggregate.function is AggregateFunction.COUNT:
+                counts = measure.aggregate.operand is not None
+                lost = self.lost.counts[measure.column] if counts else self.lost.rows
+                fewer.append(_compared("<", _or_zero(self.old[measure.column]), _or_zero(lost)))
+        if not self.grouped.is_total:
+            missing = _compared("=", self.is_there, ZERO)
+            fewer.append(AllOf((missing, _compared(">", self.lost.rows, ZERO))))
+        return AnyOf(tuple(fewer))
+
     def new(self, measure: Measure) -> Expression:
         """A measure after the update, where it is determined."""
         column = measure.column

@@ -22,8 +22,11 @@ from datalog.model import (
     Version,
     ViewDefinition,
 )
+from datalog.syntax import show
+from selfmaint.canonical.consistency import NOT_EFFECTIVE
 from selfmaint.canonical.support import Knowledge
 from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.errors import Code, input_error
 from selfmaint.maintain.core_rows import (
     Asked,
     all_rows,
@@ -39,11 +42,13 @@ from selfmaint.maintain.core_rows import (
 )
 from selfmaint.maintain.dropped_groups import dropping
 from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Step
+from selfmaint.maintain.group_values import variables
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 
-_ASKED = Predicate("open", Version.STEP)
+_ASKED, _OVERDRAWN = Predicate("open", Version.STEP), Predicate("overdrawn", Version.STEP)
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -153,8 +158,26 @@ class _Work(Generic[D]):
             given[step.predicate] = self._made(step, given)
         beside = _small({BESIDE: given[BESIDE]})
         new = engine.keep(engine.evaluate_view(plan.new, beside, {}))
-        left = engine.keep(engine.evaluate_view(plan.open, beside, {}))
-        return GroupChange(new, given[OLD], left if engine.count(left) else None)
+        left = engine.keep(engine.evaluate_view(plan.unsettled, beside, {}))
+        if not engine.count(left):
+            return GroupChange(new, given[OLD], None)
+        self._require_not_overdrawn(left)
+        return GroupChange(new, given[OLD], left)
+
+    def _require_not_overdrawn(self, groups: D) -> None:
+        """Refuses groups that would lose more rows than they have, as `is_overdrawn` says."""
+        keys = variables("G", len(self.grouped.columns))
+        rule = Rule(Atom(_OVERDRAWN, keys), (Atom(_ASKED, (*keys, Constant(0))),))
+        names = [self.view.columns[c] for c in self.grouped.columns]
+        rows = self.engine.sample(self._held([rule], {_ASKED: groups}), _SHOWN)
+        if not rows:
+            return
+        shown = "; ".join(
+            ", ".join(f"{n}={show(Constant(v))}" for n, v in zip(names, row, strict=True)) or "its only one"
+            for row in sorted(rows, key=repr)
+        )
+        message = f"more rows are deleted than there were: groups of {self.view.shown} would lose more than they have"
+        raise input_error(Code.CONTRADICTS, f"{message}: {shown}", NOT_EFFECTIVE)
 
     def dropped_rows(self) -> D | None:
         """The stored rows of the groups that are dropped; None if there are none."""

@@ -11,7 +11,7 @@ that the database has not, and satisfies all that is asked if what follows is ke
 3. *Keys*: two facts that agree on a key are one; so a null takes another one's value, or a constant, where another
    fact of its relation has that in the same column and may have the same key. Only such nulls need be equal.
 4. Null stays null, a constant that rules compare with stays, and another value stays in its region
-   (`value_class.py`). Nulls of columns of few values, and of classes whose values are compared with each other, even
+   (`value_classes.py`). Nulls of columns of few values, and of classes whose values are compared with each other, even
    by `!=`, take any value: there one of its own is no more general than another one.
 
 Foreign keys ask for nothing: each fact brings a row of its own to reference (`labelled_nulls.py`).

@@ -24,8 +24,7 @@ from itertools import count
 from datalog.model import Atom, ColumnType, Constant, Row, Term, Variable, Version
 from selfmaint.countermodel.model_check import Given
 from selfmaint.possible.queries import Query
-from selfmaint.possible.value_class import ValueClass, fits
-from selfmaint.possible.value_classes import ValueClasses
+from selfmaint.possible.value_classes import ValueClass, ValueClasses, fits
 from selfmaint.warehouse.catalog import BaseRelation, Reference
 
 _DEEPEST = 6

@@ -28,7 +28,7 @@ from selfmaint.possible.instances import Queries, Wanted, Way, instance, ways
 from selfmaint.possible.queries import queries
 from selfmaint.possible.real_values import real_database
 from selfmaint.possible.solver import Model, Solver, SolverStoppedError
-from selfmaint.possible.value_class import NotComparableError
+from selfmaint.possible.value_classes import NotComparableError
 from selfmaint.warehouse.catalog import View
 
 _ATTEMPTS = 3

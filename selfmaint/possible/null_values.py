@@ -1,8 +1,8 @@
 """The values that each labelled null may have in the solver's program, and one naming of those that are no constants.
 
-A place in a region of a class (`value_class.py`) belongs to one null. Which of some equal nulls gives its place to the
-others would be a choice without meaning: it is the first of them. So a null takes a place of its own, or one of a null
-before it which has it itself. Where places are shared any null may take any.
+A place in a region of a class (`value_classes.py`) belongs to one null. Which of some equal nulls gives its place to
+the others would be a choice without meaning: it is the first of them. So a null takes a place of its own, or one of a
+null before it which has it itself. Where places are shared any null may take any.
 """
 
 from __future__ import annotations

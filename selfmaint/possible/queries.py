@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from datalog.model import Atom, Comparison, NullTest, Rule, Term, Variable, value_kind, variables_of
-from datalog.model import Constant as Const
+from datalog.model import Atom, Comparison, NullTest, Rule, Term, Variable, variables_of
 from selfmaint.warehouse.catalog import Catalog, Outside, View
 from selfmaint.warehouse.definitions import unfolded_rules
 
@@ -78,9 +77,3 @@ def _of_rules(catalog: Catalog, view: View, rules: list[Rule]) -> tuple[Query, .
             return ()
         made.append(Query(view.name, number, rule.head.terms, atoms, tuple(filters)))
     return tuple(made)
-
-
-def compared_kinds(query: Query) -> frozenset[str]:
-    """The families of the constants that a query compares with."""
-    terms = (t for f in query.filters if isinstance(f, Comparison) for t in (f.left, f.right))
-    return frozenset(value_kind(t.value) for t in terms if isinstance(t, Const))

@@ -11,8 +11,7 @@ from selfmaint.countermodel.completion import NUMBER, fresh_value
 from selfmaint.countermodel.databases import Rows
 from selfmaint.possible.encoding import BEFORE, Encoding
 from selfmaint.possible.solver import Model
-from selfmaint.possible.value_class import ValueClass, fits
-from selfmaint.possible.value_classes import NULL
+from selfmaint.possible.value_classes import NULL, ValueClass, fits
 
 _TRIED = 50
 """How many values of a type are tried for one that is fresh."""

@@ -29,10 +29,9 @@ from selfmaint.postgres.types import (
     arrow_schema,
     columns_of,
 )
-from selfmaint.sources.protocol import Read
-from selfmaint.store.exchange import Exchange
+from selfmaint.sources.protocol import Read, Stored
+from selfmaint.store.exchange import Exchange, Spill
 from selfmaint.store.expected import Expected
-from selfmaint.store.spill import Spill
 
 FETCH_ROWS = 10_000
 """How many rows come from the server at a time."""
@@ -40,7 +39,7 @@ T = TypeVar("T")
 
 
 @final
-class PostgresSource(Generic[D]):
+class PostgresSource(Stored[PostgresTable], Generic[D]):
     """Base relations in tables or views of one PostgreSQL database.
 
     It connects when it is first used. As a context manager it closes itself. A fault that may pass (a server that
@@ -66,10 +65,9 @@ class PostgresSource(Generic[D]):
             declarations: for each base relation the columns to read.
             timeout_s: how long the server may take for a statement, and for some rows of a large answer.
         """
-        self._name = name
+        super().__init__(name, {relation: PostgresTable.parse(text) for relation, text in tables.items()})
         self._url = url
         self._exchange = exchange
-        self._tables = {relation: PostgresTable.parse(text) for relation, text in tables.items()}
         self._declarations = declarations
         self._timeout_s = timeout_s
         self._connection: Connection | None = None
@@ -78,11 +76,6 @@ class PostgresSource(Generic[D]):
         self._columns: dict[str, list[PostgresColumn]] = {}
         self._directory: Path | None = None
         self._spills = 0
-
-    @property
-    def name(self) -> str:
-        """The name that the source was given."""
-        return self._name
 
     def __enter__(self) -> Self:
         """Begins; see `begin`."""
@@ -126,7 +119,7 @@ class PostgresSource(Generic[D]):
         return self._reading(relation, lambda connection: self._row_count(connection, relation))
 
     def _row_count(self, connection: Connection, relation: str) -> int:
-        statement = whole_table(self._tables[relation], self._columns_of(connection, relation))
+        statement = whole_table(self._relations[relation], self._columns_of(connection, relation))
         explained = connection.execute(sql.SQL("EXPLAIN (FORMAT JSON) ") + statement, ()).fetchone()
         plans = explained[0] if explained else None
         return int(plans[0]["Plan"]["Plan Rows"]) if isinstance(plans, list) else 0
@@ -157,7 +150,7 @@ class PostgresSource(Generic[D]):
         self, connection: Connection, relation: str, key_columns: Sequence[str], keys: D | None
     ) -> tuple[D, Read]:
         columns = self._columns_of(connection, relation)
-        table = self._tables[relation]
+        table = self._relations[relation]
         asked, size = 0, 0
         with Spill(arrow_schema(columns), self._spill_file()) as spill:
             if keys is None:
@@ -201,9 +194,7 @@ class PostgresSource(Generic[D]):
 
     def _reading(self, relation: str, use: Callable[[Connection], T]) -> T:
         """What a use of the connection for a relation gives; after a failure the transaction is over."""
-        if relation not in self._tables:
-            message = f"the source `{self._name}` has no base relation `{relation}`"
-            raise SourceError([Diagnostic(code=Code.UNKNOWN_RELATION, message=message)])
+        self._stored(relation)
         doing = f"reading `{relation}` from the source `{self._name}`"
         pauses = [*PAUSES_S]
         while True:
@@ -224,7 +215,7 @@ class PostgresSource(Generic[D]):
     def _columns_of(self, connection: Connection, relation: str) -> list[PostgresColumn]:
         if relation not in self._columns:
             expected = self._declarations[relation]
-            self._columns[relation] = columns_of(connection, self._tables[relation], expected)
+            self._columns[relation] = columns_of(connection, self._relations[relation], expected)
         return self._columns[relation]
 
     def _spill_file(self) -> Path:

@@ -53,7 +53,9 @@ def render(explanation: Explanation, *, verbose: bool = False) -> Group:
     if explanation.is_searched:
         parts.append(cell("found by a search among all databases that explain what is known", "bold"))
     else:
-        parts += [*_ruled_out(explanation), *_tested(explanation.tested)]
+        parts += [*_ruled_out(explanation)]
+        if explanation.tested or not isinstance(explanation.verdict, Undecided):
+            parts += _tested(explanation.tested)
     if explanation.supplies:
         parts += [Text(), _supplies(explanation)]
     return Group(*parts)

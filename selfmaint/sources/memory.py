@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Row, Value, value_kind
 from selfmaint.errors import Code, SourceError
-from selfmaint.sources.protocol import Read
+from selfmaint.sources.protocol import Read, Stored
 
 Relation = tuple[tuple[str, ...], frozenset[Row]]
 """A relation's column names and rows."""
 
 
-class RowsSource:
+class RowsSource(Stored[Relation]):
     """Base relations given as sets of rows; a `Source` for the in-memory engine.
 
     >>> source = RowsSource("here", {"item": (("id", "price"), frozenset({(1, 10), (2, 20), (None, 30)}))})
@@ -23,15 +23,6 @@ class RowsSource:
     >>> sorted(rows, key=str), read.keys_asked, read.rows_read, source.row_count("item")
     ([(1, 10), (None, 30)], 3, 2, 3)
     """
-
-    def __init__(self, name: str, relations: Mapping[str, Relation]) -> None:
-        self._name = name
-        self._relations = relations
-
-    @property
-    def name(self) -> str:
-        """The name that the source was given."""
-        return self._name
 
     def row_count(self, relation: str) -> int:
         """The number of rows.

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol
+from typing import Generic, Protocol, TypeVar
 
+from datalog.diagnostics import Diagnostic
 from selfmaint.engine.protocol import D
+from selfmaint.errors import Code, InputError, SourceError, first_line
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,40 @@ class Source(Protocol[D]):
     def version(self) -> str | None:
         """An opaque mark of the source's state, where it has one, to notice that it has moved."""
         ...
+
+
+class Stored(Generic[T]):
+    """What a source of several base relations begins with: its name, and where each of them is stored."""
+
+    def __init__(self, name: str, relations: Mapping[str, T]) -> None:
+        self._name = name
+        self._relations = relations
+
+    @property
+    def name(self) -> str:
+        """The name that the source was given."""
+        return self._name
+
+    def _stored(self, relation: str) -> T:
+        if relation not in self._relations:
+            message = f"the source `{self._name}` has no base relation `{relation}`"
+            raise SourceError([Diagnostic(code=Code.UNKNOWN_RELATION, message=message)])
+        return self._relations[relation]
+
+    @contextlib.contextmanager
+    def _as_source_error(
+        self,
+        relation: str,
+        failures: tuple[type[Exception], ...],
+        said: Callable[[Exception], str] = first_line,
+    ) -> Iterator[None]:
+        try:
+            yield
+        except InputError as error:
+            raise SourceError(error.diagnostics) from error
+        except failures as failure:
+            message = f"the source `{self._name}` cannot read `{relation}`: {said(failure)}"
+            raise SourceError([Diagnostic(code=Code.SOURCE_UNREACHABLE, message=message)]) from failure
 
 
 class LazySource(Generic[D]):

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import by_row, positional
-from selfmaint.spark.goals import union_all
+from selfmaint.spark.statements import union_all
 
 
 def counted(bag: DataFrame, names: Sequence[str]) -> DataFrame:

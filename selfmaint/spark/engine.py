@@ -31,10 +31,9 @@ from selfmaint.spark.column_types import types_of
 from selfmaint.spark.exact_rows import are_exact, exact_rows
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import difference, empty, once, positional, rows, session_zone
-from selfmaint.spark.goals import union_all
 from selfmaint.spark.near import NEAR_VALUES, NearRows
 from selfmaint.spark.programs import Programs, unless_unlike
-from selfmaint.spark.statements import Statements
+from selfmaint.spark.statements import Statements, union_all
 from selfmaint.spark.text_views import text_rows
 
 

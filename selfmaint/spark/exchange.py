@@ -1,4 +1,7 @@
-"""Rows that enter Spark and leave it, and statements over them."""
+"""Rows that enter Spark and leave it, and statements over them.
+
+Of DataFrames as feeds rows with a version stay in Spark; events come here one by one, as texts of JSON.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
@@ -18,13 +21,44 @@ from selfmaint.duckdb.exchange import DuckExchange
 from selfmaint.spark.column_types import column_type
 from selfmaint.spark.engine import SparkEngine
 from selfmaint.spark.failures import translated
-from selfmaint.spark.feed_frames import SparkFrame
-from selfmaint.spark.formats import spark_path
+from selfmaint.spark.formats import TIMESTAMP_OPTIONS, spark_path
 from selfmaint.spark.frames import positional, session_zone
-from selfmaint.spark.tables import read_contents
-from selfmaint.store.exchange import Frame, Rows
+from selfmaint.spark.tables import conform, read_contents
+from selfmaint.store.exchange import Frame, Rows, Spill
 from selfmaint.store.expected import Expected
-from selfmaint.store.spill import Spill
+
+_JSON_OPTIONS = {"ignoreNullFields": "false", **TIMESTAMP_OPTIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class SparkFrame:
+    """A `Frame` of Spark."""
+
+    frame: DataFrame
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """See `Frame`."""
+        return tuple(self.frame.columns)
+
+    def records(self) -> Iterator[object]:
+        """See `Frame`; a partition is here at a time."""
+        with translated():
+            for row in self.frame.select(self._text()).toLocalIterator():
+                yield row[0]
+
+    def _text(self) -> Column:
+        """A row as JSON, with the nulls that it has."""
+        if self.frame.columns == ["value"]:
+            return f.col("value").cast("string")
+        return f.to_json(f.struct(*(f.col(f"`{name}`") for name in self.frame.columns)), _JSON_OPTIONS)
+
+    def rows(self, expected: Expected) -> DataFrame:
+        """See `Frame`."""
+        plain, names = positional(self.frame), self.frame.columns
+        taken = plain.select(*(plain[f"c{names.index(name)}"] for name in expected.columns))
+        return conform(taken.toDF(*expected.columns), expected)
+
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock in UTC shows
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +13,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from datalog.diagnostics import Diagnostic
-from selfmaint.errors import Code, InputError, SourceError
-from selfmaint.sources.protocol import Read
+from selfmaint.sources.protocol import Read, Stored
 from selfmaint.spark.failures import SPARK_ERRORS, first_line, translated
 from selfmaint.spark.frames import positional
-from selfmaint.spark.tables import read_contents
-from selfmaint.spark.undeclared import read_undeclared
+from selfmaint.spark.tables import read_contents, read_undeclared
 from selfmaint.store.expected import Expected
 from selfmaint.store.formats import Format, data_files, format_of
 
@@ -52,19 +48,13 @@ class StoredRelation:
     declared: bool = True
 
 
-class SparkSource:
+class SparkSource(Stored[StoredRelation]):
     """Base relations that Spark reads: Parquet, CSV and JSON lines, and tables of its catalog."""
 
     def __init__(self, name: str, spark: SparkSession, relations: Mapping[str, StoredRelation]) -> None:
-        self._name = name
+        super().__init__(name, relations)
         self._spark = spark
-        self._relations = relations
         self._held: list[DataFrame] = []
-
-    @property
-    def name(self) -> str:
-        """The name that the source was given."""
-        return self._name
 
     def row_count(self, relation: str) -> int:
         """An estimate of the relation's size, from footers of files or Spark's statistics, without a scan.
@@ -73,7 +63,7 @@ class SparkSource:
             SourceError: SM102 unknown, SM103 not there, SM104 other columns.
         """
         stored = self._stored(relation)
-        with self._as_source_error(relation):
+        with self._as_source_error(relation, SPARK_ERRORS, first_line):
             rows = _footer_rows(stored)
             return _estimated_rows(self._frame(stored)) if rows is None else rows
 
@@ -88,7 +78,7 @@ class SparkSource:
             SourceError: SM102 unknown, SM103 not there, SM104 other columns or types, SM401 not reachable.
         """
         stored = self._stored(relation)
-        with self._as_source_error(relation), translated():
+        with self._as_source_error(relation, SPARK_ERRORS, first_line), translated():
             frame = self._frame(stored)
             asked = 0
             if keys is not None:
@@ -117,25 +107,9 @@ class SparkSource:
         while self._held:
             self._held.pop().unpersist()
 
-    def _stored(self, relation: str) -> StoredRelation:
-        if relation not in self._relations:
-            message = f"the source `{self._name}` has no base relation `{relation}`"
-            raise SourceError([Diagnostic(code=Code.UNKNOWN_RELATION, message=message)])
-        return self._relations[relation]
-
     def _frame(self, stored: StoredRelation) -> DataFrame:
         read = read_contents if stored.declared else read_undeclared
         return read(self._spark, stored.location, stored.expected, stored.format)
-
-    @contextlib.contextmanager
-    def _as_source_error(self, relation: str) -> Iterator[None]:
-        try:
-            yield
-        except InputError as error:
-            raise SourceError(error.diagnostics) from error
-        except SPARK_ERRORS as failure:
-            message = f"the source `{self._name}` cannot read `{relation}`: {first_line(failure)}"
-            raise SourceError([Diagnostic(code=Code.SOURCE_UNREACHABLE, message=message)]) from failure
 
 
 def _semi_join(frame: DataFrame, key_columns: Sequence[str], keys: DataFrame) -> DataFrame:

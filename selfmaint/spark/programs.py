@@ -24,7 +24,7 @@ from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.fetched import KEYS, STORED, lookup_of
 from selfmaint.duckdb.layouts import finding
-from selfmaint.engine.plans import by_head, over_tables, prepared
+from selfmaint.engine.plans import over_tables, prepared
 from selfmaint.engine.protocol import Facts, Layout
 from selfmaint.errors import InputError
 from selfmaint.spark.bounds import Measure, bounded, held, measured
@@ -32,10 +32,9 @@ from selfmaint.spark.clocks import is_on_utc, names_time
 from selfmaint.spark.column_types import types_of
 from selfmaint.spark.exact_rows import are_exact, exact_rows
 from selfmaint.spark.failures import translated
-from selfmaint.spark.goals import marked, union_all
 from selfmaint.spark.near import NearRows
 from selfmaint.spark.session import quick_session
-from selfmaint.spark.statements import Statements
+from selfmaint.spark.statements import Statements, marked, union_all
 
 MOST_HELD = 500
 """Of so many predicates the rows are kept, by the executors unless they are few."""
@@ -104,7 +103,7 @@ class Programs:
         """
         distinct = list(dict.fromkeys(goals))
         needed = self._prepared(program, distinct, facts)
-        rules = by_head(needed)
+        rules = needed.by_head()
         used = {p for rule in needed.rules for p in predicates_of(rule.body)}
         known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])
         found, open_ = set(), {}
@@ -178,7 +177,7 @@ class Programs:
             p: Rows(frame, facts.not_null.get(p, frozenset()), p in facts.small)
             for p, frame in facts.relations.items()
         }
-        rules = by_head(program)
+        rules = program.by_head()
         self._near.engine.programs.fetched.expect(rules.values())
         for predicate in rules:
             known.pop(predicate, None)

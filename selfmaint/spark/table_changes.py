@@ -20,8 +20,8 @@ from selfmaint.errors import Code, InputError, SelfmaintError
 from selfmaint.spark.bags import FrameBags
 from selfmaint.spark.failures import SPARK_ERRORS, first_line, translated
 from selfmaint.spark.frames import once, positional
-from selfmaint.spark.goals import union_all
-from selfmaint.store.table_changes import TableChange
+from selfmaint.spark.statements import union_all
+from selfmaint.store.stored_tables import TableChange
 
 _REFUSED = "Error occurred during query planning"
 """How EXPLAIN begins for a statement that a table does not take."""

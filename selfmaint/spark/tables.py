@@ -2,6 +2,8 @@
 
 Columns are matched by name, in any order. A type that is stored may be narrower than the declared one, never
 wider and never of another family: what is read is exactly what is stored.
+
+Where no declaration names the columns they are matched by name if the names fit, else by position.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,9 +26,16 @@ from selfmaint.engine.column_types import settled
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.column_types import column_type, spark_type, stored_type
 from selfmaint.spark.failures import translated
-from selfmaint.spark.formats import CSV_READ_OPTIONS, parquet_paths, spark_path
+from selfmaint.spark.formats import CSV_OPTIONS, CSV_READ_OPTIONS, parquet_paths, spark_path
 from selfmaint.spark.frames import positional
-from selfmaint.store.expected import Expected, nothing_stored, require_names, require_types, type_difference
+from selfmaint.store.expected import (
+    Expected,
+    is_by_position,
+    nothing_stored,
+    require_names,
+    require_types,
+    type_difference,
+)
 from selfmaint.store.formats import Format, data_files, format_of, has_wildcard
 from selfmaint.store.text_files import TextReading, local_path, remember
 
@@ -237,3 +247,59 @@ def _missing_as_input_error(name: str, location: str) -> Iterator[None]:
             f"`{name}`: there is no table `{location}` in Spark's catalog that can be read",
             hint="give a path, or the name of a table as `database.table`",
         ) from failure
+
+
+def read_undeclared(
+    spark: SparkSession, location: str, expected: Expected, format_: Format | None = None
+) -> DataFrame:
+    """Stored contents with the expected columns, by name or by position.
+
+    Args:
+        spark: the session.
+        location: as for `read_contents`.
+        expected: names and types of the columns; the names are made up.
+        format_: how it is stored; by default told from the names of the files.
+
+    Returns:
+        The rows under the expected names. By position unless some of the names are those expected.
+
+    Raises:
+        InputError: SM103 nothing is stored there; SM104 another number of columns, other types, or JSON
+            lines, whose columns have no order, with other names.
+    """
+    try:
+        return read_contents(spark, location, expected, format_)
+    except InputError as by_name:
+        if any(d.code is not Code.COLUMNS_DIFFER for d in by_name.diagnostics):
+            raise
+        with translated(location):
+            found = _stored_columns(spark, location, format_ or format_of(location))
+        if not found or not is_by_position(found, expected):
+            raise
+        stored = replace(expected, columns=tuple(found))
+        return read_contents(spark, location, stored, format_).toDF(*expected.columns)
+
+
+def conform_undeclared(frame: DataFrame, expected: Expected) -> DataFrame:
+    """A frame with the expected columns, by name or by position; see `read_undeclared`.
+
+    Raises:
+        InputError: SM104 another number of columns, or other types.
+    """
+    if is_by_position(frame.columns, expected):
+        stored = replace(expected, columns=tuple(f"c{i}" for i in range(len(expected.columns))))
+        return conform(frame.toDF(*stored.columns), stored).toDF(*expected.columns)
+    return conform(frame, expected)
+
+
+def _stored_columns(spark: SparkSession, location: str, format_: Format) -> list[str] | None:
+    """The names of the stored columns in their order; None where they have none."""
+    match format_:
+        case Format.PARQUET:
+            return spark.read.parquet(*parquet_paths(location)).columns
+        case Format.TABLE:
+            return spark.table(location).columns
+        case Format.CSV:
+            return spark.read.options(**CSV_OPTIONS).csv(spark_path(location)).columns
+        case Format.JSON_LINES:
+            return None

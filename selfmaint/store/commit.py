@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 
 from selfmaint.store.log_position import LogPosition
 
@@ -26,6 +27,7 @@ class Commit:
         digest: that of the update's files, if it was given as files; behind `ROWS` if some of it was frames.
         given: what the update was given as, for people: a file, a folder of files, a feed.
         log: which transactions of a database's log the contents have, if they follow one.
+        moment: of definitions that read the current date or time, the moment that the contents are of.
     """
 
     kind: str
@@ -35,6 +37,7 @@ class Commit:
     digest: str | None = None
     given: str | None = None
     log: LogPosition | None = None
+    moment: datetime | None = None
 
     @property
     def about(self) -> str:
@@ -47,8 +50,13 @@ class Commit:
 
     def text(self) -> str:
         """As JSON."""
-        said = {name: value for name, value in asdict(replace(self, log=None)).items() if name != "log"}
-        return json.dumps(said if self.log is None else {**said, "log": self.log.entry()})
+        apart = ("log", "moment")
+        said = {n: value for n, value in asdict(replace(self, log=None)).items() if n not in apart}
+        if self.log is not None:
+            said["log"] = self.log.entry()
+        if self.moment is not None:
+            said["moment"] = self.moment.isoformat()
+        return json.dumps(said)
 
     @classmethod
     def read(cls, text: str) -> Commit:
@@ -67,4 +75,5 @@ class Commit:
             found.get("digest"),
             found.get("given"),
             LogPosition.read(found["log"]) if found.get("log") else None,
+            datetime.fromisoformat(found["moment"]) if found.get("moment") else None,
         )

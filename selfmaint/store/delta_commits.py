@@ -19,7 +19,7 @@ from selfmaint.errors import BusyError, Code, InputError, SelfmaintError, first_
 from selfmaint.store.commit import Commit
 from selfmaint.store.delta import LogEntry, delta_table, log_entries
 from selfmaint.store.delta_journal import DeltaJournal, Entry
-from selfmaint.store.delta_place import DeltaPlace
+from selfmaint.store.place import DeltaPlace
 
 _MARK = "selfmaint"
 

@@ -20,7 +20,7 @@ from typing import Any
 from selfmaint.errors import BusyError, Code, SelfmaintError, first_line, input_error
 from selfmaint.store.commit import Commit
 from selfmaint.store.delta import delta_table, is_delta_table, live_files, sizes, sync_version, table_files
-from selfmaint.store.delta_place import DeltaPlace
+from selfmaint.store.place import DeltaPlace
 from selfmaint.store.stored_tables import Occupied, Snapshot, TableFiles
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -128,6 +128,10 @@ class DeltaJournal:
     def tables(self, version: int) -> frozenset[str]:
         """See `StoredTables`."""
         return frozenset(self.at(version).versions)
+
+    def hidden(self, version: int) -> frozenset[str]:
+        """See `StoredTables`."""
+        return frozenset()
 
     def table(self, name: str, version: int) -> TableFiles:
         """See `StoredTables`."""

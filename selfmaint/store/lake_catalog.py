@@ -15,8 +15,8 @@ from typing import Any
 
 from selfmaint.errors import Code, input_error
 from selfmaint.store.commit import Commit
-from selfmaint.store.lake_place import LakePlace
 from selfmaint.store.lake_server import Run
+from selfmaint.store.place import LakePlace
 from selfmaint.store.stored_tables import DataFile, Occupied, Snapshot, TableFiles
 
 _TYPES = {
@@ -34,6 +34,8 @@ _TYPES = {
     "timestamptz": "TIMESTAMP WITH TIME ZONE",
 }
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+HELPERS = "helpers"
+"""The schema of the tables that readers are not shown."""
 _NOW = "begin_snapshot <= :at AND (end_snapshot IS NULL OR end_snapshot > :at)"
 
 
@@ -78,13 +80,20 @@ class LakeCatalog:
 
     def tables(self, version: int) -> frozenset[str]:
         """The names of the tables at a snapshot."""
+        return self._names(version, ("main", HELPERS))
+
+    def hidden(self, version: int) -> frozenset[str]:
+        """Of the tables at a snapshot those that readers are not shown."""
+        return self._names(version, (HELPERS,))
+
+    def _names(self, version: int, schemas: Sequence[str]) -> frozenset[str]:
         query = f"""SELECT table_name FROM ducklake_table WHERE {_NOW} AND schema_id IN
-            (SELECT schema_id FROM ducklake_schema WHERE schema_name = 'main')"""
+            (SELECT schema_id FROM ducklake_schema WHERE schema_name IN ({_listed(schemas)}))"""
         with self._server.reading() as run:
             return frozenset(name for (name,) in run(query, {"at": version}))
 
-    def table(self, name: str, version: int, schema: str = "main") -> TableFiles:
-        """A table at a snapshot.
+    def table(self, name: str, version: int, schemas: Sequence[str] = ("main", HELPERS)) -> TableFiles:
+        """A table at a snapshot; its name is in one of the schemas.
 
         Raises:
             InputError: SM103 there is none; SM408 a column of a type that is not written here.
@@ -92,9 +101,10 @@ class LakeCatalog:
         with self._server.reading() as run:
             found = run(
                 f"""SELECT t.table_id, t.path, t.path_is_relative, s.path, s.path_is_relative FROM ducklake_table t
-                JOIN ducklake_schema s USING (schema_id) WHERE t.table_name = :name AND s.schema_name = :schema
+                JOIN ducklake_schema s USING (schema_id) WHERE t.table_name = :name
+                AND s.schema_name IN ({_listed(schemas)})
                 AND table_id IN (SELECT table_id FROM ducklake_table WHERE {_NOW})""",
-                {"name": name, "schema": schema, "at": version},
+                {"name": name, "at": version},
             )
             if not found:
                 message = f"`{name}`: the lake `{self.place.folder}` has no such table"
@@ -187,6 +197,10 @@ class LakeCatalog:
             )
         shares = [gone / number for _, number, gone in rows if number and (gone or 0) >= fewest]
         return max((files for files, _, _ in rows), default=0), max(shares, default=0.0)
+
+
+def _listed(schemas: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in schemas)
 
 
 def _newest(run: Run) -> int:

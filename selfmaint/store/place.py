@@ -1,21 +1,23 @@
-"""Where a store is on this machine: its folder, and the lock of who writes to it."""
+"""Where a store is on this machine: its folder, and the lock of who writes to it; of a lake its catalog, too."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import socket
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, Self
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import BusyError, Code, first_line, input_error
+from selfmaint.store.lake_server import LakeServer, SqliteCatalog
 
 _LONGEST_HOLDER = 500
 _LOCK = "writer.lock"
@@ -123,3 +125,100 @@ def _sign(descriptor: int, what: str) -> None:
     ):  # on a full disk nobody is told, and what is written then fails by itself
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, said.encode(), 0)
+
+
+_PLAIN = re.compile(r"[^\w @.-]|^[._]|[. ]$")
+"""What may not stand in the name of a folder; what begins so is hidden."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaPlace(Place):
+    """The folder of a store of Delta tables, with a table for each view.
+
+    Attributes:
+        given: the tables that have a place of their own.
+    """
+
+    kind: ClassVar[str] = "Delta store"
+
+    given: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def journal(self) -> Path:
+        """The Delta table that says which versions of the others belong together."""
+        return self.folder / "_journal"
+
+    @property
+    def elsewhere(self) -> dict[str, Path]:
+        """See `Place`."""
+        return dict(self.given)
+
+    @property
+    def new(self) -> DeltaPlace:
+        """See `Place`."""
+        folder = self.folder.with_name(f"{self.folder.name}.new")
+        return DeltaPlace(folder, home=self.folder, given=self.given)
+
+    def where(self, table: str) -> Path:
+        """See `Place`."""
+        return self.table(table)
+
+    def table(self, name: str) -> Path:
+        """The folder of a table.
+
+        >>> DeltaPlace(Path("/d")).table("_a/b@present")
+        PosixPath('/d/~5fa~2fb@present')
+        """
+        plain = _PLAIN.sub(lambda found: "".join(f"~{byte:02x}" for byte in found[0].encode()), name)
+        return self.given.get(name, self.folder / plain)
+
+
+@dataclass(frozen=True, slots=True)
+class LakePlace(Place):
+    """The folder of a lake.
+
+    Attributes:
+        server: where the catalog is, if not in the folder.
+    """
+
+    kind: ClassVar[str] = "lake"
+
+    server: LakeServer | None = None
+
+    @property
+    def catalog(self) -> LakeServer:
+        """The catalog."""
+        return self.server or SqliteCatalog(self.folder / "catalog.sqlite", self.folder)
+
+    @property
+    def files(self) -> Path:
+        """The folder of Parquet files."""
+        return self.folder / "data"
+
+    @property
+    def new(self) -> LakePlace:
+        """See `Place`."""
+        folder = self.folder.with_name(f"{self.folder.name}.new")
+        return LakePlace(folder, home=self.folder, server=self.server and self.server.new())
+
+    def require_none(self) -> None:
+        """See `Place`."""
+        Place.require_none(self)
+        if self.server is not None and self.server.exists():
+            message = f"there is a lake in the schema `{self.server.schema}` already"
+            raise input_error(Code.WRITE_FAILED, message, "name another one: `schema`", "nothing was written")
+
+    def cleared(self) -> None:
+        """See `Place`."""
+        Place.cleared(self)
+        self.files.mkdir()
+        self.catalog.cleared()
+
+    def published(self, at: LakePlace) -> None:
+        """See `Place`."""
+        Place.published(self, at)
+        self.catalog.published(at.catalog)
+
+    def _held(self, what: str) -> contextlib.AbstractContextManager[None]:
+        """The lock of a catalog that several machines write to."""
+        return self.catalog.holding(what)

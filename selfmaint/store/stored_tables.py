@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
 
+from selfmaint.engine.protocol import D
 from selfmaint.store.commit import Commit
+
+if TYPE_CHECKING:
+    from datalog.sql import Table
 
 SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
 """In files of rows of several snapshots, the one in which a row was added, or deleted."""
@@ -134,6 +138,10 @@ class StoredTables(Protocol):
         """The names of the tables at a snapshot."""
         ...
 
+    def hidden(self, version: int) -> frozenset[str]:
+        """Of the tables at a snapshot those that readers are not shown."""
+        ...
+
     def table(self, name: str, version: int) -> TableFiles:
         """A table at a snapshot.
 
@@ -149,3 +157,22 @@ class StoredTables(Protocol):
     def occupied(self) -> Occupied:
         """What the files take up."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class TableChange(Generic[D]):
+    """What a table gains and loses.
+
+    Attributes:
+        view: the view.
+        table: the table, columns in the view's order.
+        gained: the rows that it gains; None if none.
+        lost: the rows that it loses; None if none.
+        counted: where rows may stand several times, the table's counted rows; `gained` and `lost` are counted, too.
+    """
+
+    view: str
+    table: Table
+    gained: D | None
+    lost: D | None
+    counted: D | None = None

@@ -25,13 +25,22 @@ from datalog.model import (
     Program,
     Rule,
     TextQuery,
+    Variable,
     Version,
     ViewDefinition,
     value_kind,
 )
 from datalog.rewrite.branches import Branch, branches
 from datalog.syntax import show
-from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, base_relations, certain_variables
+from selfmaint.warehouse.base_relations import (
+    BaseRelation,
+    add_undeclared,
+    base_relations,
+    certain_variables,
+    determined_terms,
+    variable_types,
+)
+from selfmaint.warehouse.clock import Clock
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, types_met, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
@@ -64,6 +73,8 @@ class Catalog:
         unions: the branches of the unions whose rows tell them apart, each with the view that it is.
         helpers: views that are kept for others to be computed from, each with the view that it is for.
         near: of views with helpers, the columns whose last digits may differ from Spark's.
+        clock: of definitions that read the current date or time, the moment that they are of.
+        over_rows: the same views, where those with such definitions are computed from helpers that have none.
     """
 
     program: Program
@@ -73,6 +84,8 @@ class Catalog:
     unions: Mapping[str, Mapping[Branch, View]] = field(default_factory=dict)
     helpers: Mapping[str, str] = field(default_factory=dict)
     near: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    clock: Clock | None = None
+    over_rows: Catalog | None = None
 
     @cached_property
     def apart(self) -> Catalog:
@@ -273,7 +286,13 @@ def _require_plain_names(program: Program) -> None:
 
 def with_inexact_sums(schema: Catalog) -> Catalog:
     """The catalog where views that add up doubles are maintained, though the result depends on the order of adding."""
-    return replace(schema, views=tuple(view.if_inexact or view for view in schema.views))
+    clock = schema.clock
+    if clock is not None:
+        at = clock.at
+        clock = replace(clock, at=lambda moment: with_inexact_sums(at(moment)))
+    over_rows = None if schema.over_rows is None else with_inexact_sums(schema.over_rows)
+    views = tuple(view.if_inexact or view for view in schema.views)
+    return replace(schema, views=views, clock=clock, over_rows=over_rows)
 
 
 def reads(catalog: Catalog) -> Mapping[str, frozenset[str]]:
@@ -306,3 +325,34 @@ def _direct(view: View) -> set[str]:
 def _names(body: tuple[Literal, ...]) -> set[str]:
     found = {li.predicate.name for li in body if isinstance(li, Atom)}
     return found.union(*(_names(li.body) for li in body if isinstance(li, Negation)))
+
+
+def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...]:
+    """The positions of columns in which every two rows of a view differ, as few as the keys tell.
+
+        order_lines(O, L, D) :- lineitem(O, L), orders(O, D).       O, L: a key of lineitem, and O is one of orders
+
+    A row to delete is found by them. Texts, and columns that stand later, are left out before others.
+
+    Args:
+        view: the view.
+        relations: the base relations, by name.
+
+    Returns:
+        The positions in ascending order; all columns if the keys tell nothing, or rows stand more than once.
+    """
+    every = tuple(range(len(view.stored_columns)))
+    if isinstance(view, GroupedView) and view.grouped.measures and not view.is_counted:
+        return tuple(sorted(view.grouped.columns)) or every
+    terms = view.head.terms
+    is_one_rule = view.limitation is None or view.limitation.kind is Outside.PROJECTION
+    if not is_one_rule or view.is_counted or view.unchanging:
+        return every
+    types = variable_types(view.body, relations)
+    kept = list(every)
+    numbers = [isinstance(term, Variable) and types.get(term, ANY).name.is_integer for term in terms]
+    for place in sorted(every, key=lambda i: (numbers[i], -i)):
+        fewer = [terms[i] for i in kept if i != place]
+        if set(terms) <= determined_terms(fewer, view.body, relations):
+            kept.remove(place)
+    return tuple(kept) or every

@@ -219,7 +219,10 @@ def _over_no_rows(
         return view
     made = replace(view, body=(), limitation=None)
     if not rows:
-        return replace(made, always_empty=reason)
+        made = replace(
+            made, always_empty=reason
+        )  # a bag is kept as one, for it may have rows on another date
+        return _counted(made) if len(view.columns) < len(definition.columns) else made
     head = Atom(view.predicate, tuple(map(Constant, rows[0])))
     text = f"`{view.name}` has one row, whatever the database: {reason.partition(': ')[2]}"
     return replace(made, head=head, always_one=text)
@@ -248,7 +251,7 @@ def _grouped(
     return missing or replace(found, is_single=single, is_total=is_total, inexact=inexact)
 
 
-def _counted(view: GroupedView) -> View:
+def _counted(view: View) -> View:
     """A view that keeps duplicates, with the head and columns of its counted rows."""
     assert view.grouping is not None
     head = Atom(view.predicate, tuple(Variable(f"C{i}") for i, _ in enumerate(view.grouping.columns)))

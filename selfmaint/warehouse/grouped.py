@@ -4,7 +4,7 @@
 
 The *core* is the rule with all body variables in its head: a set of rows, as base relations are sets. A stored row
 is a group of core rows; its columns are grouping expressions and aggregates. A view that projects, as a set, groups by
-its columns and has no aggregate; one that keeps duplicates groups by its columns and counts (`bags.py`).
+its columns and has no aggregate; one that keeps duplicates groups by its columns and counts (`cores.py`).
 
 Conditions of soundness:
 

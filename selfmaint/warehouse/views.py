@@ -65,7 +65,7 @@ class View:
             has no body and no limitation either.
         definition: what it was defined as, if by more than rules: in SQL, or with `.view`.
         if_inexact: the view as it can be maintained if sums of doubles need not be exact; None if that helps nothing.
-        grouping: the definition of its rows as groups; of a view that keeps duplicates as counted rows (`bags.py`).
+        grouping: the definition of its rows as groups; of a view that keeps duplicates as counted rows (`cores.py`).
         is_counted: whether it keeps duplicates, and is decided and maintained: then `head` and `columns` are those
             of its counted rows, the number of copies last.
         rule_of: of a branch of a union, the union's name and which of its rules this is.

@@ -14,8 +14,7 @@ import pytest
 from datalog.model import Row
 from selfmaint.conformance.cases import Case, read_cases
 from selfmaint.conformance.run import case_facts
-from selfmaint.cross_examine.answers import Answer, Differing, NotExamined, NothingFound, better
-from selfmaint.cross_examine.question import Question
+from selfmaint.cross_examine.question import Answer, Differing, NotExamined, NothingFound, Question, better
 from selfmaint.cross_examine.search import answers
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.warehouse.catalog import catalog

@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 
-from selfmaint.api import engine_settings, feed_settings, follow_settings, places, warehouse_file
+from selfmaint.api import file_settings, places, warehouse_file
 from selfmaint.cli.app import COMMANDS, imported
 from tests.command_line import run
 
@@ -172,10 +172,10 @@ def test_every_key_of_the_warehouse_file_is_in_the_reference() -> None:
     keys = {
         *warehouse_file._KEYS,
         *("path", "table", "kind", "url", "url_env", "timeout_s", "source", "cost", "present", "absent"),
-        *feed_settings._KEYS,
-        *follow_settings._KEYS,
+        *file_settings._OF_FEEDS,
+        *file_settings._OF_LOGS,
         *places._STORE_KEYS,
         *("effective", "memory_limit", "temp_directory", "threads"),
     }
-    assert {*engine_settings._OF_DUCKDB} <= keys
+    assert {*file_settings._OF_DUCKDB} <= keys
     assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", page)] == []

@@ -25,7 +25,7 @@ from selfmaint.api.warehouse import build
 from selfmaint.duckdb import DuckEngine
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
-from selfmaint.store.spill import Spill
+from selfmaint.store.exchange import Spill
 from tests.feeds.histories import (
     COLUMNS,
     DELTA,
@@ -229,10 +229,10 @@ def test_events_beyond_what_is_held_go_through_files(
     engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from selfmaint.feeds import spilled
-    from selfmaint.store import spill
+    from selfmaint.store import exchange
 
     monkeypatch.setattr(spilled, "BATCH_CHANGES", 7)
-    monkeypatch.setattr(spill, "MEMORY_LIMIT_BYTES", 1000)
+    monkeypatch.setattr(exchange, "MEMORY_LIMIT_BYTES", 1000)
     changes = [event("c", None, (i, "a", None, None, None), lsn=i) for i in range(100)]
     changes += [event("d", (i, "a", None, None, None), None, lsn=100 + i) for i in range(0, 100, 2)]
     with warehouse(engine) as opened:

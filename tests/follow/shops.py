@@ -269,7 +269,7 @@ POINTS = ("reading", "read", "commit", "committed", "advance", "advanced", "comp
 KILLER = """
 import os, signal, sys
 from selfmaint.api import follower
-from selfmaint.duckdb import delta, lake, lake_upkeep
+from selfmaint.duckdb import delta, lake
 from selfmaint.postgres import log
 
 point, at = sys.argv[1], int(sys.argv[2])
@@ -301,7 +301,7 @@ POINTS = {
     "journal": (delta.DeltaJournal, "append", True),
 }
 if point == "compact":
-    lake_upkeep.MOST_FILES = 2
+    lake.MOST_FILES = 2
 if point == "statement":
     from selfmaint.duckdb.database import Database
     POINTS["statement"] = (Database, "run", True)

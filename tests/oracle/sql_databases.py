@@ -1,244 +1,24 @@
 """Is the new state of views in SQL determined? Every database over small domains is tried.
 
 The definition, with no reasoning: all databases over the given domains that satisfy keys, foreign keys and not-null are
-listed. Each view is run over each of them as it is written, by SQLite, or by DuckDB where SQLite cannot. Databases in
+listed. Each view is run over each of them as it is written. Databases in
 which all views hold the same, and before which an update makes sense and after which the constraints hold, are
 indistinguishable; a view's new state is determined if they all give it the same one. Larger domains may tell apart what
 these do not: that a state is open is exact, that it is determined is not.
 
-Shares no code with the product. Base relations are sets of rows, views are bags; null is None.
+Shares no code with the product.
 """
 
 from __future__ import annotations
 
-import math
-import re
-import sqlite3
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from random import Random
-from typing import Any, TypeAlias
 
-import duckdb
-
-Row: TypeAlias = tuple[Any, ...]
-Rows: TypeAlias = frozenset[Row]
-Database: TypeAlias = tuple[Rows, ...]
-"""Of each table its rows."""
-State: TypeAlias = frozenset[tuple[Row, int]]
-"""A view's rows, each with its number of copies."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A base relation: its columns with their domains (None among them if nullable), its key, its foreign keys.
-
-    Attributes:
-        columns: names, those of the key first.
-        types: `int` or `string`.
-        key: how many columns the key has.
-        references: positions of columns, and the table whose key of one column each holds.
-        unique: positions of columns that are unique.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    types: tuple[str, ...]
-    domains: tuple[tuple[Any, ...], ...]
-    key: int = 1
-    references: tuple[tuple[int, str], ...] = ()
-    unique: tuple[int, ...] = ()
-
-    @property
-    def declared(self) -> str:
-        """Its CREATE TABLE statement, in Spark's SQL and DuckDB's and SQLite's."""
-        its = zip(self.columns, self.types, self.domains, strict=True)
-        items = [f"{c} {t}" + ("" if None in d else " not null") for c, t, d in its]
-        items.append(f"primary key ({', '.join(self.columns[: self.key])})")
-        items += [f"unique ({self.columns[i]})" for i in self.unique]
-        items += [f"foreign key ({self.columns[i]}) references {name}" for i, name in self.references]
-        return f"create table {self.name} ({', '.join(items)});"
-
-    @property
-    def size(self) -> int:
-        """How many contents it may have, if nothing but the key is to hold."""
-        others = math.prod(len(domain) for domain in self.domains[self.key :])
-        return int((1 + others) ** math.prod(len(domain) for domain in self.domains[: self.key]))
-
-    def contents(self) -> Iterator[Rows]:
-        """All sets of rows that satisfy the key and what is unique."""
-        others = list(product(*self.domains[self.key :]))
-        choices = [[None, *(k + o for o in others)] for k in product(*self.domains[: self.key])]
-        for chosen in product(*choices):
-            rows = [row for row in chosen if row is not None]
-            if all(is_unique([row[i] for row in rows]) for i in self.unique):
-                yield frozenset(rows)
-
-
-def is_unique(values: Sequence[Any]) -> bool:
-    """Whether no value stands twice; nulls may."""
-    known = [value for value in values if value is not None]
-    return len(set(known)) == len(known)
-
-
-def is_sound(tables: Sequence[Table], database: Mapping[str, Rows]) -> bool:
-    """Whether all constraints hold."""
-    for table in tables:
-        rows = database[table.name]
-        if len({row[: table.key] for row in rows}) < len(rows):
-            return False
-        if not all(is_unique([row[i] for row in rows]) for i in table.unique):
-            return False
-        nulls = (row[i] is None for row in rows for i, its in enumerate(table.domains) if None not in its)
-        if any(nulls) or not all(refers(rows, i, database[name]) for i, name in table.references):
-            return False
-    return True
-
-
-def refers(rows: Rows, column: int, target: Rows) -> bool:
-    """Whether what is known of a column is a key of other rows."""
-    return {row[column] for row in rows} - {None} <= {row[0] for row in target}
-
-
-# ------------------------------------------------------------------------------------------------ evaluation
-
-
-def evaluated(
-    tables: Sequence[Table],
-    views: Mapping[str, str],
-    databases: Sequence[Database],
-    *,
-    by_duckdb: bool = False,
-) -> dict[str, list[State]]:
-    """What each view holds on each database; views may read those before them."""
-    by_duckdb = by_duckdb or any(NOT_SQLITE.search(text) for text in views.values())
-    with closing(_DuckDB(tables, views) if by_duckdb else _SQLite(tables, views)) as engine:
-        read = read_by(tables, views)
-        known: dict[Any, State] = {}
-        held: dict[str, list[State]] = {name: [] for name in views}
-        for database in databases:
-            for name, found in held.items():
-                key = (name, *(database[i] for i in read[name]))
-                if key not in known:
-                    known[key] = frozenset(Counter(engine.rows(name, database, read[name])).items())
-                found.append(known[key])
-        return held
-
-
-def read_by(tables: Sequence[Table], views: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
-    """The positions of the tables that each view may read: those that it names, or a view that it names reads."""
-    numbers = {table.name: (i,) for i, table in enumerate(tables)}
-    found: dict[str, tuple[int, ...]] = {}
-    for view, text in views.items():
-        words = set(re.findall(r"\w+", text))
-        its = [i for name, places in (numbers | found).items() if name in words for i in places]
-        found[view] = tuple(sorted(set(its)))
-    return found
-
-
-NOT_SQLITE = re.compile(r"\b(rollup|cube|grouping|(except|intersect)\s+all)\b", re.IGNORECASE)
-"""What SQLite has not, and what is no function that it can be told."""
-
-
-class _Condition:
-    """An aggregate of a condition; nulls do not count."""
-
-    def __init__(self) -> None:
-        self.known: list[bool] = []
-
-    def step(self, value: Any) -> None:
-        if value is not None:
-            self.known.append(bool(value))
-
-
-class _CountIf(_Condition):
-    def finalize(self) -> int:
-        return sum(self.known)
-
-
-class _BoolAnd(_Condition):
-    def finalize(self) -> bool | None:
-        return all(self.known) if self.known else None
-
-
-class _BoolOr(_Condition):
-    def finalize(self) -> bool | None:
-        return any(self.known) if self.known else None
-
-
-class _SQLite:
-    """Loads the tables that are other than before."""
-
-    def __init__(self, tables: Sequence[Table], views: Mapping[str, str]) -> None:
-        self.tables = tables
-        self.connection = sqlite3.connect(":memory:")
-        self.loaded: list[Rows | None] = [None] * len(tables)
-        self.connection.execute("pragma case_sensitive_like = on")
-        for name, made in (("count_if", _CountIf), ("bool_and", _BoolAnd), ("bool_or", _BoolOr)):
-            self.connection.create_aggregate(name, 1, made)
-        for table in tables:
-            self.connection.execute(_created(table))
-        for name, text in views.items():
-            self.connection.execute(f"create view {name} as {text}")
-
-    def rows(self, view: str, database: Database, read: Sequence[int]) -> list[Row]:
-        for i in read:
-            if self.loaded[i] is not database[i]:
-                name, marks = self.tables[i].name, ", ".join("?" * len(self.tables[i].columns))
-                self.connection.execute(f"delete from {name}")
-                self.connection.executemany(f"insert into {name} values ({marks})", database[i])
-                self.loaded[i] = database[i]
-        return self.connection.execute(f"select * from {view}").fetchall()
-
-    def close(self) -> None:
-        self.connection.close()
-
-
-class _DuckDB:
-    """Keeps each contents of a table in a schema of its own, for loading takes longer than running."""
-
-    def __init__(self, tables: Sequence[Table], views: Mapping[str, str]) -> None:
-        self.tables = tables
-        self.connection = duckdb.connect()
-        self.schemas: dict[tuple[int, Rows], str] = {}
-        # Its own of nulls alone is null, where Spark's is 0.
-        self.connection.execute("create macro count_true(c) as count(*) filter (where c)")
-        written = {name: text.replace("count_if(", "memory.main.count_true(") for name, text in views.items()}
-        before = [f"{name} as ({text})" for name, text in written.items()]
-        self.texts = {name: f"with {', '.join(before[: i + 1])} from {name}" for i, name in enumerate(views)}
-
-    def rows(self, view: str, database: Database, read: Sequence[int]) -> list[Row]:
-        schemas = ",".join(self._schema(i, database[i]) for i in read)
-        return self.connection.execute(f"set search_path = '{schemas}'; {self.texts[view]}").fetchall()
-
-    def _schema(self, number: int, rows: Rows) -> str:
-        if (number, rows) not in self.schemas:
-            name, table = f"s{len(self.schemas)}", self.tables[number]
-            self.schemas[number, rows] = name
-            self.connection.execute(f"create schema {name}; set search_path = '{name}'; {_created(table)}")
-            if rows:
-                values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
-                self.connection.execute(f"insert into {table.name} values {values}")
-        return self.schemas[number, rows]
-
-    def close(self) -> None:
-        self.connection.close()
-
-
-def _literal(value: Any) -> str:
-    return "null" if value is None else repr(value)
-
-
-def _created(table: Table) -> str:
-    """A table without constraints, for databases are sound by their making."""
-    columns = ", ".join(f"{c} {t}" for c, t in zip(table.columns, table.types, strict=True))
-    return f"create table {table.name} ({columns})"
-
-
-# ------------------------------------------------------------------------------------------------- questions
+from tests.oracle.sql_engines import evaluated
+from tests.oracle.sql_tables import Database, Rows, State, Table, bag, is_sound, minus, plus, updated
 
 
 @dataclass(frozen=True)
@@ -293,8 +73,13 @@ class Everything:
         other = self._changed(random, one)
         if other == one:
             return None
-        inserted = tuple(new - old for old, new in zip(one, other, strict=True))
-        deleted = tuple(old - new for old, new in zip(one, other, strict=True))
+        inserted = tuple(minus(new, old) for old, new in zip(one, other, strict=True))
+        deleted = tuple(minus(old, new) for old, new in zip(one, other, strict=True))
+        changed = [
+            table for table, new, old in zip(self.tables, inserted, deleted, strict=True) if new or old
+        ]
+        # A row of a table without a key is there or comes once more: that it may be there already means nothing.
+        is_effective = is_effective or not all(table.key for table in changed)
         groups: dict[tuple[State, ...], list[tuple[int, int]]] = defaultdict(list)
         for number, database in enumerate(self.databases):
             after = updated(database, inserted, deleted, is_effective=is_effective)
@@ -323,9 +108,11 @@ class Everything:
         return {table.name: its for table, its in zip(self.tables, rows, strict=True) if its}
 
     def _copies(self, random: Random, database: Database) -> tuple[dict[str, Rows], dict[str, Rows]]:
-        """Some rows that a database has, and one that it has not."""
+        """Some rows that a database has, and one that it has not, of a table with a key."""
         number = random.randrange(len(self.tables))
         table, rows = self.tables[number], database[number]
+        if not isinstance(rows, frozenset):
+            return {}, {}
         present = frozenset(row for row in rows if random.random() < 0.7)
         row = tuple(random.choice(domain) for domain in table.domains)
         absent = frozenset({row} - rows if random.random() < 0.4 else ())
@@ -333,8 +120,8 @@ class Everything:
 
     def _explains(self, database: Database, present: Mapping[str, Rows], absent: Mapping[str, Rows]) -> bool:
         its = self.named(database)
-        return all(rows <= its[n] for n, rows in present.items()) and not any(
-            rows & its[n] for n, rows in absent.items()
+        return not any(minus(rows, its[n]) for n, rows in present.items()) and all(
+            minus(rows, its[n]) == rows for n, rows in absent.items()
         )
 
     def _changed(self, random: Random, database: Database) -> Database:
@@ -343,23 +130,21 @@ class Everything:
         some = random.sample(range(len(found)), random.choice([1, 1, min(2, len(found))]))
         for i in some:
             table = self.tables[i]
-            rows = {row[: table.key]: row for row in found[i]}
-            for _ in range(random.choice([1, 1, 2])):
-                key = tuple(random.choice(domain) for domain in table.domains[: table.key])
-                row = key + tuple(random.choice(domain) for domain in table.domains[table.key :])
-                rows = {k: its for k, its in rows.items() if k != key} | (
-                    {key: row} if random.random() < 0.6 else {}
-                )
-            found[i] = frozenset(rows.values())
+            found[i] = _rows_changed(random, table, found[i])
         after = tuple(found)
         return after if after in self._numbers else database
 
 
-def updated(
-    database: Database, inserted: Sequence[Rows], deleted: Sequence[Rows], *, is_effective: bool
-) -> Database | None:
-    """A database after an update; None where an effective one makes no sense before."""
-    parts = list(zip(database, inserted, deleted, strict=True))
-    if is_effective and any(new & rows or not old <= rows for rows, new, old in parts):
-        return None
-    return tuple(rows - old | new for rows, new, old in parts)
+def _rows_changed(random: Random, table: Table, rows: Rows) -> Rows:
+    if not isinstance(rows, frozenset):
+        gone = bag(row for row in rows if random.random() < 0.3)
+        new = [tuple(map(random.choice, table.domains)) for _ in range(random.choice([0, 1, 1, 2]))]
+        copies = random.choices(rows, k=random.choice([0, 0, 1])) if rows else []
+        return plus(minus(rows, gone), bag([*new, *copies]))
+    found = {row[: table.key]: row for row in rows}
+    for _ in range(random.choice([1, 1, 2])):
+        row = tuple(map(random.choice, table.domains))
+        found.pop(row[: table.key], None)
+        if random.random() < 0.6:
+            found[row[: table.key]] = row
+    return frozenset(found.values())

@@ -1,61 +1,21 @@
-"""Random views in SQL by shape, as users write them, over four small tables.
+"""Random views in SQL by shape, as users write them, over small tables.
 
 What each view gives is told by its tables alone: orders of windows and of LIMIT leave no ties open.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import TypeAlias
 
-from tests.oracle.sql_databases import Table
+from tests.oracle.sql_schemas import COLUMNS, TYPED, names_read
+from tests.oracle.typed_shapes import TYPED_SHAPES
+from tests.oracle.warehouse_shapes import WAREHOUSE_SHAPES
 from tests.random_queries import Maker
 
 Views: TypeAlias = Mapping[str, str]
 MOST_TABLES = 3
-
-COLUMNS = {"r": ("a", "b", "c"), "s": ("f", "d", "e"), "t": ("x", "y"), "w": ("k", "n", "m")}
-
-
-_REFERENCES = [("b", "s", 0.5), ("x", "s", 0.5), ("d", "w", 0.5), ("b", "r", 0.2), ("d", "r", 0.15)]
-"""Columns, tables whose keys they may hold, and how often; some go round in circles."""
-
-
-def tables(random: Random, names: tuple[str, ...], most: int) -> tuple[Table, ...]:
-    """Tables of small domains, with not more databases than `most` (of three tables few more) before foreign keys."""
-    drawn = [tuple(_table(random, name, names) for name in names) for _ in range(80)]
-    sizes = [math.prod(table.size for table in its) for its in drawn]
-    fitting = [its for its, size in zip(drawn, sizes, strict=True) if most / 12 <= size <= most]
-    return fitting[0] if fitting else drawn[sizes.index(min(sizes))]
-
-
-def _table(random: Random, name: str, names: tuple[str, ...]) -> Table:
-    columns = COLUMNS[name]
-    key = 2 if name == "t" else 1
-    domains: list[tuple[object, ...]] = [(1, 2)] * key
-    if key > 1 and random.random() < 0.5:
-        domains[random.randrange(key)] = (random.choice([1, 2]),)
-    if key == 1 and random.random() < 0.3:
-        domains = [(1, 2, 3)]
-    types = ["int"] * len(columns)
-    for column in columns[key:]:
-        if column == "n":
-            domains.append(random.choice([("a", "ab"), ("ab", "b"), ("b", "ab", None)]))
-            types[1] = "string"
-        else:
-            domains.append(
-                random.choice([(1, 2), (1, 2), (1,), (1, None), (1, 2, None), (1, 3), (2, 3, None), (0, 2)])
-            )
-    references = []
-    for column, target, often in _REFERENCES:
-        if column in columns and target in names and random.random() < often:
-            references.append((columns.index(column), target))
-            break
-    unique = (1,) if key == 1 and random.random() < 0.1 else ()
-    return Table(name, columns, tuple(types), tuple(domains), key, tuple(references), unique)
 
 
 # ------------------------------------------------------------------------------------------------ the shapes
@@ -245,7 +205,7 @@ def _first(random: Random) -> str:
 
 def _ranked(random: Random) -> str:
     call = random.choice(["rank", "dense_rank"])
-    over = f"{call}() over (partition by b order by c desc nulls last) as n"
+    over = f"{call}() over (partition by b order by r.c desc nulls last) as n"
     if random.random() < 0.4:
         return f"select a, {over} from r"
     return f"select a, b from (select a, b, {over} from r) g where n = 1"
@@ -426,6 +386,8 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "INTERSECT ALL": _combined("intersect all"),
     "views over views": _over_views,
     "random queries": _any,
+    **WAREHOUSE_SHAPES,
+    **TYPED_SHAPES,
 }
 
 _EVIDENCE = [
@@ -442,22 +404,40 @@ _EVIDENCE = [
 ]
 
 
-def views(random: Random, shape: str) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The tables and the views of a shape, `v` the last of them; before it maybe another that tells more."""
+_TELLING = [
+    "select * from {table}",
+    "select {some} from {table}",
+    "select distinct {some} from {table}",
+    "select count(*) as copies from {table}",
+    "select {column}, count(*) as copies from {table} group by {column}",
+]
+
+
+def _telling(random: Random, table: str) -> str:
+    """A copy, a projection or a count of a table: what another view may need to be told."""
+    columns, texts = COLUMNS[table], _TELLING
+    if table in TYPED:
+        columns, texts = tuple(random.sample(columns, 2)), _TELLING[1:]
+    return random.choice(texts).format(
+        table=table, some=_items(random, *columns), column=random.choice(columns)
+    )
+
+
+def views(random: Random, shape: str) -> dict[str, str]:
+    """The views of a shape, `v` the last of them; before it maybe others that tell more."""
     made = SHAPES[shape](random)
     found = {"v": made} if isinstance(made, str) else dict(made)
-    names = _read(*found.values())
+    names = names_read(found.values())
+    more: list[str] = []
     pick = random.random()
-    if pick < 0.3:
-        more = random.choice([text for text in _EVIDENCE if set(_read(text)) <= set(names)] or [None])
-    else:
-        more = SHAPES[random.choice([*SHAPES])](random) if pick < 0.5 else None
-    if isinstance(more, str) and len(_read(more, *found.values())) <= MOST_TABLES:
-        found = {"e": more, **found}
-    return _read(*found.values()), found
-
-
-def _read(*texts: str) -> tuple[str, ...]:
-    """The tables that some queries read."""
-    words = {word for text in texts for word in re.findall(r"\b(?:from|join|,) (\w)\b", text)}
-    return tuple(name for name in COLUMNS if name in words)
+    if pick < 0.2:
+        fitting = [text for text in _EVIDENCE if set(names_read([text])) <= set(names)]
+        more = random.sample(fitting, min(1, len(fitting)))
+    elif pick < 0.4:
+        other = SHAPES[random.choice([*SHAPES])](random)
+        more = [other] if isinstance(other, str) else []
+    elif pick < 0.7:
+        more = [_telling(random, random.choice(names)) for _ in range(random.choice([1, 1, 2]))]
+    if len(names_read([*more, *found.values()])) <= MOST_TABLES:
+        found = {**{f"e{i or ''}": text for i, text in enumerate(more)}, **found}
+    return found

@@ -16,8 +16,7 @@ import pytest
 from datalog.model import Predicate, Row, Version
 from datalog.syntax import parse_program
 from selfmaint.conformance.run import case_facts
-from selfmaint.cross_examine.answers import Answer, Differing, NotExamined, NothingFound, better
-from selfmaint.cross_examine.question import Question
+from selfmaint.cross_examine.question import Answer, Differing, NotExamined, NothingFound, Question, better
 from selfmaint.cross_examine.search import answers
 from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import Decision, check

@@ -49,6 +49,7 @@ QUERIES = (
     "select d.x, count(l.a) as n from dim d left join log l on l.a = d.x group by d.x",
     "select d.x, d.y from dim d where not exists (select 1 from log l where l.a = d.x)",
     "select d.x from dim d where exists (select 1 from log l where l.a = d.x and l.b = 1)",
+    "select a, b, c from log where a in (select x from dim where y > 0)",
     "select a, count(distinct b) as k from log group by a",
     "select a, avg(b) as mean, max(c) as most from log group by a",
     "select a, count(*) as n from log group by a having count(*) > 1",
@@ -159,6 +160,17 @@ def test_what_maintain_gives_is_what_recomputing_gives(number: int) -> None:
         for name, text in some.items():
             old = truth(text, before)
             assert new_contents(warehouse, found, name, old) == bag(truth(text, after)), text
+
+
+def test_rows_with_a_subquery_in_their_condition_stand_as_often_as_before() -> None:
+    before = {"log": [(0, 1, 1)] * 2, "note": [], "dim": [(0, 1), (1, 0)]}
+    after = {"log": [(0, 1, 1)] * 3, "note": [], "dim": [(0, 1)]}
+    for test in ("a in (select x from dim where y > 0)", "exists (select 1 from dim where x = a and y > 0)"):
+        text = f"select a, b, c from log where {test}"
+        warehouse = warehouse_of({"v": text}, before)
+        given_sources(warehouse, after)
+        found = warehouse.maintain(update_of(warehouse, before, after))
+        assert new_contents(warehouse, found, "v", truth(text, before)) == bag(truth(text, after))
 
 
 LOGS = ((0, 0, 0), (0, 1, 0), (1, 0, 0), (1, None, 0))

@@ -83,8 +83,7 @@ def test_declared_columns_are_matched_by_name_and_read_as_declared(
 
 def test_garbage_without_declared_columns_is_bad_input(tmp_path: Path, spark: SparkSession) -> None:
     from datalog.model import ANY
-    from selfmaint.spark.tables import Expected
-    from selfmaint.spark.undeclared import read_undeclared
+    from selfmaint.spark.tables import Expected, read_undeclared
 
     (tmp_path / "v.parquet").write_text("garbage", encoding="utf-8")
     for place in (tmp_path / "v.parquet", Path("/dev/null")):

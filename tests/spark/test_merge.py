@@ -19,7 +19,8 @@ from psycopg import sql
 from datalog.model import Row
 from datalog.syntax import parse_program
 from selfmaint.api.group_statements import group_statements
-from selfmaint.api.statements import StatementKind, statements, tables_of
+from selfmaint.api.printed import StatementKind
+from selfmaint.api.statements import statements, tables_of
 from selfmaint.decide.decision import Decision
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
@@ -96,12 +97,10 @@ def test_merge_is_recomputation(postgres: str, view: View) -> None:
     schema = schema_of(view)
     found = catalog(parse_program(schema.text))
     situation = Situation.any_update(["sale"], effective=True)
-    made = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
-    assert made is not None
-    assert made.open is None
-    assert made.merge.startswith("MERGE INTO `v` AS `old`")
-    assert "`gained_and_lost` AS" in made.merge
-    (statement,) = sqlglot.transpile(made.merge, read="spark", write="postgres")
+    (made,) = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
+    assert made.sql.startswith("MERGE INTO `v` AS `old`")
+    assert "`gained_and_lost` AS" in made.sql
+    (statement,) = sqlglot.transpile(made.sql, read="spark", write="postgres")
     with psycopg.connect(postgres, autocommit=True) as connection:
         expected = filled(connection, found.view("v").columns, view, schema)
         connection.execute(statement.encode())
@@ -146,18 +145,16 @@ def merged(postgres: str, view: View) -> tuple[list[Any], list[Any], set[Any], s
     schema = schema_of(view)
     found = catalog(parse_program(schema.text))
     situation = Situation.any_update(["sale"], effective=True)
-    made = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
-    assert made is not None
-    assert made.open is not None
+    open_, merge = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
     query, statement = (
-        sqlglot.transpile(text, read="spark", write="postgres")[0] for text in (made.open, made.merge)
+        sqlglot.transpile(one.sql, read="spark", write="postgres")[0] for one in (open_, merge)
     )
     with psycopg.connect(postgres, autocommit=True) as connection:
         expected = filled(connection, found.view("v").columns, view, schema)
         opened = {group[0] for group in connection.execute(query.encode()).fetchall()}
         connection.execute(statement.encode())
         rows = connection.execute("SELECT * FROM v").fetchall()
-    return rows, list(expected), opened, made.merge
+    return rows, list(expected), opened, merge.sql
 
 
 def open_by_hand(view: View, schema: Schema) -> set[object]:
@@ -251,9 +248,8 @@ def test_merge_is_recomputation_for_groups_of_odd_values(postgres: str, kind: st
         )
     )
     situation = Situation.any_update(["sale"], effective=True)
-    made = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
-    assert made is not None
-    (statement,) = sqlglot.transpile(made.merge, read="spark", write="postgres")
+    *_, made = group_statements(Decision(found), found.view("v"), situation, tables_of(found, {}))
+    (statement,) = sqlglot.transpile(made.sql, read="spark", write="postgres")
     type_, values = ODD[kind]
     random, parts = Random(kind), ("sale_kept", "sale_deleted", "sale_inserted")
     grouped = "SELECT x, count(*), sum(a), count(a) FROM {} AS t (i, x, a) GROUP BY x"

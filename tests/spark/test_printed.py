@@ -23,8 +23,9 @@ from datalog.evaluate import Evaluator
 from datalog.model import Predicate, Row, Version
 from datalog.syntax import parse_program
 from selfmaint.api.explain import Explanation
+from selfmaint.api.printed import Statement, StatementKind
 from selfmaint.api.programs import catalog_of_path
-from selfmaint.api.statements import Statement, StatementKind, statements, tables_of
+from selfmaint.api.statements import statements, tables_of
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.decide.counterexample import counterexample

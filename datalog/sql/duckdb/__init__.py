@@ -1,6 +1,5 @@
 """Rules and view definitions as SQL for DuckDB, column types told: what it would do otherwise than Spark is refused."""
 
-from datalog.sql.duckdb.files import named, nulls, texts_of
 from datalog.sql.duckdb.relations import (
     Query,
     cast_rows,
@@ -13,11 +12,14 @@ from datalog.sql.duckdb.relations import (
     letters,
     matching,
     minus_all,
+    named,
+    nulls,
     number,
     numbered,
     recounted,
     rows,
     setting,
+    texts_of,
     together,
     values_of,
 )

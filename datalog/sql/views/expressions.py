@@ -19,7 +19,6 @@ from datalog.model import (
     AggregateFunction,
     Arithmetic,
     ArithmeticOperator,
-    Call,
     Case,
     Cast,
     ColumnType,
@@ -36,8 +35,9 @@ from datalog.sql.views.column_types import column_type
 from datalog.sql.views.moments import is_moment, moment
 from datalog.sql.views.problems import Problems
 from datalog.sql.views.scope import Scope, Variables, family
-from datalog.sql.views.times import CALLS, PARTS, added, by_name, extracted
+from datalog.sql.views.times import CALLS, PARTS, added, by_name, call, extracted, names_moment
 
+_OF_TIME = ("date", "timestamp", "timestamp_ntz")
 _ARITHMETIC: Mapping[type[exp.Expr], ArithmeticOperator] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -185,7 +185,7 @@ class Reader:
         left, right = self.expression(node.this), self.expression(node.expression)
         days = self._days(node, left, right)
         if days is not None:
-            return Call("date_add", (left, days), self.problems.source.span_of(node))
+            return call("date_add", (left, days), self.problems.source.span_of(node))
         for side, tree in ((left, node.this), (right, node.expression)):
             found = family(self.variables.type_of(side))
             if found not in ("number", "any"):
@@ -209,7 +209,7 @@ class Reader:
             hint = "add days, weeks, months or years to a date"
             raise self.problems.outside("this interval", interval, hint)
         number = Constant(more[1] if isinstance(node, exp.Add) else -more[1])
-        return Call(more[0], (left, number), self.problems.source.span_of(node))
+        return call(more[0], (left, number), self.problems.source.span_of(node))
 
     def _of_time(self, node: exp.Expr) -> Expression:
         if isinstance(node, exp.TsOrDsToDate):
@@ -222,7 +222,7 @@ class Reader:
             hint = "write a unit out that Spark has, such as `'month'`, or a pattern of yyyy, MM, dd, HH, mm and ss"
             raise self.problems.outside(f"this `{said}`", node, hint)
         name, arguments = found
-        return Call(name, tuple(map(self.expression, arguments)), self.problems.source.span_of(node))
+        return call(name, tuple(map(self.expression, arguments)), self.problems.source.span_of(node))
 
     def _aggregate(self, node: exp.Expr) -> Expression:
         function = _AGGREGATES[type(node)]
@@ -287,7 +287,7 @@ class Reader:
         if not takes(name, len(read)):
             message = f"`{name}` does not take {len(read)} argument{'' if len(read) == 1 else 's'}"
             raise self.problems.error(Code.ARITY_DIFFERS, message, node)
-        return Call(name, read, self.problems.source.span_of(node))
+        return call(name, read, self.problems.source.span_of(node))
 
     def _cast(self, node: exp.Cast) -> Expression:
         to = column_type(node.to)
@@ -300,6 +300,9 @@ class Reader:
             constant = typed_constant(operand.value, to)
             if constant is not None:
                 return replace(operand, value=constant)
+            if isinstance(operand.value, str) and names_moment(operand.value) and family(to) in _OF_TIME:
+                hint = "write `current_date`, and add days to it"
+                raise self.problems.outside(f"the word `{operand.value.strip()}` as a date", node, hint)
         return Cast(operand, to, self.problems.source.span_of(node))
 
     def _truth(self, node: exp.Expr) -> Expression:

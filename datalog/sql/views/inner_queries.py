@@ -4,6 +4,13 @@
 
 Inside stands `SELECT b, sum(c) AS n FROM r GROUP BY b`; in its place may stand `SELECT b, n FROM helper`.
 
+What is looked up in an expression is kept as a helper that follows changes without reading rows:
+
+    customer IN (SELECT c FROM blocked WHERE day > '2026-01-01')
+
+    SELECT c AS value_1, count(*) AS count_1 FROM blocked WHERE day > '2026-01-01' GROUP BY c
+    customer IN (SELECT value_1 FROM helper)
+
 Conditions of soundness:
 
 1. A query in parentheses, or a side of UNION, EXCEPT or INTERSECT, that can be read alone has no column of a query
@@ -13,14 +20,16 @@ Conditions of soundness:
 3. Its columns have names, of their own, and are handed on by these in the same order.
 4. It groups, removes duplicates, or looks at all its rows: else what is kept would be a copy.
 5. ORDER BY and LIMIT behind the last side are those of all sides, and stay.
-6. Of a query behind IN only its different values matter, and behind EXISTS only whether it has a row; one of a value
-   has one row. So there condition 4 does not matter, where it is asked for.
+6. Whether a value is among others, or not, or unknown, depends on which others there are, null being one; not on how
+   often each stands. So of a query behind IN the groups of its values say the same, and behind EXISTS the number of
+   all rows does. A query that is a value has one row, or it is an error: it is kept as it is. There condition 4 does
+   not matter, where it is asked for.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias
@@ -30,8 +39,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.views.as_written import parsed
-from datalog.sql.views.row_helpers import looks_at_all_rows
-from datalog.sql.views.splitting import Tokens, quoted
+from datalog.sql.views.row_helpers import alias_behind, looks_at_all_rows
+from datalog.sql.views.written_parts import NOT_SPLIT, Clauses, NoSplitError, Split, Tokens, quoted
 
 Asked: TypeAlias = OneOf["in", "exists", "value"]
 _SIDES = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
@@ -50,28 +59,29 @@ _FAILED = (sqlglot.errors.SqlglotError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What is kept of an inner query.
+class Helpers:
+    """A query over helpers.
 
     Attributes:
-        helper: the query that is kept.
-        rest: by the helper's name, what stands in place of the inner query.
+        queries: by name, the query of each helper.
+        rest: the query over them.
+        placed: by helper, the queries that stand in place of queries inside.
+        in_place: whether the view is read as the query over them.
     """
 
-    helper: str
-    rest: Callable[[str], str]
-
-
-LookUp = Callable[[str, Asked], Kept | None]
+    queries: Mapping[str, str]
+    rest: str
+    placed: Mapping[str, Collection[str]] = field(default_factory=dict)
+    in_place: bool = True
 
 
 def replaced(
     text: str,
-    keep: Callable[[str], Kept | None],
+    keep: Callable[[str], Split | None],
     name: Callable[[int], str],
-    look_up: LookUp | None = None,
-) -> tuple[str, dict[str, str]]:
-    """A query over helpers, in place of queries inside it, and the helpers' queries.
+    look_up: Callable[[str, Asked], Split | None] | None = None,
+) -> Helpers:
+    """A query over helpers, in place of queries inside it; without any if it is not understood.
 
     Args:
         text: the query in Spark SQL.
@@ -82,19 +92,19 @@ def replaced(
     try:
         return _Replacing(text, keep, name, look_up).done()
     except _FAILED:
-        return text, {}
+        return Helpers({}, text)
 
 
 @dataclass
 class _Replacing:
     text: str
-    keep: Callable[[str], Kept | None]
+    keep: Callable[[str], Split | None]
     name: Callable[[int], str]
-    look_up: LookUp | None = None
-
+    look_up: Callable[[str, Asked], Split | None] | None
     helpers: dict[str, str] = field(default_factory=dict)
+    placed: dict[str, set[str]] = field(default_factory=dict)
 
-    def done(self) -> tuple[str, dict[str, str]]:
+    def done(self) -> Helpers:
         """First what stands behind the common table expressions, then what is left of these."""
         self._read()
         if self.main:
@@ -106,7 +116,7 @@ class _Replacing:
         self._replace()
         if self.main:
             self._drop_unused()
-        return self.text, self.helpers
+        return Helpers(self.helpers, self.text, self.placed)
 
     def _read(self) -> None:
         self.tokens = Tokens(self.text)
@@ -206,10 +216,11 @@ class _Replacing:
         same = next((name for name, query in self.helpers.items() if query == kept.helper), None)
         name = same or self.name(len(self.helpers) + 1)
         self.helpers[name] = kept.helper
-        self.changes.append((start, end, kept.rest(name)))
+        self.placed.setdefault(name, set()).add(kept.over(name))
+        self.changes.append((start, end, kept.over(name)))
         return True
 
-    def _looked_up(self, since: int, until: int) -> Kept | None:
+    def _looked_up(self, since: int, until: int) -> Split | None:
         """What is kept of a query of an expression (condition 6)."""
         before = self.tokens.all[since - 2].token_type if since > 1 else None
         text = self.text[self.tokens.all[since].start : self.tokens.all[until - 1].end + 1]
@@ -225,11 +236,11 @@ class _Replacing:
         return self.look_up(text, asked)
 
 
-def whole(text: str) -> Kept:
+def whole(text: str) -> Split:
     """All of a query as a helper."""
     tree = parsed(text)
     columns = ", ".join(map(quoted, _names(tree)))
-    return Kept(text, lambda name: f"SELECT {columns} FROM {quoted(name)}")  # noqa: S608
+    return Split(text, f"SELECT {columns} FROM ")  # noqa: S608
 
 
 def _names(tree: exp.Expr) -> list[str]:
@@ -273,3 +284,48 @@ def _closed(text: str, around: Counter[str]) -> str | None:
         place = tokens.all[end - 1].end + 1
         return _closed(f"{text[:place]} AS value_1{text[place:]}", around)
     return text if all(names) and "*" not in names and len(set(names)) == len(names) else None
+
+
+_LOOKED_UP = frozenset({"with_", "expressions", "from_", "joins", "where"})
+
+
+def split_look_up(text: str, asked: Asked) -> Split | None:
+    """A query of an expression as a helper and a query over it; None if it is another than of rows one by one.
+
+    Args:
+        text: the query in Spark SQL, which can be read alone.
+        asked: whether it is behind IN or EXISTS, or is a value.
+
+    >>> print(split_look_up("SELECT c FROM blocked", "in").helper)
+    SELECT c AS value_1, count(*) AS count_1 FROM blocked GROUP BY c
+    """
+    try:
+        return _split_look_up(text, asked)
+    except NOT_SPLIT:
+        return None
+
+
+def _split_look_up(text: str, asked: Asked) -> Split:
+    its = Clauses(text, _LOOKED_UP)
+    if its.tree.find(exp.AggFunc, exp.Window) is not None:
+        raise NoSplitError
+    number = exp.Count(this=exp.Star(), big_int=True)
+    if asked == "exists":
+        made, found = its.selecting(["count(*) AS count_1"], without=())
+        columns, rest = [number], ("SELECT 1 AS one FROM ", " WHERE count_1 > 0")
+    else:
+        (item,) = its.tree.expressions if len(its.tree.expressions) == 1 else (None,)
+        (value,) = (text[place] for place in its.tokens.parts(its.select + 1, its.start))
+        if item is None or item.is_star or item.find(exp.Column) is None:
+            raise NoSplitError
+        if isinstance(item, exp.Alias):
+            value = value[: -len(alias_behind(value))].rstrip()
+        columns, rest = [item.unalias()], ("SELECT value_1 FROM ", "")
+        more, behind = [], ""
+        if asked == "in":
+            more, behind = ["count(*) AS count_1"], f" GROUP BY {value}"
+            columns.append(number)
+        made, found = its.selecting([f"{value} AS value_1", *more], without=(), behind=behind)
+    if [one.unalias() for one in found.expressions] != columns:
+        raise NoSplitError
+    return Split(made, *rest)

@@ -20,7 +20,6 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -29,7 +28,7 @@ from datalog.analysis.expression_types import DIGITS_OF_COUNTS, expression_type
 from datalog.model import MAX_PRECISION, Arithmetic, ColumnType, TypeName, Variable
 from datalog.sql.text import text as sql_text
 from datalog.sql.views.as_written import parsed
-from datalog.sql.views.splitting import NOT_SPLIT, NoSplitError, Split, Tokens, quoted
+from datalog.sql.views.written_parts import NOT_SPLIT, Clauses, NoSplitError, Split, quoted, with_parts
 
 Types = Callable[[str], Sequence[ColumnType] | None]
 """The types of a query's columns, if they are known."""
@@ -46,33 +45,28 @@ _SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 _MORE_OF_SUM, _MORE_OF_AVERAGE = 10, 4
 
 
-def split_levels(text: str, helper: str, types: Types) -> Split | None:
+def split_levels(text: str, types: Types) -> Split | None:
     """A query that groups as a helper with finer groups and a query over it; None if it is no such query.
 
     Args:
         text: the query in Spark SQL.
-        helper: the helper's name.
         types: tells the types of the helper's columns.
     """
     try:
-        return _Levels(text, helper, types).split()
+        return _Levels(text, types).split()
     except NOT_SPLIT:
         return None
 
 
-@dataclass
 class _Levels:
-    text: str
-    helper: str
-    types: Types
-    groups: dict[str, str] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
-    columns: dict[str, str] = field(default_factory=dict)
+    def __init__(self, text: str, types: Types) -> None:
+        self.its, self.types = Clauses(text, _PARTS), types
+        self.groups: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.columns: dict[str, str] = {}
 
     def split(self) -> Split:
-        tree = parsed(self.text)
-        if not isinstance(tree, exp.Select) or any(v and part not in _PARTS for part, v in tree.args.items()):
-            raise NoSplitError
+        tree = self.its.tree
         if any(
             one.find(exp.Window, exp.Query, exp.Filter)
             for one in (*tree.expressions, tree.args.get("having"))
@@ -85,7 +79,7 @@ class _Levels:
                 self._note(call)
         if not self.columns:
             raise NoSplitError
-        query = self._finer(tree)
+        query = self._finer()
         known = self.types(query)
         if known is None:
             raise NoSplitError
@@ -93,7 +87,7 @@ class _Levels:
         items = [f"{self._over(item.unalias())} AS {quoted(_name(item))}" for item in tree.expressions]
         having = tree.args.get("having")
         behind = f" HAVING {self._over(having.this)}" if having is not None else ""
-        return Split(query, f"SELECT {', '.join(items)} FROM {quoted(self.helper)}{by}{behind}")  # noqa: S608
+        return Split(query, f"SELECT {', '.join(items)} FROM ", f"{by}{behind}")  # noqa: S608
 
     def _by(self, group: exp.Group | None) -> str:
         """What the query over the helper is grouped by."""
@@ -106,7 +100,7 @@ class _Levels:
         if sets and any(one is not sets[0] for one in group.expressions):
             raise NoSplitError
         leaves = list(sets[0].find_all(exp.Column)) if sets else group.expressions
-        texts = [leaf.sql("spark") for leaf in leaves] if sets else Tokens(self.text).groups()
+        texts = [leaf.sql("spark") for leaf in leaves] if sets else self.its.groups()
         if len(texts) != len(leaves):
             raise NoSplitError
         for leaf, text in zip(leaves, texts, strict=True):
@@ -147,27 +141,15 @@ class _Levels:
         plain = f"{_CALLS[type(call)]}({call.this.sql('spark')})"
         return self.columns.setdefault(plain, f"{_CALLS[type(call)]}_{len(self.columns) + 1}")
 
-    def _finer(self, tree: exp.Select) -> str:
+    def _finer(self) -> str:
         """The helper's query: condition 1. FROM and WHERE are the query's own text."""
-        tokens = Tokens(self.text)
-        start, end = tokens.first(TokenType.SELECT), tokens.first(TokenType.FROM)
-        if start is None or end is None:
-            raise NoSplitError
+        groups = self._groups_in_spark()
+        shown = [f"{sql} AS {name}" for sql, name in (*groups, *self.columns.items())]
         behind = (TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY)
-        cuts = [i for kind in behind if (i := tokens.first(kind, end)) is not None]
-        until = tokens.all[min(cuts)].start if cuts else tokens.all[-1].end + 1
-        shown = [f"{sql} AS {name}" for sql, name in (*self._groups_in_spark(), *self.columns.items())]
-        source = self.text[tokens.all[end].start : until].rstrip()
-        by = ", ".join(sql for sql, _ in self._groups_in_spark())
-        group = f" GROUP BY {by}" if by else ""
-        query = f"{self.text[: tokens.all[start].end + 1]} {', '.join(shown)} {source}{group}"
-        made = parsed(query)
-        same = all(
-            made.args.get(part) == tree.args.get(part) for part in ("with_", "from_", "joins", "where")
-        )
-        written = [one.unalias().sql() for one in made.expressions]
+        by = ", ".join(sql for sql, _ in groups)
+        query, made = self.its.selecting(shown, without=behind, behind=f" GROUP BY {by}" if by else "")
         wanted = [*self.groups, *(parsed(one).sql() for one in self.columns)]
-        if not same or written != wanted:
+        if [one.unalias().sql() for one in made.expressions] != wanted:
             raise NoSplitError
         return query
 
@@ -185,13 +167,7 @@ class _Levels:
             return exp.column(self.groups[node.sql()])
         if isinstance(node, exp.Column | exp.AggFunc | exp.Anonymous):
             raise NoSplitError
-        made = node.copy()
-        for name, value in node.args.items():
-            if isinstance(value, list):
-                made.set(name, [self._changed(one) if isinstance(one, exp.Expr) else one for one in value])
-            elif isinstance(value, exp.Expr) and not isinstance(value, exp.DataType):
-                made.set(name, self._changed(value))
-        return made
+        return with_parts(node, self._changed)
 
     def _together(self, call: exp.Expr) -> str:
         """What an aggregate is over the helper's groups (conditions 2 and 3)."""

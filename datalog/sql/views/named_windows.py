@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import sqlglot
 from sqlglot.tokenizer_core import TokenType
 
-from datalog.sql.views.splitting import NoSplitError, Tokens
+from datalog.sql.views.written_parts import NoSplitError, Tokens
 
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 _QUERIES = (TokenType.SELECT, TokenType.WITH)

@@ -21,14 +21,22 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.views.as_written import parsed
-from datalog.sql.views.splitting import NOT_SPLIT, NoSplitError, Split, quoted
-from datalog.sql.views.written_parts import Written, are_joined, columns_outside
+from datalog.sql.views.written_parts import (
+    NOT_SPLIT,
+    NoSplitError,
+    Replacing,
+    Split,
+    Written,
+    are_joined,
+    columns_outside,
+    place_of,
+    quoted,
+)
 
 _STARTS = (TokenType.SELECT, TokenType.WITH)
 
@@ -36,43 +44,36 @@ Columns = Callable[[str], Sequence[str] | None]
 """The names of the columns of a query over base relations, if it can be read."""
 
 
-def split_outer(
-    text: str, helper: str, kept: Mapping[str, Collection[str]], columns: Columns
-) -> Split | None:
+def split_outer(text: str, kept: Mapping[str, Collection[str]], columns: Columns) -> Split | None:
     """A query over helpers and base relations as one more helper and a query over helpers alone; None of another.
 
     Args:
         text: the query in Spark SQL, with helpers in place of queries inside it.
-        helper: the new helper's name.
         kept: by helper, the texts that stand in place of queries.
         columns: tells the columns of what FROM reads.
 
     >>> query = "SELECT a FROM r WHERE b > (SELECT m FROM h1) AND c = 1"
-    >>> found = split_outer(query, "h2", {"h1": ["SELECT m FROM h1"]}, lambda _: ("a", "b", "c"))
+    >>> found = split_outer(query, {"h1": ["SELECT m FROM h1"]}, lambda _: ("a", "b", "c"))
     >>> print(found.helper)
     SELECT a AS value_1, b AS value_2 FROM r WHERE c = 1
-    >>> print(found.rest)
+    >>> print(found.over("h2"))
     SELECT value_1 AS `a` FROM `h2` WHERE value_2 > (SELECT m FROM h1)
     """
     try:
-        return _Splitting(text, helper, kept, columns).split()
+        return _Splitting(text, kept, columns).split()
     except NOT_SPLIT:
         return None
 
 
-@dataclass
 class _Splitting:
-    text: str
-    helper: str
-    kept: Mapping[str, Collection[str]]
-    columns: Columns
-    _values: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _changes: list[tuple[int, int, str]] = field(default_factory=list)
+    def __init__(self, text: str, kept: Mapping[str, Collection[str]], columns: Columns) -> None:
+        self.text, self.kept, self.columns = text, kept, columns
+        self.its = Written(text)
+        self.tree = self.its.tree
+        self.new = Replacing(text, self.tree)
 
     def split(self) -> Split:
-        self.its = Written(self.text)
-        self.tree = tree = self.its.tree
-        self._taken = {one.name.casefold() for one in tree.find_all(exp.Identifier)}
+        tree = self.tree
         self._read_run()
         self._require_closed()
         self._read_columns()
@@ -86,13 +87,13 @@ class _Splitting:
         for part in ("group", "having", "order"):
             if tree.args.get(part) is not None:
                 self._clause(part, tree.args[part])
-        for one in self.its.items:
+        for one in self.its.sources:
             if one.join is not None and not (self.is_first and one in self.run):
                 self._joined(one.join)
         if not are_joined(self.run, self.known, [tree_ for tree_, is_own, _ in conditions if is_own]):
             raise NoSplitError  # a helper with all pairs of two tables' rows
         own = [self.text[slice(*place)] for _, is_own, place in conditions if is_own]
-        return Split(self._below(own), self._above([place for _, is_own, place in conditions if not is_own]))
+        return Split(self._below(own), *self._above([place for _, is_own, place in conditions if not is_own]))
 
     # ------------------------------------------------------------------------------------------------ FROM
 
@@ -101,27 +102,27 @@ class _Splitting:
         helpers = {name.casefold() for name in self.kept}
         own = [
             not self.its.reads(one.node) & helpers and bool(self.its.reads(one.node))
-            for one in self.its.items
+            for one in self.its.sources
         ]
         if any(
             self.its.reads(one.node) - helpers
-            for one, is_own in zip(self.its.items, own, strict=True)
+            for one, is_own in zip(self.its.sources, own, strict=True)
             if not is_own
         ):
             raise NoSplitError
         first = next((i for i, is_own in enumerate(own) if not is_own), len(own))
-        self.run = self.its.items[:first] or [
-            one for one, is_own in zip(self.its.items, own, strict=True) if is_own
+        self.run = self.its.sources[:first] or [
+            one for one, is_own in zip(self.its.sources, own, strict=True) if is_own
         ]
         if len(self.run) != sum(own) or not self.run or (not first and len(self.run) > 1):
             raise NoSplitError
         self.is_first = bool(first)
-        if any(not isinstance(one.node, exp.Table | exp.Subquery) for one in self.its.items):
+        if any(not isinstance(one.node, exp.Table | exp.Subquery) for one in self.its.sources):
             raise NoSplitError
-        names = [one.name for one in self.its.items]
+        names = [one.name for one in self.its.sources]
         if "" in names or len(set(names)) < len(names):
             raise NoSplitError
-        behind = [one.join for one in self.its.items if one not in self.run and one.join is not None]
+        behind = [one.join for one in self.its.sources if one not in self.run and one.join is not None]
         if any(join.args.get("using") or join.args.get("method") for join in behind):
             raise NoSplitError
         joins = [one.join for one in self.run if one.join is not None] if self.is_first else []
@@ -129,7 +130,7 @@ class _Splitting:
             raise NoSplitError
         if not self.is_first and (self.run[0].join is None or self.run[0].join.args.get("method")):
             raise NoSplitError
-        every = [one.join for one in self.its.items if one.join is not None]
+        every = [one.join for one in self.its.sources if one.join is not None]
         inner = all(not join.side and join.kind in ("", "INNER", "CROSS") for join in every)
         kept = all(
             join.side in ("", "LEFT") and join.kind in ("", "INNER", "CROSS", "OUTER") for join in behind
@@ -141,7 +142,7 @@ class _Splitting:
         all_ = self.its.tokens.all
         texts = {text for its in self.kept.values() for text in its}
         outside = [*range(self.its.select, self.its.start), *range(self.its.end, len(all_))]
-        for one in self.its.items:
+        for one in self.its.sources:
             if not (self.is_first and one in self.run):
                 outside += [
                     i for i in range(self.its.start, self.its.end) if one.end <= all_[i].start < one.last
@@ -187,16 +188,16 @@ class _Splitting:
             self._over(item.this)
         elif item.is_star and isinstance(item, exp.Star | exp.Column):
             start, end = next(stars, (0, 0))
-            self._changes.append((start, end, ", ".join(self._every(item))))
+            self.new.changes.append((start, end, ", ".join(self._every(item))))
         elif not isinstance(item, exp.Column):
             raise NoSplitError
         elif self._over(item):
-            _, end = _place(item)
-            self._changes.append((end, end, f" AS {quoted(item.name)}"))
+            _, end = place_of(item)
+            self.new.changes.append((end, end, f" AS {quoted(item.name)}"))
 
     def _every(self, star: exp.Expr) -> Iterator[str]:
         """What `*` stands for."""
-        joins = [one.join for one in self.its.items if one.join is not None]
+        joins = [one.join for one in self.its.sources if one.join is not None]
         if any(star.args.get(part) for part in ("except_", "replace", "rename")):
             raise NoSplitError
         if isinstance(star, exp.Star) and any(
@@ -204,13 +205,13 @@ class _Splitting:
             for join in joins
         ):
             raise NoSplitError
-        for one in self.its.items:
+        for one in self.its.sources:
             if isinstance(star, exp.Column) and one.name != star.table.casefold():
                 continue
             name = quoted(one.node.alias_or_name)
             for column in self.known.get(one.name, ()):
                 text = f"{name}.{quoted(column)}"
-                yield f"{self._value(_key(exp.column(column, table=one.name)), text)} AS {quoted(column)}"
+                yield f"{self.new.value(_key(exp.column(column, table=one.name)), text)} AS {quoted(column)}"
             if one.name not in self.known:
                 yield f"{name}.*"
 
@@ -230,7 +231,7 @@ class _Splitting:
                 continue
             same = next((name for name, its in named.items() if its == inside), None)
             if isinstance(inside, exp.Column) and same is not None:
-                self._changes.append((*_place(inside), quoted(same)))
+                self.new.changes.append((*place_of(inside), quoted(same)))
             elif any(not c.table and c.name.casefold() in named for c in inside.find_all(exp.Column)):
                 raise NoSplitError
             else:
@@ -247,8 +248,7 @@ class _Splitting:
         for one in columns_outside(node):
             if not self._is_own(one):
                 continue
-            start, end = _place(one)
-            self._changes.append((start, end, self._value(_key(one), self.text[start:end])))
+            self.new.put(*place_of(one), _key(one))
             found = True
         return found
 
@@ -261,15 +261,6 @@ class _Splitting:
                 raise NoSplitError
             return its is not None
         return any(column.name.casefold() in map(str.casefold, its) for its in self.known.values())
-
-    def _value(self, key: str, text: str) -> str:
-        if key not in self._values:
-            number = len(self._values) + 1
-            while f"value_{number}" in self._taken:
-                number += 1
-            self._taken.add(f"value_{number}")
-            self._values[key] = f"value_{number}", text
-        return self._values[key][0]
 
     # ----------------------------------------------------------------------------------------- the two queries
 
@@ -307,7 +298,7 @@ class _Splitting:
 
     def _below(self, conditions: Sequence[str]) -> str:
         """The helper's query, over the same part of FROM."""
-        columns = ", ".join(f"{text} AS {name}" for name, text in self._values.values())
+        columns = ", ".join(self.new.columns)
         if not columns:
             raise NoSplitError
         source = self._run_text()
@@ -315,7 +306,7 @@ class _Splitting:
         query += f" WHERE {' AND '.join(conditions)}" if conditions else ""
         made = parsed(query)
         nodes = [made.args["from_"].this, *(join.this for join in made.args.get("joins") or ())]
-        if nodes != [one.node for one in self.run] or len(made.expressions) != len(self._values):
+        if nodes != [one.node for one in self.run] or len(made.expressions) != len(self.new.values):
             raise NoSplitError
         return query
 
@@ -323,30 +314,19 @@ class _Splitting:
         first, last = self.run[0], self.run[-1]
         return self.text[first.start : last.last if self.is_first else last.end]
 
-    def _above(self, conditions: Sequence[tuple[int, int]]) -> str:
-        """The query over helpers."""
+    def _above(self, conditions: Sequence[tuple[int, int]]) -> tuple[str, str]:
+        """The query over helpers, before and behind the name of the new one."""
         first, last = self.run[0], self.run[-1]
         behind = last.last if self.is_first else last.end
-        until = self.its.until(self.its.end)
-        outside = [one.node for one in self.its.items if one not in self.run]
+        outside = [one.node for one in self.its.sources if one not in self.run]
         outside += [part for name, part in self.tree.args.items() if name == "where" and part is not None]
-        parts = [self.its.with_before([*outside, *self.tree.expressions])]
-        parts.append(self._changed(self.its.at(self.its.select), first.start))
-        parts.append(quoted(self.helper))
-        parts.append(self._changed(behind, until))
-        left = [self._changed(*place) for place in conditions]
-        parts.append(f" WHERE {' AND '.join(left)}" if left else "")
+        around = self.its.with_before([*outside, *self.tree.expressions])
+        changed = self.new.changed
+        left = " AND ".join(changed(*place) for place in conditions)
         rest = self.its.end if TokenType.WHERE not in self.its.clauses else self.its.next(TokenType.WHERE)
-        parts.append(f" {self._changed(self.its.at(rest), len(self.text))}")
-        return "".join(parts).rstrip()
-
-    def _changed(self, start: int, end: int) -> str:
-        """A part of the text with the helper's columns in place of what they are."""
-        text, at = "", start
-        for since, until, new in sorted(self._changes):
-            if start <= since and until <= end:
-                text, at = f"{text}{self.text[at:since]}{new}", until
-        return f"{text}{self.text[at:end]}"
+        parts = [changed(behind, self.its.until(self.its.end)), f" WHERE {left}" if left else ""]
+        parts.append(f" {changed(self.its.at(rest), len(self.text))}")
+        return around + changed(self.its.at(self.its.select), first.start), "".join(parts).rstrip()
 
 
 def tables_in(text: str) -> frozenset[str]:
@@ -361,11 +341,3 @@ def tables_in(text: str) -> frozenset[str]:
 def _key(column: exp.Column) -> str:
     """A column as Spark finds it."""
     return ".".join(part.name.casefold() for part in column.parts)
-
-
-def _place(column: exp.Column) -> tuple[int, int]:
-    """Where a column stands in the text."""
-    parts = column.parts
-    if any("start" not in part.meta for part in parts):
-        raise NoSplitError
-    return parts[0].meta["start"], parts[-1].meta["end"] + 1

@@ -205,7 +205,9 @@ def unknown(node: exp.Expr) -> tuple[str, str]:
     if type(node) in _KINDS:
         return _KINDS[type(node)]
     if isinstance(node, _MOMENTS):
-        return f"`{node.sql_name().lower()}`", "it differs at each reading: filter when reading the view"
+        hint = "it differs at each reading: keep the views in a store, which knows of which date they are"
+        is_known = isinstance(node, exp.CurrentDate | exp.CurrentTimestamp)
+        return f"`{node.sql_name().lower()}`", hint if is_known else "filter when reading the view"
     if isinstance(node, exp.Anonymous):
         return f"the function `{node.name.lower()}`", "compute its value when the rows are loaded"
     if isinstance(node, exp.AggFunc):

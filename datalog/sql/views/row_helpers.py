@@ -18,35 +18,41 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.views.as_written import parsed
-from datalog.sql.views.splitting import NOT_SPLIT, NoSplitError, Split, Tokens, quoted
+from datalog.sql.views.written_parts import (
+    NOT_SPLIT,
+    Clauses,
+    NoSplitError,
+    Replacing,
+    Split,
+    Tokens,
+    place_of,
+    quoted,
+)
 
 _PARTS = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit"})
 _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
-_CLAUSES = (TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT)
 
 
-def split_rows(text: str, helper: str, tables: Mapping[str, Sequence[str]]) -> Split | None:
+def split_rows(text: str, tables: Mapping[str, Sequence[str]]) -> Split | None:
     """A query with windows, or of the first rows by an order, as a helper and the query over it; None of another.
 
     Args:
         text: the query in Spark SQL.
-        helper: the helper's name.
         tables: the columns of tables, which `*` of one of them alone stands for.
 
-    >>> found = split_rows("SELECT a, sum(sum(b)) OVER (ORDER BY a) AS n FROM r GROUP BY a", "h", {})
+    >>> found = split_rows("SELECT a, sum(sum(b)) OVER (ORDER BY a) AS n FROM r GROUP BY a", {})
     >>> print(found.helper)
     SELECT a AS value_1, sum(b) AS value_2, count(b) AS value_3, count(*) AS value_4 FROM r GROUP BY a
-    >>> print(found.rest)
+    >>> print(found.over("h"))
     SELECT value_1 AS `a`, sum(value_2) OVER (ORDER BY value_1) AS n FROM `h`
     """
     try:
-        return _Splitting(_without_star(text, tables), helper).split()
+        return _Splitting(_without_star(text, tables)).split()
     except NOT_SPLIT:
         return None
 
@@ -75,51 +81,28 @@ def _without_star(text: str, tables: Mapping[str, Sequence[str]]) -> str:
     return text
 
 
-@dataclass
 class _Splitting:
-    text: str
-    helper: str
-    _values: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _changes: list[tuple[int, int, str]] = field(default_factory=list)
+    def __init__(self, text: str) -> None:
+        self.text, self.its = text, Clauses(text, _PARTS)
+        self.new = Replacing(text, self.its.tree)
 
     def split(self) -> Split:
-        self.tokens = Tokens(self.text)
-        tree = parsed(self.text)
-        if not isinstance(tree, exp.Select) or any(v and part not in _PARTS for part, v in tree.args.items()):
-            raise NoSplitError
+        tree = self.its.tree
         if tree.args.get("limit") is None and not any(one.find(exp.Window) for one in tree.expressions):
             raise NoSplitError
-        self._taken = {one.name.casefold() for one in tree.find_all(exp.Identifier)}
-        self._read_items(tree)
+        self.items = self.its.items()
+        self.aliases = {
+            one.alias.casefold(): one.this for one in tree.expressions if isinstance(one, exp.Alias)
+        }
         self.groups = self._groups(tree)
-        for start, item in self.items:
-            self._item(start, item)
+        for place, item in self.items:
+            self._item(place.start, item)
         having, order = tree.args.get("having"), tree.args.get("order")
         if having is not None:
             self._over(having.this)
         for one in order.expressions if order is not None else ():
             self._ordered(one.this)
-        return Split(self._below(tree), self._above())
-
-    def _read_items(self, tree: exp.Select) -> None:
-        select, end = self.tokens.first(TokenType.SELECT), self.tokens.first(TokenType.FROM)
-        if select is None or end is None:
-            raise NoSplitError
-        self.select, self.end = select, end
-        texts = list(self.tokens.parts(select + 1, end))
-        its = [item.alias_or_name.casefold() for item in tree.expressions]
-        named = all(isinstance(one, exp.Alias | exp.Column) and not one.is_star for one in tree.expressions)
-        if len(texts) != len(its) or not named or len(set(its)) < len(its):
-            raise NoSplitError
-        starts, place = list[int](), self.tokens.all[select].end
-        for text in texts:
-            place = self.text.index(text, place)
-            starts.append(place)
-            place += len(text)
-        self.texts, self.items = texts, list(zip(starts, tree.expressions, strict=True))
-        self.aliases = {
-            one.alias.casefold(): one.this for one in tree.expressions if isinstance(one, exp.Alias)
-        }
+        return Split(self._below(), *self._above())
 
     def _groups(self, tree: exp.Select) -> dict[str, str]:
         """What is grouped by: texts, by what they are read as."""
@@ -128,7 +111,7 @@ class _Splitting:
             if any(self._aggregates(one) for one in tree.expressions) or tree.args.get("having") is not None:
                 raise NoSplitError
             return {}
-        texts = self._listed(TokenType.GROUP_BY)
+        texts = self.its.groups()
         if any(v and part != "expressions" for part, v in group.args.items()) or len(texts) != len(
             group.expressions
         ):
@@ -138,8 +121,8 @@ class _Splitting:
             if isinstance(one, exp.Literal):
                 if one.is_string or not 1 <= int(one.name) <= len(self.items):
                     raise NoSplitError
-                _, item = self.items[int(one.name) - 1]
-                written = self.texts[int(one.name) - 1]
+                place, item = self.items[int(one.name) - 1]
+                written = self.text[place]
                 if isinstance(item, exp.Alias):
                     written = written[: -len(alias_behind(written))].rstrip()
                 found[item.unalias().sql()] = written
@@ -152,16 +135,6 @@ class _Splitting:
         ):
             raise NoSplitError
         return found
-
-    def _listed(self, clause: TokenType) -> list[str]:
-        place = self.tokens.first(clause, self.end)
-        assert place is not None
-        return list(self.tokens.parts(place + 1, self._next(place)))
-
-    def _next(self, place: int) -> int:
-        """Where the clause ends that begins at a token."""
-        places = (self.tokens.first(kind, place + 1) for kind in _CLAUSES)
-        return min((one for one in places if one is not None), default=len(self.tokens.all))
 
     def _is_alias(self, one: exp.Expr) -> bool:
         """Whether something names a column of the select list, or may."""
@@ -180,11 +153,12 @@ class _Splitting:
             text = self.groups[inside.sql()]
             if not self.text.startswith(text, start):
                 raise NoSplitError
-            self._put(start, start + len(text), inside.sql(), text)
+            self.new.put(start, start + len(text), inside.sql())
         else:
             self._over(inside)
         if isinstance(item, exp.Column):
-            self._changes.append((_end(item), _end(item), f" AS {quoted(item.name)}"))
+            _, end = place_of(item)
+            self.new.changes.append((end, end, f" AS {quoted(item.name)}"))
 
     def _ordered(self, one: exp.Expr) -> None:
         """A place of the order: by a column of the select list, which stays, or by others."""
@@ -192,7 +166,7 @@ class _Splitting:
             return
         same = next((item for _, item in self.items if _names(item.unalias()) == _names(one)), None)
         if isinstance(one, exp.Column) and same is not None:
-            self._changes.append((_start(one), _end(one), quoted(same.alias_or_name)))
+            self.new.changes.append((*place_of(one), quoted(same.alias_or_name)))
             return
         if self._is_alias(one):
             raise NoSplitError
@@ -212,8 +186,7 @@ class _Splitting:
         if isinstance(node, exp.Column):
             if node.is_star or self._is_alias(node) or (self.groups and node.sql() not in self.groups):
                 raise NoSplitError
-            start, end = _start(node), _end(node)
-            self._put(start, end, node.sql(), self.text[start:end])
+            self.new.put(*place_of(node), node.sql())
             return
         for one in node.iter_expressions():
             if not isinstance(one, exp.Identifier | exp.DataType):
@@ -228,91 +201,41 @@ class _Splitting:
             raise NoSplitError
         if self._is_alias(inside):
             raise NoSplitError
-        call = self.tokens.call(node)
+        call = self.its.tokens.call(node)
         start = node.meta["start"]
-        self._put(start, start + len(call), node.sql(), call)
+        self.new.put(start, start + len(call), node.sql())
         argument = call[call.index("(") :]
         for name, kinds in (("sum", exp.Avg), ("count", (exp.Avg, exp.Sum))):
             if isinstance(node, kinds):
-                self._value(parsed(f"SELECT {name}{argument}").expressions[0].sql(), f"{name}{argument}")
+                self.new.value(parsed(f"SELECT {name}{argument}").expressions[0].sql(), f"{name}{argument}")
 
-    def _put(self, start: int, end: int, sql: str, text: str) -> None:
-        self._changes.append((start, end, self._value(sql, text)))
-
-    def _value(self, sql: str, text: str) -> str:
-        if sql not in self._values:
-            number = len(self._values) + 1
-            while f"value_{number}" in self._taken:
-                number += 1
-            self._taken.add(f"value_{number}")
-            self._values[sql] = f"value_{number}", text
-        return self._values[sql][0]
-
-    def _below(self, tree: exp.Select) -> str:
+    def _below(self) -> str:
         """The helper's query."""
         for sql, text in self.groups.items():
-            self._value(sql, text)
+            self.new.value(sql, text)
         if self.groups:
-            self._value(exp.Count(this=exp.Star(), big_int=True).sql(), "count(*)")
-        columns = ", ".join(f"{text} AS {name}" for name, text in self._values.values())
-        if not columns:
-            raise NoSplitError
-        group = self.tokens.first(TokenType.GROUP_BY, self.end)
-        places = [self.tokens.first(kind, self.end) for kind in _CLAUSES[1:]]
-        until = min((one for one in places if one is not None), default=None)
-        end = len(self.text) if until is None else self.tokens.all[until].start
-        above = self.text[: self.tokens.all[self.select].end + 1]
-        query = f"{above} {columns} {self.text[self.tokens.all[self.end].start : end].rstrip()}"
-        if group is not None:
-            query += f" GROUP BY {', '.join(self.groups.values())}"
-        made = parsed(query)
-        kept = ("with_", "from_", "joins", "where")
-        same = isinstance(made, exp.Select) and all(made.args.get(p) == tree.args.get(p) for p in kept)
-        if not same or [one.unalias().sql() for one in made.expressions] != list(self._values):
+            self.new.value(exp.Count(this=exp.Star(), big_int=True).sql(), "count(*)")
+        by = f" GROUP BY {', '.join(self.groups.values())}" if self.groups else ""
+        behind = (TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT)
+        query, made = self.its.selecting(self.new.columns, without=behind, behind=by)
+        if [one.unalias().sql() for one in made.expressions] != list(self.new.values):
             raise NoSplitError
         return query
 
-    def _above(self) -> str:
-        """The query over the helper."""
-        all_, first = self.tokens.all, self.tokens.all[self.select + 1].start
-        rest = f"SELECT {self._changed(first, all_[self.end].start).rstrip()} FROM {quoted(self.helper)}"  # noqa: S608
-        having = self.tokens.first(TokenType.HAVING, self.end)
-        if having is not None:
-            until = self._next(having)
-            end = all_[until].start if until < len(all_) else len(self.text)
-            rest += f" WHERE {self._changed(all_[having].end + 1, end).strip()}"
-        places = (self.tokens.first(kind, self.end) for kind in (TokenType.ORDER_BY, TokenType.LIMIT))
-        behind = min((one for one in places if one is not None), default=None)
-        return rest if behind is None else f"{rest} {self._changed(all_[behind].start, len(self.text))}"
-
-    def _changed(self, start: int, end: int) -> str:
-        """A part of the text with the helper's columns in place of what they are."""
-        text, at = "", start
-        for since, until, new in sorted(self._changes):
-            if start <= since and until <= end:
-                text, at = f"{text}{self.text[at:since]}{new}", until
-        return f"{text}{self.text[at:end]}"
-
-
-def _start(column: exp.Column) -> int:
-    return _places(column)[0]
-
-
-def _end(column: exp.Column) -> int:
-    return _places(column)[1]
+    def _above(self) -> tuple[str, str]:
+        """The query over the helper, before and behind its name."""
+        its, changed = self.its, self.new.changed
+        above = f"SELECT {changed(its.at(its.select + 1), its.at(its.start)).rstrip()} FROM "  # noqa: S608
+        where, having = "", TokenType.HAVING
+        if having in its.clauses:
+            where = f" WHERE {changed(its.until(its.clauses[having] + 1), its.at(its.next(having))).strip()}"
+        rest = its.at(its.before((TokenType.ORDER_BY, TokenType.LIMIT)))
+        return above, f"{where} {changed(rest, len(self.text))}".rstrip()
 
 
 def _names(one: exp.Expr) -> Sequence[str] | exp.Expr:
     """The parts of a column's name, as Spark finds it; anything else as it is."""
     return [part.name.casefold() for part in one.parts] if isinstance(one, exp.Column) else one
-
-
-def _places(column: exp.Column) -> tuple[int, int]:
-    """Where a column stands in the text."""
-    parts: Sequence[exp.Expr] = column.parts
-    if any("start" not in part.meta for part in parts):
-        raise NoSplitError
-    return parts[0].meta["start"], parts[-1].meta["end"] + 1
 
 
 def alias_behind(written: str) -> str:

@@ -25,6 +25,7 @@ from datalog.model import (
     has_one_value,
 )
 from datalog.sql.views.conditions import condition, conjuncts
+from datalog.sql.views.current_time import without_moments
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import chain
@@ -208,7 +209,9 @@ def default_name(node: exp.Expr) -> str:
         column.set("table", None)
     if isinstance(plain, exp.Count) and isinstance(plain.this, exp.Star):
         return "count(1)"
-    return plain.sql("spark").lower() if isinstance(plain, exp.Func) else plain.sql("spark")
+    plain = without_moments(plain)
+    text = plain.sql("spark", comments=False)
+    return text.lower() if isinstance(plain, exp.Func) else text
 
 
 def _conditions(reader: Reader, node: exp.Expr) -> list[Condition]:

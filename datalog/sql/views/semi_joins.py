@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from datalog.model import Atom, Condition, block
 from datalog.rewrite import undetermined
+from datalog.rewrite.numbered import numbered
 from datalog.sql.views.conditions import compared, condition
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Declared, Piece
@@ -136,7 +137,9 @@ def once(query: Query, outside: int, tree: exp.Expr, declared: Declared, problem
     kept = tuple(literal for literal in draft.body if isinstance(literal, Atom))[:outside]
     others = (literal for literal in draft.body if not isinstance(literal, Atom))
     known = {a.predicate.name: its for a in kept if (its := declared(a.predicate.name)) is not None}
-    if undetermined(block("query", 0, (*kept, *others), draft.outputs), known) is not None:
+    # Of a table without a key no columns tell equal rows apart.
+    twice = any(numbered(its).is_numbered for its in known.values())
+    if twice or undetermined(block("query", 0, (*kept, *others), draft.outputs), known) is not None:
         hint = "select the key, or DISTINCT"
         raise problems.outside("a subquery in a condition, of rows that may stand twice,", tree, hint)
     return replace(query, distinct=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
+from contextlib import suppress
 
 from sqlglot import exp
 
+from datalog.evaluate.times import TIMES
+from datalog.model import Arithmetic, Call, Constant, Expression, Span, Value
 from datalog.model.times import DATE_UNITS, TIME_UNITS, pattern_parts
 
 PARTS: Mapping[type[exp.Expr], str] = {
@@ -78,3 +82,32 @@ def added(node: exp.Interval) -> tuple[str, int] | None:
     if unit is None or not isinstance(number, exp.Literal) or not number.name.isdecimal():
         return None
     return unit[0], unit[1] * int(number.name)
+
+
+def call(name: str, arguments: tuple[Expression, ...], span: Span | None) -> Expression:
+    """A call of a function; of days and months added to a date that is written out, the date."""
+    days, *more = map(_number, arguments)
+    is_date = isinstance(days, dt.date) and not isinstance(days, dt.datetime)
+    if name in _OF_DATES and is_date and None not in more:
+        with suppress(OverflowError, ValueError):  # a year beyond 9999 stays as it is written
+            return Constant(TIMES[name](days, *more))
+    return Call(name, arguments, span)
+
+
+_OF_DATES = frozenset({"add_months", "date_add", "last_day"})
+
+
+def _number(written: Expression) -> Value:
+    """A value that is written out, as a product of two numbers, too; None of anything else."""
+    match written:
+        case Constant(value):
+            return value
+        case Arithmetic("*", Constant(int() as left), Constant(int() as right)):
+            return left * right
+        case _:
+            return None
+
+
+def names_moment(text: str) -> bool:
+    """Whether a text is one of those that Spark takes for a date of their own, such as `'yesterday'`."""
+    return text.strip().lower().startswith(("epoch", "now", "today", "tomorrow", "yesterday"))

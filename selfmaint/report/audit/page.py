@@ -11,7 +11,7 @@ from datalog.sql import EmissionError
 from datalog.syntax import show
 from selfmaint.api.audit import AuditReport
 from selfmaint.api.confirming import proposal_sql
-from selfmaint.api.printed import printed
+from selfmaint.api.statements import printed
 from selfmaint.audit.advice import Advice
 from selfmaint.audit.changes import ANYTHING, Kind
 from selfmaint.audit.example import Example

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from decimal import Decimal
 
 import pytest
@@ -111,6 +112,15 @@ def test_a_comparison_is_false_on_null(operator: str) -> None:
     assert rows(f"v(X) :- r(X, Y), X {operator} Y.", r={(None, 1), (1, None), (None, None)}) == frozenset()
     assert rows(f"v(X) :- r(X), X {operator} null.", r={(None,), (1,)}) == frozenset()
     assert rows(f"v(X) :- r(X), X {operator} X.", r={(None,)}) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [("=", {1}), ("!=", {2, 3}), ("<", {3}), ("<=", {1, 3}), (">", {2}), (">=", {1, 2})],
+)
+def test_nan_is_itself_and_above_all_numbers(operator: str, expected: set[int]) -> None:
+    pairs = {(1, float("nan"), math.nan), (2, math.nan, math.inf), (3, Decimal("0.5"), math.nan)}
+    assert rows(f"v(I) :- r(I, X, Y), X {operator} Y.", r=pairs) == {(number,) for number in expected}
 
 
 def test_equality_with_null_never_holds_and_binds_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections import Counter
 from decimal import Decimal
 
@@ -53,6 +54,16 @@ def test_rows(rule: str, expected: dict[Row, int]) -> None:
 def test_a_variable_that_joins_is_never_null() -> None:
     one = Counter[Row]({(None,): 1, (1,): 2})
     assert rows(".view v bag. v(X) :- r(X), s(X).", r=one, s=one) == Counter({(1,): 4})
+
+
+def test_nan_is_the_largest_number() -> None:
+    some = Counter[Row]({(1, math.nan): 1, (1, 0.5): 1, (2, math.nan): 1})
+    assert {row[:2] for row in rows("v(X, min(Y), max(Y)) :- r(X, Y).", r=some) if row[0] == 1} == {(1, 0.5)}
+    for largest in ("max(Y)", "min(greatest(Y, 1.0))"):
+        test = f"v(X, case when {largest} > 1e308 then 1 else 0 end) :- r(X, Y)."
+        assert rows(test, r=some)[2, 1] == 1
+    unknown = Counter[Row]({(None, math.nan): 1})
+    assert rows(".view v bag. v(1) :- r(X, Y) where any(X > 9, Y > 0).", r=unknown) == Counter({(1,): 1})
 
 
 def test_the_core_is_a_bag_of_what_is_used() -> None:

@@ -6,13 +6,13 @@ import pytest
 import sqlglot
 
 from datalog.model import ColumnType, TypeName
-from datalog.sql.views.inner_queries import Kept, replaced, whole
+from datalog.sql.views.inner_queries import replaced, split_look_up, whole
 from datalog.sql.views.levels import split_levels
-from datalog.sql.views.looked_up import split_look_up
 from datalog.sql.views.named_windows import windows_written_out
 from datalog.sql.views.outer_rows import split_outer
 from datalog.sql.views.outside import unknown
 from datalog.sql.views.shorthand import written_out
+from datalog.sql.views.written_parts import Split
 
 BIGINT, DECIMAL = ColumnType(TypeName.BIGINT), ColumnType(TypeName.DECIMAL, 17, 2)
 WIDEST = ColumnType(TypeName.DECIMAL, 38, 2)
@@ -20,15 +20,15 @@ WIDEST = ColumnType(TypeName.DECIMAL, 38, 2)
 
 def kept(text: str) -> tuple[str, list[str]]:
     """The query over helpers, and what these are, where all that may be kept is kept."""
-    rest, helpers = replaced(text, whole, "h{}".format)
-    return rest, list(helpers.values())
+    found = replaced(text, whole, "h{}".format)
+    return found.rest, list(found.queries.values())
 
 
 def offered(text: str) -> list[str]:
     """The queries that are offered to be kept."""
     found: list[str] = []
 
-    def no(inner: str) -> Kept | None:
+    def no(inner: str) -> Split | None:
         found.append(inner)
         return None
 
@@ -80,7 +80,7 @@ def test_what_does_not_group_is_not_kept(text: str) -> None:
 
 def test_rollup_is_computed_from_finer_groups() -> None:
     found = split_levels(
-        "SELECT a, avg(b) AS m FROM r GROUP BY ROLLUP (a)", "h", lambda _: (BIGINT, DECIMAL, BIGINT, BIGINT)
+        "SELECT a, avg(b) AS m FROM r GROUP BY ROLLUP (a)", lambda _: (BIGINT, DECIMAL, BIGINT, BIGINT)
     )
     assert found is not None
     assert (
@@ -88,7 +88,7 @@ def test_rollup_is_computed_from_finer_groups() -> None:
         == "SELECT a AS group_1, sum(b) AS sum_1, count(b) AS count_2, count(*) AS count_3 FROM r GROUP BY a"
     )
     mean = "CAST(CAST(SUM(`sum_1`) AS DECIMAL(17, 2)) / SUM(`count_2`) AS DECIMAL(11, 6))"
-    assert f"CASE WHEN SUM(`count_2`) > 0 THEN {mean} END AS `m`" in found.rest
+    assert f"CASE WHEN SUM(`count_2`) > 0 THEN {mean} END AS `m`" in found.over("h")
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_rollup_is_computed_from_finer_groups() -> None:
     ],
 )
 def test_what_finer_groups_do_not_tell_is_left(text: str) -> None:
-    assert split_levels(text, "h", lambda _: (BIGINT, DECIMAL, BIGINT, BIGINT)) is None
+    assert split_levels(text, lambda _: (BIGINT, DECIMAL, BIGINT, BIGINT)) is None
 
 
 def test_an_average_whose_sum_may_have_all_digits_is_left() -> None:
     text = "SELECT a, avg(b) AS m FROM r GROUP BY ROLLUP (a)"
-    assert split_levels(text, "h", lambda _: (BIGINT, WIDEST, BIGINT, BIGINT)) is None
+    assert split_levels(text, lambda _: (BIGINT, WIDEST, BIGINT, BIGINT)) is None
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,8 @@ MEAN = {"h": ["SELECT m FROM h"]}
 
 def around(text: str) -> tuple[str, str] | None:
     """A query's rows around the helper `h` as the helper `o`, and the query over both."""
-    found = split_outer(
-        text, "o", MEAN, lambda query: TABLES[query.split(" FROM ")[-1].split()[0].casefold()]
-    )
-    return None if found is None else (found.helper, found.rest)
+    found = split_outer(text, MEAN, lambda query: TABLES[query.split(" FROM ")[-1].split()[0].casefold()])
+    return None if found is None else (found.helper, found.over("o"))
 
 
 @pytest.mark.parametrize(
@@ -191,17 +189,17 @@ def test_rows_that_are_not_told_apart_are_left(text: str) -> None:
 
 
 def test_what_is_looked_up_is_kept_as_groups() -> None:
-    found = split_look_up("SELECT x.d + 1 AS k FROM s AS x WHERE e > 1", "in", "h")
+    found = split_look_up("SELECT x.d + 1 AS k FROM s AS x WHERE e > 1", "in")
     assert found is not None
     assert (
         found.helper
         == "SELECT x.d + 1 AS value_1, count(*) AS count_1 FROM s AS x WHERE e > 1 GROUP BY x.d + 1"
     )
-    there = split_look_up("SELECT 1 FROM s WHERE e > 1", "exists", "h")
+    there = split_look_up("SELECT 1 FROM s WHERE e > 1", "exists")
     assert there is not None
-    assert there.rest == "SELECT 1 AS one FROM `h` WHERE count_1 > 0"
-    assert split_look_up("SELECT d FROM s ORDER BY d LIMIT 1", "in", "h") is None
-    assert split_look_up("SELECT 1 FROM s", "in", "h") is None
+    assert there.over("h") == "SELECT 1 AS one FROM `h` WHERE count_1 > 0"
+    assert split_look_up("SELECT d FROM s ORDER BY d LIMIT 1", "in") is None
+    assert split_look_up("SELECT 1 FROM s", "in") is None
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from datalog.rewrite import (
     demand,
     drop_empty,
     drop_implied_negations,
-    drop_null_tests,
     drop_subsumed,
     drop_unreachable,
     drop_unused_columns,
@@ -25,6 +24,7 @@ from datalog.rewrite import (
     unfold_single_rules,
     without_given,
 )
+from datalog.rewrite.reachable import asks_for_null
 from datalog.syntax import parse_program, parse_rule, show
 
 V = Predicate("v")
@@ -466,7 +466,7 @@ def test_inferred_decimals_are_no_grid() -> None:
 )
 def test_tests_for_null_where_none_is_stored(rule: str, is_kept: bool) -> None:
     never_null = {Predicate("r"): {0}, Predicate("s"): {0}}
-    assert bool(drop_null_tests(Program((parse_rule(rule),)), never_null).rules) is is_kept
+    assert asks_for_null(parse_rule(rule), never_null) is not is_kept
 
 
 # -------------------------------------------------------------------------------------------------- demand

@@ -181,7 +181,7 @@ def test_what_stays_undecided_says_why(program: str, reason: str) -> None:
 
 def test_a_bag_that_can_have_no_rows_needs_no_maintenance() -> None:
     (view,) = catalog_of(SALES + ".view v(c) bag. v(C) :- sale(I, C, A), A > 3, A < 2.").views
-    assert (view.limitation, view.columns) == (None, ("c",))
+    assert (view.limitation, view.stored_columns, view.is_counted) == (None, ("c",), True)
     assert view.always_empty is not None
 
 

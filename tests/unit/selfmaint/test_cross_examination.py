@@ -17,10 +17,9 @@ from selfmaint.api import maintain as maintaining
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
-from selfmaint.cross_examine import domains, process
-from selfmaint.cross_examine.answers import Differing, NotExamined
+from selfmaint.cross_examine import domains, examine
 from selfmaint.cross_examine.examine import CrossExamination
-from selfmaint.cross_examine.question import Question
+from selfmaint.cross_examine.question import Differing, NotExamined, Question
 from selfmaint.cross_examine.report import Outcome
 from selfmaint.decide.verdict import (
     Change,
@@ -232,7 +231,7 @@ def test_the_databases_of_a_no_are_held_against_the_definition(
 def asked(here: Warehouse[Rows], update: Update[Rows], **options: Any) -> NotExamined:
     facts, situation = here.given(update)
     question = Question(here.catalog, situation, facts.relations, {"big": BIG})
-    answer = process.asked(question, **options)["big"]
+    answer = examine.asked(question, **options)["big"]
     assert isinstance(answer, NotExamined)
     return answer
 
@@ -266,9 +265,9 @@ def test_a_solver_that_is_killed_or_missing_says_so(tmp_path: Path, monkeypatch:
     killer = tmp_path / "killed"
     killer.write_text("#!/bin/sh\nkill -9 $$\n", encoding="utf-8")
     killer.chmod(0o755)
-    monkeypatch.setattr(process.sys, "executable", str(killer))
+    monkeypatch.setattr(examine.sys, "executable", str(killer))
     assert "signal 9" in asked(here, update, seconds=5).reason
-    monkeypatch.setattr(process.sys, "executable", str(tmp_path / "nothing"))
+    monkeypatch.setattr(examine.sys, "executable", str(tmp_path / "nothing"))
     assert "could not be started" in asked(here, update, seconds=5).reason
 
 
@@ -277,8 +276,8 @@ def test_a_solver_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     sleeper = tmp_path / "sleeps"
     sleeper.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
     sleeper.chmod(0o755)
-    monkeypatch.setattr(process.sys, "executable", str(sleeper))
-    monkeypatch.setattr(process, "_STARTING_S", 0.2)
+    monkeypatch.setattr(examine.sys, "executable", str(sleeper))
+    monkeypatch.setattr(examine, "_STARTING_S", 0.2)
     assert "within 0.1 s" in asked(here, update, seconds=0.1).reason
 
 
@@ -334,5 +333,5 @@ def test_answers_of_a_search(tmp_path: Path) -> None:
     here, _, _ = shop(tmp_path)
     facts = {Predicate("big"): BIG, Predicate("sales"): SALES, Predicate("orders", Version.INSERTED): NEW}
     situation = Situation.of(facts, effective=True)
-    found = process.asked(Question(here.catalog, situation, facts, {"big": BIG}), 10)
+    found = examine.asked(Question(here.catalog, situation, facts, {"big": BIG}), 10)
     assert isinstance(found["big"], Differing)

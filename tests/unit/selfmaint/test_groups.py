@@ -14,6 +14,7 @@ from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
 from selfmaint.engine.memory import MemoryEngine
+from selfmaint.errors import Code, InputError
 from selfmaint.fallback.settle import Readable
 from selfmaint.sources.memory import RowsSource
 from selfmaint.warehouse.catalog import GroupedView, with_inexact_sums
@@ -334,3 +335,35 @@ def test_what_is_computed_from_one_of_equal_values_is_not_computed_from_another(
     view = catalog_of(UNLIKE.format(*types, computed, joined)).view("v")
     assert isinstance(view, GroupedView) is is_followed
     assert is_followed or "may be written otherwise" in str(view.limitation)
+
+
+KINDS = ".decl r(id: int not null, kind: string, x: int) key(id).\n"
+
+
+@pytest.mark.parametrize(
+    ("view", "stored", "deleted"),
+    [
+        ("v(K, count(*)) :- r(I, K, X).", [("x", 1)], [(1, "x", 1), (2, "x", 1)]),
+        ("v(K, count(*)) :- r(I, K, X).", [("y", 1)], [(1, "x", 1)]),
+        ("v(K, sum(X)) :- r(I, K, X).", [("y", 1)], [(1, None, 1)]),
+        ("v(K, count(X)) :- r(I, K, X).", [("x", 1)], [(1, "x", 1), (2, "x", 1)]),
+        ("v(count(*)) :- r(I, K, X).", [(1,)], [(1, "x", 1), (2, "y", 1)]),
+        ("v(count(X)) :- r(I, K, X).", [(0,)], [(1, "x", 1)]),
+    ],
+)
+def test_more_rows_are_deleted_than_a_view_counts(view: str, stored: list[Row], deleted: list[Row]) -> None:
+    warehouse = build(KINDS + view, {"v": rows(*stored)}, MemoryEngine())
+    with pytest.raises(InputError) as refused:
+        warehouse.check(changes(no_r=rows(*deleted)))
+    assert [d.code for d in refused.value.diagnostics] == [Code.CONTRADICTS]
+    with pytest.raises(InputError):
+        warehouse.maintain(changes(no_r=rows(*deleted)))
+
+
+def test_as_many_rows_are_deleted_as_a_view_counts() -> None:
+    warehouse = build(
+        KINDS + "v(K, count(X)) :- r(I, K, X).", {"v": rows(("x", 1), (None, 1))}, MemoryEngine()
+    )
+    update = changes(no_r=rows((1, None, 1), (2, "x", 1), (3, "x", None)))
+    with pytest.raises(NotMaintainedError):  # whether the groups are empty is not told
+        warehouse.maintain(update)

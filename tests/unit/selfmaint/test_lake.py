@@ -21,11 +21,11 @@ import pytest
 
 import selfmaint
 from selfmaint.api.store_upkeep import store_of
-from selfmaint.duckdb import lake_upkeep
+from selfmaint.duckdb import lake
 from selfmaint.duckdb.lake import _extension
 from selfmaint.duckdb.store import stored_rows
 from selfmaint.errors import Code, InputError
-from selfmaint.store.lake_place import LakePlace
+from selfmaint.store.place import LakePlace
 from tests.command_line import Ran, run
 from tests.killing import killed, killings
 
@@ -312,7 +312,7 @@ def test_views_are_brought_in_from_files(shop: Shop) -> None:
 def test_a_lake_with_many_deleted_rows_is_compacted_after_a_commit(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lake_upkeep, "FEWEST_DELETED", 2)
+    monkeypatch.setattr(lake, "FEWEST_DELETED", 2)
     gone = {row for row in shop.base["sale"] if row[0] < 4}
     done = shop.command("maintain", "--update", shop.update("gone", {}, {"sale": gone}))
     assert done.status == 0, done
@@ -670,3 +670,53 @@ def test_readers_see_all_views_old_or_all_new_while_others_write(shop: Shop) -> 
     assert len(seen) > 1
     commits = [said for _, said in store_of(shop.toml).commits() if said.kind == "maintain"]
     assert [said.update for said in commits] == [str(i) for i in range(len(folders))]
+
+
+def test_helpers_are_not_among_the_tables_that_readers_see(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    (tmp_path / "views.sql").write_text(
+        PROGRAM + "create view mean as select customer, avg(amount) as mean from sale group by customer;"
+    )
+    without = shop.toml.read_text()
+    shop.toml.write_text(without.replace('path = "lake"', 'path = "lake"\nhelpers = true'))
+    assert "mean__sums" in selfmaint.init(shop.toml)
+    names = {"lines", "totals", "regions", "customers", "mean"}
+    with selfmaint.load(shop.toml) as warehouse:
+        new = pa.table({"id": pa.array([77], pa.int32()), "customer": pa.array([1], pa.int32())})
+        sale = new.append_column("amount", pa.array([8], pa.int32()))
+        warehouse.apply(
+            warehouse.maintain(selfmaint.Update.from_frames(warehouse, {"sale": sale}), strict=True)
+        )
+        held = dict(pa.table(warehouse.read("mean")).to_pylist()[0])
+    assert held
+    for _ in range(2):  # as it is, and compacted
+        with reader(tmp_path / "lake") as connection:
+            shown = {name for (name,) in connection.execute("SHOW TABLES FROM l.main").fetchall()}
+            assert shown == names
+            hidden = connection.execute("FROM l.helpers.mean__sums").fetchall()
+            assert {row[0] for row in hidden} == {
+                row[0] for row in connection.execute("FROM l.mean").fetchall()
+            }
+        selfmaint.compact(shop.toml, keep_days=None)
+    (said,) = [one.said for one in selfmaint.history(shop.toml) if one.said and one.said.kind == "maintain"]
+    assert said.changes is not None
+    assert "mean__sums" not in said.changes
+    selfmaint.undo(shop.toml)
+    selfmaint.init(shop.toml, views=["mean__sums"])
+    with reader(tmp_path / "lake") as connection:
+        assert 8 not in {row[1] for row in connection.execute("FROM l.helpers.mean__sums").fetchall()}
+
+
+def test_helpers_are_imported_with_their_views(tmp_path: Path) -> None:
+    """A view of a new definition over a helper of the old one would be wrong, and stay so."""
+    shop = Shop(tmp_path)
+    toml = shop.toml.read_text().replace('path = "lake"', 'path = "lake"\nhelpers = true')
+    shop.toml.write_text(toml)
+    mean = (
+        "create view mean as select customer, avg(amount) as mean from sale where id <> {} group by customer;"
+    )
+    (tmp_path / "views.sql").write_text(PROGRAM + mean.format(1))
+    selfmaint.init(shop.toml)
+    (tmp_path / "views.sql").write_text(PROGRAM + mean.format(3))
+    assert set(selfmaint.init(shop.toml, views=["mean"])) == {"mean", "mean__sums"}
+    assert read_stored(tmp_path / "lake", ["mean"])["mean"] == Counter({(1, 10.0): 1, (3, 10.0): 1})

@@ -8,7 +8,7 @@ from datalog.diagnostics import ProgramError
 from datalog.model import ANY, NUMBER, Row
 from selfmaint.api.programs import catalog_of
 from selfmaint.engine.memory import MemoryEngine
-from selfmaint.fallback.source_rows import rows_of
+from selfmaint.fallback.states import rows_of
 from selfmaint.sources.memory import RowsSource
 from selfmaint.warehouse.base_relations import BaseRelation
 

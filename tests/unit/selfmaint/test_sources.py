@@ -31,7 +31,7 @@ from selfmaint.postgres import keys as keys_under_test
 from selfmaint.postgres import source as under_test
 from selfmaint.postgres.connection import begun
 from selfmaint.sources.memory import RowsSource
-from selfmaint.store import spill as spill_under_test
+from selfmaint.store import exchange as exchange_under_test
 from selfmaint.store.expected import Expected
 from selfmaint.store.formats import Format
 
@@ -273,7 +273,7 @@ def test_many_keys_and_large_answers_pass_in_bounded_pieces(
     )
     monkeypatch.setattr(keys_under_test, "KEYS_PER_STATEMENT", 300)
     monkeypatch.setattr(under_test, "FETCH_ROWS", 100)
-    monkeypatch.setattr(spill_under_test, "MEMORY_LIMIT_BYTES", 10_000)
+    monkeypatch.setattr(exchange_under_test, "MEMORY_LIMIT_BYTES", 10_000)
     types = tuple(ColumnType(TypeName(name)) for name in ("bigint", "string", "timestamp"))
     expected = declared(("id", "s", "at"), (types[0], ANY, ANY))
     with connected(engine, postgres, big=("public.big", expected)) as source:

@@ -17,8 +17,9 @@ from datalog.sql import Table
 from datalog.sql.merge import delete_changed
 from datalog.sql.text import text
 from datalog.syntax import parse_program
+from selfmaint.api.printed import Statement, StatementKind
 from selfmaint.api.programs import catalog_of_path
-from selfmaint.api.statements import Statement, StatementKind, not_printed, statements, tables_of
+from selfmaint.api.statements import not_printed, statements, tables_of
 from selfmaint.canonical.rules import after_rules
 from selfmaint.decide.decision import Decision
 from selfmaint.fallback.probes import options

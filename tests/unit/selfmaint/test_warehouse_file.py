@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from datalog.diagnostics import Diagnostic, ProgramError
 from selfmaint.api.places import Location
 from selfmaint.api.secrets import has_password, masked
-from selfmaint.api.toml_places import key_places
-from selfmaint.api.toml_tables import dotted
+from selfmaint.api.toml_tables import dotted, key_places
 from selfmaint.api.warehouse_file import SourceKind, read_warehouse_file
 from selfmaint.errors import Code, InputError
 from selfmaint.report.errors import errors_text
@@ -423,7 +422,7 @@ def test_the_program_and_the_file_itself_lie_outside_the_views(tmp_path: Path) -
 
 
 def test_an_update_lies_outside_the_views(tmp_path: Path) -> None:
-    from selfmaint.api.overlaps import require_outside
+    from selfmaint.api.places import require_outside
 
     (tmp_path / "v").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "v")

@@ -1,0 +1,164 @@
+"""Parts of a warehouse file: which engine it is opened with, how feeds are to be read, which log the views follow.
+
+[engine]
+kind = "duckdb"                   # embedded, no Java; or "spark"; by default see `default_engine`
+memory_limit = "4GB"              # optional, of DuckDB: what does not fit spills to
+temp_directory = "/var/tmp"       # this folder, by default one of the system's
+threads = 2                       # by default one for each processor
+[feed]
+ignored = ["audit_log"]           # source tables whose events are left out
+decimals = "text"                 # or "base64": how decimals are written where the feed has no schemas
+timestamps = "us"                 # or "ms", "ns": what integers count where the feed has no schemas
+full_before_images = true         # the source logs whole rows (REPLICA IDENTITY FULL)
+[feed.tables]                     # source tables that are not called like their relations
+"public.orders_2026" = "orders"
+[follow]
+source = "shop"                   # a source of PostgreSQL, in which all base relations are
+slot = "selfmaint"                # optional: its replication slot, for this warehouse alone
+publication = "selfmaint"         # optional: its publication, of the base relations' tables
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum, unique
+from typing import TypeVar
+
+from selfmaint.api.toml_tables import TomlTable
+from selfmaint.errors import Code
+from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
+from selfmaint.warehouse.near import near_miss
+
+_OF_DUCKDB = ("memory_limit", "temp_directory", "threads")
+
+
+@unique
+class EngineKind(StrEnum):
+    """The engines for data in files, tables and databases."""
+
+    SPARK = "spark"
+    DUCKDB = "duckdb"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """What a warehouse file says of the engine.
+
+    Attributes:
+        kind: which one, if it says so.
+        options: settings of DuckDB's, by their names.
+    """
+
+    kind: EngineKind | None = None
+    options: Mapping[str, str | int] = field(default_factory=dict)
+
+
+def engine_settings(root: TomlTable) -> EngineSettings:
+    """The settings of a warehouse file; what is wrong is reported in it."""
+    table = root.table("engine", ("kind", *_OF_DUCKDB))
+    name = table.text("kind")
+    kinds = [kind.value for kind in EngineKind]
+    if name is not None and name not in kinds:
+        hint = near_miss(name, kinds, "engine")
+        root.file.report(("engine", "kind"), f"`{name}` is no kind of engine", hint=hint)
+        return EngineSettings()
+    kind = None if name is None else EngineKind(name)
+    options: dict[str, str | int] = {}
+    for key in _OF_DUCKDB:
+        if key in table.data and kind is EngineKind.SPARK:
+            root.file.report(("engine", key), f"`{key}` is a setting of the engine `duckdb`")
+    for key in ("memory_limit", "temp_directory"):
+        text = table.text(key)
+        if text is not None:
+            options[key] = text
+    threads = table.number("threads")
+    if threads is not None and (threads < 1 or threads != int(threads)):
+        root.file.report(("engine", "threads"), "`threads` is a number of threads, at least 1")
+    elif threads is not None:
+        options["threads"] = int(threads)
+    return EngineSettings(kind, options)
+
+
+_Choice = TypeVar("_Choice", bound=Enum)
+_OF_FEEDS = ("tables", "ignored", "decimals", "timestamps", "full_before_images")
+
+
+def feed_settings(root: TomlTable, relations: Mapping[str, object] | None) -> FeedSettings:
+    """What `[feed]` says; what does not fit is reported to the file.
+
+    Args:
+        root: the whole file.
+        relations: the base relations, None if the program could not be read.
+    """
+    table = root.table("feed", _OF_FEEDS)
+    named = table.table("tables", tuple(table.data.get("tables") or ()))
+    tables = {name: relation for name in named.data if (relation := named.text(name)) is not None}
+    for name, relation in tables.items():
+        if relations is not None and relation not in relations:
+            hint = near_miss(relation, relations, "base relation")
+            message = f"`{relation}` is no base relation of the program"
+            table.file.report((*named.path, name), message, hint=hint, code=Code.UNKNOWN_RELATION)
+    return FeedSettings(
+        tables=tables,
+        ignored=frozenset(table.texts("ignored")),
+        decimals=_choice(table, "decimals", DecimalText),
+        timestamps=_choice(table, "timestamps", TimeUnit),
+        full_before_images=bool(table.flag("full_before_images")),
+    )
+
+
+def _choice(table: TomlTable, key: str, choices: type[_Choice]) -> _Choice | None:
+    text = table.text(key)
+    known = [choice.value for choice in choices]
+    if text is not None and text not in known:
+        hint = f"one of {', '.join(f'`{k}`' for k in known)}"
+        table.file.report((*table.path, key), f"`{key}` in {table.shown} is `{text}`", hint=hint)
+        return None
+    return None if text is None else choices(text)
+
+
+_OF_LOGS = ("source", "slot", "publication")
+_NAME = "selfmaint"
+
+
+@dataclass(frozen=True, slots=True)
+class FollowSettings:
+    """Which log the views follow.
+
+    Attributes:
+        source: the source of PostgreSQL.
+        slot: its logical replication slot.
+        publication: the publication of the base relations' tables.
+    """
+
+    source: str
+    slot: str = _NAME
+    publication: str = _NAME
+
+
+def follow_settings(root: TomlTable, sources: Mapping[str, str | None]) -> FollowSettings | None:
+    """What `[follow]` says; what does not fit is reported to the file.
+
+    Args:
+        root: the whole file.
+        sources: the kind of each source; None for one that is wrong itself.
+    """
+    table = root.table("follow", _OF_LOGS)
+    if "follow" not in root.data:
+        return None
+    given = {key: table.text(key) for key in _OF_LOGS}
+    source = given["source"]
+    if source is None:
+        if "source" not in table.data:
+            table.file.report(table.path, f"{table.shown} has no `source`", hint="name a `[sources.NAME]`")
+        return None
+    if source not in sources:
+        hint = near_miss(source, sources, "source")
+        table.file.report((*table.path, "source"), f"there is no source `{source}`", hint=hint)
+        return None
+    if sources[source] not in (None, "postgres"):
+        message = f"the source `{source}` is of kind `{sources[source]}`, which has no log to follow"
+        table.file.report((*table.path, "source"), message, hint="name a source of kind `postgres`")
+        return None
+    return FollowSettings(source, given["slot"] or _NAME, given["publication"] or _NAME)
