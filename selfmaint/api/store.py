@@ -10,10 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datalog.diagnostics import Diagnostic
 from selfmaint.api.platform import Platform, platform_of
 from selfmaint.engine.protocol import D
-from selfmaint.errors import BusyError, Code, InputError, input_error
+from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.commit import Commit
 from selfmaint.store.place import Place
 from selfmaint.store.stored_tables import TableFiles
@@ -130,21 +129,7 @@ def changing(open_: OpenStore, what: str) -> Iterator[Path]:
     place = open_.store.place
     with place.writing(what):
         open_.store.recover()
-        if open_.store.catalog.newest() != open_.version:
-            is_past = place.version is not None
-            raise (InputError if is_past else BusyError)(
-                [
-                    Diagnostic(
-                        Code.WRITE_FAILED,
-                        f"the {place.kind} `{place.folder}` is at snapshot {open_.store.catalog.newest()}, "
-                        f"and {open_.version} was read",
-                        note="what was computed is of an older state; nothing was written",
-                        hint="the past is only read: leave the snapshot out"
-                        if is_past
-                        else "another process has written to it: run the command again",
-                    )
-                ]
-            )
+        place.require_newest(open_.store.catalog.newest(), open_.version)
         with tempfile.TemporaryDirectory(prefix="selfmaint-store-") as folder:
             yield Path(folder)
 
@@ -204,7 +189,7 @@ def commit_changes(
         positions = {**open_.positions(), **update.positions} if update.positions else None
         given = _given(update, moment)
         said = Commit("maintain", update.id, positions, sizes, update.digest, given, update.log, moment)
-        done = store.commit(made, said)
+        done = store.commit(made, said, after=open_.version)
         open_.version = done.version
     return done
 

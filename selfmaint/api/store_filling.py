@@ -95,7 +95,7 @@ def fill_store(
     with changing(open_, "import") as folder:
         new = _in_store(platform, open_.store, rows, folder)
         said = Commit("import", log=log, moment=_moment(catalog))
-        open_.store.commit({}, said, new=new, hidden=catalog.helpers)
+        open_.store.commit({}, said, after=open_.version, new=new, hidden=catalog.helpers)
     return _sizes(new)
 
 
@@ -279,7 +279,7 @@ def _made(
             new.cleared()
             store = made(platform.store_database, new)
             tables = _in_store(platform, store, rows, Path(folder))
-            store.commit({}, said, new=tables, hidden=hidden)
+            store.commit({}, said, after=None, new=tables, hidden=hidden)
             sizes = _sizes(tables)
             new.published(place)
     except OSError as failure:

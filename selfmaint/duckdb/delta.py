@@ -92,6 +92,7 @@ class DeltaTables:
         changes: Mapping[str, Change],
         said: Commit,
         *,
+        after: int | None,
         new: Mapping[str, Relation] | None = None,
         hidden: Collection[str] = (),
     ) -> Committed:
@@ -100,6 +101,7 @@ class DeltaTables:
         require_names(made, self.place, _RESERVED, "\0")
         entries = self.catalog.entries()
         before = entries[-1] if entries else None
+        self.place.require_newest(None if before is None else before.snapshot, after)
         steps: dict[str, _Step] = {name: partial(self._change, name, one) for name, one in changes.items()}
         steps |= {name: partial(self._make, name, rows) for name, rows in made.items()}
         return self._commit(before, said, steps)

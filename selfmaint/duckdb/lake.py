@@ -75,20 +75,15 @@ class Lake:
         Raises:
             InputError: SM408 an extension is missing; SM405 it cannot be made.
         """
-        _attach(database, place, is_new=True)
-        try:
-            database.run(f"CALL {_LAKE}.set_option('data_inlining_row_limit', 0)")
-            database.run(f"CREATE SCHEMA {_LAKE}.selfmaint")
-            database.run(f"CREATE TABLE {_COMMITS} (version BIGINT, said VARCHAR)")
-            database.run(
+        with _attached(database, place, "made", is_new=True) as run:
+            run(f"CALL {_LAKE}.set_option('data_inlining_row_limit', 0)")
+            run(f"CREATE SCHEMA {_LAKE}.selfmaint")
+            run(f"CREATE TABLE {_COMMITS} (version BIGINT, said VARCHAR)")
+            run(
                 f"CALL {_LAKE}.set_option('data_inlining_row_limit', {_INLINED_ROWS}, schema => 'selfmaint', "
                 "table_name => 'commits')"
             )
             _say_where(database, place)
-        except duckdb.Error as failure:
-            raise _failed(place, "cannot be made", failure) from failure
-        finally:
-            database.run(f"DETACH {_LAKE}")
         return cls(database, place)
 
     def commits(self) -> list[tuple[int, Commit]]:
@@ -102,35 +97,24 @@ class Lake:
 
     # ------------------------------------------------------------------------------------------- writing
 
-    @contextlib.contextmanager
-    def attached(self) -> Iterator[Callable[..., list[tuple[Any, ...]]]]:
-        """The lake as DuckLake writes it; gives what runs its statements. Who enters holds the place's lock.
-
-        Raises:
-            InputError: SM405 what fails; SM408 an extension is missing.
-        """
-        _attach(self.database, self.place)
-        try:
-            with self._failures():
-                yield self.database.run
-        finally:
-            self.database.run(f"DETACH {_LAKE}")
-
     def commit(
         self,
         changes: Mapping[str, Change],
         said: Commit,
         *,
+        after: int | None,
         new: Mapping[str, Relation] | None = None,
         hidden: Collection[str] = (),
     ) -> Committed:
         """See `Store`: one transaction of DuckLake."""
         require_names(new or {}, self.place, _RESERVED, "_ducklake_")
-        before = self.catalog.newest()
-        there = self.catalog.hidden(before)
-        with self.attached() as run:
+        there = self.catalog.hidden(self.catalog.newest())
+        with _attached(self.database, self.place, "written to") as run:
             run("BEGIN")
             try:
+                # From here on this is the transaction's state: who comes in between is refused when it ends.
+                ((before,),) = run(f"FROM {_LAKE}.current_snapshot()")
+                self.place.require_newest(before, after)
                 if hidden:
                     run(f"CREATE SCHEMA IF NOT EXISTS {_LAKE}.{HELPERS}")
                 for name, rows in (new or {}).items():
@@ -213,22 +197,29 @@ class Lake:
                 "nothing was written",
             )
 
-    @contextlib.contextmanager
-    def _failures(self) -> Iterator[None]:
-        """What DuckLake refuses, as an error of this package.
-
-        Raises:
-            InputError: SM405.
-        """
-        try:
-            yield
-        except duckdb.Error as failure:
-            raise _failed(self.place, "cannot be written to", failure) from failure
-
 
 def _failed(place: LakePlace, what: str, failure: Exception) -> InputError:
     message = f"the lake `{place.folder}` {what}: {place.catalog.shown(first_line(failure))}"
     return input_error(Code.WRITE_FAILED, message, note="nothing was written")
+
+
+@contextlib.contextmanager
+def _attached(
+    database: Database, place: LakePlace, what: str, *, is_new: bool = False
+) -> Iterator[Callable[..., list[tuple[Any, ...]]]]:
+    """The lake as DuckLake writes it; gives what runs its statements. Who enters holds the place's lock.
+
+    Raises:
+        InputError: SM405 what fails; SM408 an extension is missing.
+    """
+    with place.catalog.lent():
+        _attach(database, place, is_new=is_new)
+        try:
+            yield database.run
+        except duckdb.Error as failure:
+            raise _failed(place, f"cannot be {what}", failure) from failure
+        finally:
+            database.run(f"DETACH {_LAKE}")
 
 
 def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> None:
@@ -318,7 +309,7 @@ def _undone(lake: Lake, version: int, said: Commit) -> int:
             sizes[name] = (lost.stored.rows or 0, gained.stored.rows or 0)
             gaining, losing = (one if one.stored.rows else None for one in (gained, lost))
             changes[name] = Change(gaining, losing)
-    return lake.commit(changes, Commit(said.kind, said.update, said.positions, sizes)).version
+    return lake.commit(changes, Commit(said.kind, said.update, said.positions, sizes), after=now).version
 
 
 def _beyond(lake: Lake, one: Relation, other: Relation) -> Relation:
@@ -340,7 +331,7 @@ def _compacted(lake: Lake, keep_days: float | None) -> None:
     """
     version = lake.catalog.newest()
     tables, hidden = sorted(lake.catalog.tables(version)), lake.catalog.hidden(version)
-    with lake.attached() as run:
+    with _attached(lake.database, lake.place, "written to") as run:
         for name in tables:
             rewrite = "CALL ducklake_rewrite_data_files('lake', ?, schema => ?, delete_threshold => ?)"
             run(rewrite, [name, HELPERS if name in hidden else "main", REWRITE_SHARE])

@@ -89,6 +89,7 @@ class Store(Protocol):
         changes: Mapping[str, Change],
         said: Commit,
         *,
+        after: int | None,
         new: Mapping[str, Relation] | None = None,
         hidden: Collection[str] = (),
     ) -> Committed:
@@ -97,12 +98,14 @@ class Store(Protocol):
         Args:
             changes: of tables that there are; their relations are in this store's database, and held.
             said: what is committed.
+            after: the snapshot that was read for it, so that none other may come in between; None in a new store.
             new: tables that are made, or made anew, with their rows; columns as these have them.
             hidden: those of them that readers are not shown, as far as the store can.
 
         Raises:
             InputError: SM104 a value that its column cannot hold; SM405 rows that a table is to lose are not in it;
                 SM410 somebody else has written to it.
+            BusyError: SM405 the store is at another snapshot than was read.
             SelfmaintError: SM405 what is to be written cannot be. Nothing has changed then.
         """
         ...

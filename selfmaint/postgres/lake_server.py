@@ -86,6 +86,10 @@ class PostgresCatalog:
 
                 yield run
 
+    def lent(self) -> contextlib.AbstractContextManager[None]:
+        """See `LakeServer`: a server has room for both."""
+        return contextlib.nullcontext()
+
     @contextlib.contextmanager
     def holding(self, what: str) -> Iterator[None]:
         """See `LakeServer`: the server lets go of it with the connection."""

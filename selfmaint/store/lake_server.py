@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ Run: TypeAlias = Callable[[str, Mapping[str, Any]], list[tuple[Any, ...]]]
 """Runs a query with named values (`:name`), within a transaction that sees one state."""
 
 _BUSY_S = 30.0
+_LIBRARIES = threading.Lock()
+"""DuckDB brings a SQLite of its own, and locks on files are a process's: who closes a file drops those of the other."""
 
 
 class LakeServer(Protocol):
@@ -55,6 +58,10 @@ class LakeServer(Protocol):
         Raises:
             InputError: SM408 it cannot be read.
         """
+        ...
+
+    def lent(self) -> contextlib.AbstractContextManager[None]:
+        """Has DuckDB open the catalog: nobody else of this process reads it then, nor may who asks for it."""
         ...
 
     def holding(self, what: str) -> contextlib.AbstractContextManager[None]:
@@ -110,10 +117,18 @@ class SqliteCatalog:
     def reading(self) -> Iterator[Run]:
         """See `LakeServer`."""
         try:
-            with contextlib.closing(
-                sqlite3.connect(self.file, timeout=_BUSY_S, isolation_level=None)
-            ) as connection:
-                connection.execute("PRAGMA query_only = true")
+            with (
+                _LIBRARIES,
+                contextlib.closing(
+                    # Who may not write does not tidy up when closing, under a user's DuckDB that has it open.
+                    sqlite3.connect(
+                        f"{self.file.absolute().as_uri()}?mode=ro",
+                        uri=True,
+                        timeout=_BUSY_S,
+                        isolation_level=None,
+                    )
+                ) as connection,
+            ):
                 connection.execute("BEGIN")
                 yield lambda query, given: connection.execute(query, given).fetchall()
         except (sqlite3.Error, ValueError, KeyError) as failure:
@@ -122,6 +137,10 @@ class SqliteCatalog:
             mend = "see to the disk, and to the rights of the folder, which is written to by who reads, too"
             hint = mend if is_of_system else "put it back from a backup, or make the lake anew"
             raise input_error(Code.LAKE, message, hint) from failure
+
+    def lent(self) -> contextlib.AbstractContextManager[Any]:
+        """See `LakeServer`."""
+        return _LIBRARIES
 
     @contextlib.contextmanager
     def holding(self, what: str) -> Iterator[None]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from datalog.diagnostics import Diagnostic
-from selfmaint.errors import BusyError, Code, first_line, input_error
+from selfmaint.errors import BusyError, Code, InputError, first_line, input_error
 from selfmaint.store.lake_server import LakeServer, SqliteCatalog
 
 _LONGEST_HOLDER = 500
@@ -76,6 +76,29 @@ class Place:
         if at.folder.exists():
             at.folder.rmdir()
         self.folder.rename(at.folder)
+
+    def require_newest(self, newest: int | None, read: int | None) -> None:
+        """Refuses to write after another state than was read; after any where none was, in a new store.
+
+        Raises:
+            BusyError: SM405 another process has written since.
+            InputError: SM405 the past was read.
+        """
+        if read in (newest, None):
+            return
+        is_past = self.version is not None
+        raise (InputError if is_past else BusyError)(
+            [
+                Diagnostic(
+                    Code.WRITE_FAILED,
+                    f"the {self.kind} `{self.folder}` is at snapshot {newest}, and {read} was read",
+                    note="what was computed is of an older state; nothing was written",
+                    hint="the past is only read: leave the snapshot out"
+                    if is_past
+                    else "another process has written to it: run the command again",
+                )
+            ]
+        )
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:

@@ -21,6 +21,7 @@ import selfmaint
 from selfmaint.api.store_upkeep import store_of
 from selfmaint.duckdb import lake as lake_module
 from selfmaint.duckdb.lake import _extension
+from selfmaint.store.lake_catalog import LakeCatalog
 from tests.command_line import run
 from tests.unit.selfmaint.test_lake import Row, Shop, a_random_change, killed
 
@@ -143,6 +144,25 @@ def test_who_commits_in_between_is_not_overwritten(shop: Shop, monkeypatch: pyte
     for thread in threads:
         thread.join()
     assert sorted(map(str, results)) == ["SM405", "True"]
+    assert [said.kind for _, said in store_of(shop.toml).store.commits()] == ["init", "maintain"]
+
+
+def test_who_commits_between_the_look_and_the_transaction_is_not_overwritten(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As above, but one has committed wholly before the other's transaction begins."""
+    updates = [shop.update(f"u{n}", {"customer": {(n, "west")}}, {}) for n in (21, 22)]
+    with contextlib.ExitStack() as opened:
+        each = [opened.enter_context(selfmaint.load(shop.toml, engine="duckdb")) for _ in updates]
+        found = [
+            one.maintain(selfmaint.Update.from_files(one, u)) for one, u in zip(each, updates, strict=True)
+        ]
+        seen = store_of(shop.toml).version
+        assert each[0].apply(found[0])
+        with monkeypatch.context() as patched:
+            patched.setattr(LakeCatalog, "newest", lambda _: seen)
+            with pytest.raises(selfmaint.SelfmaintError, match=f"and {seen} was read"):
+                each[1].apply(found[1])
     assert [said.kind for _, said in store_of(shop.toml).store.commits()] == ["init", "maintain"]
 
 
