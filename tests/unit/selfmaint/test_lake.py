@@ -720,3 +720,19 @@ def test_helpers_are_imported_with_their_views(tmp_path: Path) -> None:
     (tmp_path / "views.sql").write_text(PROGRAM + mean.format(3))
     assert set(selfmaint.init(shop.toml, views=["mean"])) == {"mean", "mean__sums"}
     assert read_stored(tmp_path / "lake", ["mean"])["mean"] == Counter({(1, 10.0): 1, (3, 10.0): 1})
+
+
+def test_commits_go_on_while_a_reader_of_the_same_process_has_a_transaction(shop: Shop) -> None:
+    """DuckDB and Python bring a SQLite each, which know nothing of one another's locks. Its own state it may lose."""
+    draw = random.Random(3)
+    with reader(shop.folder / "lake") as connection, selfmaint.load(shop.toml, engine="duckdb") as warehouse:
+        for number in range(4):
+            before = shop.expected()["regions"]
+            connection.execute("BEGIN")
+            assert Counter(connection.execute("FROM l.regions").fetchall()) == before
+            update = selfmaint.Update.from_files(warehouse, a_random_change(shop, f"u{number}", draw))
+            assert warehouse.apply(warehouse.maintain(update))
+            connection.execute("FROM l.regions").fetchall()
+            connection.execute("COMMIT")
+            assert Counter(connection.execute("FROM l.regions").fetchall()) == shop.expected()["regions"]
+    assert shop.stored() == shop.expected()
