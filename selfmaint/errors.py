@@ -58,6 +58,8 @@ class Code(Enum):
     """An update that was committed to the store already."""
     CONFLICT = "SM410"
     """A stored table that somebody else has changed."""
+    EDITED = "SM411"
+    """Stored rows that are of another definition than the one that is read now."""
     NO_ENGINE = "SM501"
     """Spark or Java is missing or too old."""
     ENGINE_DIFFERS = "SM502"

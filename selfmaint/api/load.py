@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Version
 from selfmaint.api.columns import Columns, columns_of
+from selfmaint.api.edited import require_unedited
 from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.moved import of_contents
 from selfmaint.api.places import Location, fingerprints
@@ -179,6 +180,8 @@ def _opened(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -
     columns = columns_of(file.catalog)
     store = None if file.store is None else OpenStore.at(platform, file.store)
     file = replace(file, catalog=of_contents(file.catalog, store))
+    if store is not None:
+        require_unedited(file.catalog, store)
     contents, present, absent = _contents(platform, file, columns, store)
     return Warehouse(
         catalog=file.catalog,

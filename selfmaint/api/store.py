@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from selfmaint.api.edited import not_said
 from selfmaint.api.platform import Platform, platform_of
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, input_error
@@ -87,6 +88,10 @@ class OpenStore:
     def moment(self) -> datetime | None:
         """Of definitions that read the current date or time, the moment that the contents are of."""
         return next((said.moment for _, said in reversed(self.commits()) if said.moment), None)
+
+    def definitions(self) -> dict[str, str | None]:
+        """By view, the definition that its rows are of; None of one that was left out since; none if nobody said."""
+        return {name: text for _, said in self.commits() for name, text in (said.definitions or {}).items()}
 
     def committed(self, update: Update[Any]) -> int | None:
         """The snapshot in which an update was committed; None if it was not, or nobody can tell.
@@ -186,12 +191,22 @@ def commit_changes(
             made[name] = Change(gaining, losing, keys.get(name, ()), is_bag=name not in sets)
             gained, lost = (0 if one is None else one.stored.known_rows or 0 for one in rows)
             sizes[name] = (lost, gained)
-        positions = {**open_.positions(), **update.positions} if update.positions else None
-        given = _given(update, moment)
-        said = Commit("maintain", update.id, positions, sizes, update.digest, given, update.log, moment)
+        said = _said(warehouse, update, sizes, moment)
         done = store.commit(made, said, after=open_.version)
         open_.version = done.version
     return done
+
+
+def _said(
+    warehouse: Warehouse[D], update: Update[D], sizes: dict[str, tuple[int, int]], moment: datetime | None
+) -> Commit:
+    """What is said of the state that an update makes."""
+    open_ = warehouse.store
+    assert open_ is not None
+    positions = {**open_.positions(), **update.positions} if update.positions else None
+    known = not_said(warehouse.catalog, open_.definitions())
+    given = _given(update, moment)
+    return Commit("maintain", update.id, positions, sizes, update.digest, given, update.log, moment, known)
 
 
 def _given(update: Update[Any], moment: datetime | None) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.apply import as_declared
 from selfmaint.api.columns import Columns, columns_of
+from selfmaint.api.edited import above, require_unedited, said_of
 from selfmaint.api.moved import dated, of_contents
 from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, with_counts
@@ -46,11 +47,13 @@ class Filling:
         origins: for views and partial copies, the files, folders or tables that their rows are brought in from;
             views that are not named are computed from their sources.
         views: the views to bring in, where the store is there already; None for a new store, which gets all.
+        keep: views whose stored rows are those of their new definitions, too.
         progress: told of each step.
     """
 
     origins: Mapping[str, Location] = field(default_factory=dict)
     views: Collection[str] | None = None
+    keep: Collection[str] = ()
     progress: Told = lambda _message: None
 
 
@@ -67,7 +70,7 @@ def fill_store(
             there already, or is being written to; SM408.
         SourceError: a source that does not answer.
     """
-    filling = _with_helpers(file.catalog, filling)
+    filling = _with_others(file.catalog, filling)
     file = _at_contents(file, platform, filling)
     assert file.store is not None
     names = _tables(file, filling)
@@ -81,6 +84,9 @@ def fill_store(
         file, computed, readable, [name for name in names if "@" in name and name not in given]
     )
     open_ = None if filling.views is None else OpenStore.at(platform, file.store)
+    if open_ is not None:
+        below = {name for view in computed for name in reads(catalog)[view.name]}
+        require_unedited(catalog, open_, below - {*names, *filling.keep})
     before = None if open_ is None else open_.log_position()
     is_whole = len(computed) == len(catalog.views) and not given
     with _start(file, readable, before, is_whole=is_whole) as start:
@@ -90,23 +96,33 @@ def fill_store(
         log = None if start is None else start.position(before)
     if open_ is None:
         mine = {name: its for name, its in rows.items() if name not in taken}
-        said = Commit("init", log=log, moment=_moment(catalog))
+        definitions = said_of(catalog, names)
+        said = Commit("init", log=log, moment=_moment(catalog), definitions=definitions)
         return _made(platform, file.store, mine, said, hidden=catalog.helpers)
     with changing(open_, "import") as folder:
         new = _in_store(platform, open_.store, rows, folder)
-        said = Commit("import", log=log, moment=_moment(catalog))
+        definitions = said_of(catalog, {*names, *filling.keep})
+        said = Commit("import", log=log, moment=_moment(catalog), definitions=definitions)
         open_.store.commit({}, said, after=open_.version, new=new, hidden=catalog.helpers)
     return _sizes(new)
 
 
-def _with_helpers(catalog: Catalog, filling: Filling) -> Filling:
-    """The same, with the helpers of views that are brought in, and the views of helpers: they are of one definition."""
+def _with_others(catalog: Catalog, filling: Filling) -> Filling:
+    """The same, with what has to follow the views that are brought in: their helpers, and the views that read them."""
     if filling.views is None:
         return filling
-    names = set(filling.views)
-    while more := {n for pair in catalog.helpers.items() if names & set(pair) for n in pair} - names:
+    names = {helper for helper, name in catalog.helpers.items() if name in filling.keep}
+    names |= set(filling.views) - set(filling.keep)
+    while more := _that_follow(catalog, names) - names - set(filling.keep):
         names |= more
-    return replace(filling, views=[*filling.views, *sorted(names - set(filling.views))])
+    first = [name for name in filling.views if name in names]
+    return replace(filling, views=[*first, *sorted(names - set(first))])
+
+
+def _that_follow(catalog: Catalog, names: Collection[str]) -> frozenset[str]:
+    """The helpers of views, the views of helpers, which are of one definition with them, and the views above."""
+    pairs = (pair for pair in catalog.helpers.items() if not set(names).isdisjoint(pair))
+    return above(catalog, names) | {name for pair in pairs for name in pair}
 
 
 def _moment(catalog: Catalog) -> datetime | None:
@@ -183,7 +199,8 @@ def _tables(file: WarehouseFile, filling: Filling) -> list[str]:
         if place is not None
     ]
     every = [*(view.name for view in file.catalog.views), *copies]
-    wrong = [name for name in (*filling.origins, *(filling.views or ())) if name not in every]
+    given = (*filling.origins, *(filling.views or ()), *filling.keep)
+    wrong = [name for name in given if name not in every]
     if wrong:
         message = f"`{wrong[0]}` is no view or partial copy of the warehouse"
         raise input_error(Code.UNKNOWN_RELATION, message, f"there are these: {', '.join(every)}")

@@ -34,12 +34,13 @@ KEPT_DAYS = 7.0
 Origins = Mapping[str, str | Path]
 
 
-def init(
+def init(  # noqa: PLR0913 - each is a choice of its own
     path: str | Path,
     spark: SparkSession | None = None,
     *,
     origins: Origins | None = None,
     views: Collection[str] | None = None,
+    keep: Collection[str] = (),
     engine: Literal["spark", "duckdb"] | None = None,
     progress: Callable[[str], None] = lambda _message: None,
     told: Callable[[str], None] = lambda _message: None,
@@ -51,7 +52,9 @@ def init(
         spark: the session to use, which makes the engine Spark.
         origins: for views (and partial copies, `RELATION@present`) the files, folders or tables of Spark's catalog
             (`table:NAME`) that hold their rows. Views that are not named are computed from their sources.
-        views: the views to bring into a store that is there; by default the store is made.
+        views: the views to bring into a store that is there, and the views that read them; by default the store is
+            made.
+        keep: views in the store whose rows stay: they are those of their new definitions, too.
         engine: which engine computes.
         progress: told of each step.
         told: told why Spark is used, where DuckDB refuses something.
@@ -69,7 +72,7 @@ def init(
     _require_store(file)
     folder = Path.cwd()
     places = {name: _place(str(where), folder) for name, where in (origins or {}).items()}
-    filling = Filling(places, views, progress)
+    filling = Filling(places, views, keep, progress)
 
     def run(kind: EngineKind) -> dict[str, int]:
         platform = platform_of(opened_engine(kind, spark, file.engine.options))

@@ -35,7 +35,14 @@ OPTIONS = {
     "init": (WAREHOUSE, _ORIGINS, _ENGINE, FORMAT),
     "import": (
         WAREHOUSE,
-        repeatable("--view", metavar="V", help="Only this view; repeatable. By default all."),
+        repeatable(
+            "--view", metavar="V", help="Only this view, and those that read it; repeatable. By default all."
+        ),
+        repeatable(
+            "--keep",
+            metavar="V",
+            help="The stored rows of this view stay: its new definition has the same rows; repeatable.",
+        ),
         _ORIGINS,
         _ENGINE,
         FORMAT,
@@ -79,10 +86,10 @@ def import_(given: Namespace) -> int:
     """
     with reporting(given.format):
         every = [view.name for view in read_warehouse_file(given.warehouse).catalog.views]
-    return _filled(given, given.view or every)
+    return _filled(given, given.view or ([] if given.keep else every), given.keep)
 
 
-def _filled(given: Namespace, views: Collection[str] | None) -> int:
+def _filled(given: Namespace, views: Collection[str] | None, keep: Collection[str] = ()) -> int:
     with reporting(given.format), progressing() as progress:
         origins = _origins(given)
         told = partial(print_note, given.format)
@@ -90,6 +97,7 @@ def _filled(given: Namespace, views: Collection[str] | None) -> int:
             given.warehouse,
             origins=origins,
             views=views,
+            keep=keep,
             engine=given.engine,
             progress=progress,
             told=told,

@@ -28,6 +28,8 @@ class Commit:
         given: what the update was given as, for people: a file, a folder of files, a feed.
         log: which transactions of a database's log the contents have, if they follow one.
         moment: of definitions that read the current date or time, the moment that the contents are of.
+        definitions: by view, the definition that its rows are of from here on, as `written` has it; None of one that
+            was left out.
     """
 
     kind: str
@@ -38,6 +40,7 @@ class Commit:
     given: str | None = None
     log: LogPosition | None = None
     moment: datetime | None = None
+    definitions: dict[str, str | None] | None = None
 
     @property
     def about(self) -> str:
@@ -50,12 +53,14 @@ class Commit:
 
     def text(self) -> str:
         """As JSON."""
-        apart = ("log", "moment")
+        apart = ("log", "moment", "definitions")
         said = {n: value for n, value in asdict(replace(self, log=None)).items() if n not in apart}
         if self.log is not None:
             said["log"] = self.log.entry()
         if self.moment is not None:
             said["moment"] = self.moment.isoformat()
+        if self.definitions:
+            said["definitions"] = self.definitions
         return json.dumps(said)
 
     @classmethod
@@ -76,4 +81,5 @@ class Commit:
             found.get("given"),
             LogPosition.read(found["log"]) if found.get("log") else None,
             datetime.fromisoformat(found["moment"]) if found.get("moment") else None,
+            found.get("definitions"),
         )

@@ -9,6 +9,7 @@ Such calls become calls by name with the arguments that stand there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -56,6 +57,18 @@ def as_written(tree: exp.Expr, text: str, tokens: Sequence[Token] | None) -> exp
         node.replace(made)
         tree = made if node is tree else tree
     return tree
+
+
+def without_comments(text: str) -> str:
+    r"""A query, or a piece of one, without comments and with one space where there were several.
+
+    >>> without_comments("a  -- b\n + 'c  d'")
+    "a + 'c  d'"
+    """
+    tokens = sqlglot.tokenize(text, read="spark")
+    gaps = ["", *(" " if one.end + 1 < other.start else "" for one, other in pairwise(tokens))]
+    pieces = (text[one.start : one.end + 1] for one in tokens)
+    return "".join(gap + piece for gap, piece in zip(gaps, pieces, strict=False))
 
 
 def _arguments(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
