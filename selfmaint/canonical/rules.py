@@ -74,7 +74,7 @@ def contributions(catalog: Catalog) -> tuple[Contribution, ...]:
 def all_contributions(catalog: Catalog) -> Iterator[Contribution]:
     """What each view tells about the base relations, even what another one tells by condition 2."""
     for view in catalog.views:
-        if isinstance(view, GroupedView):
+        if isinstance(view, GroupedView) and not view.grouped.is_hidden:
             yield from _of_groups(view.core, view.grouped)
         if view.limitation is not None:
             continue
@@ -124,7 +124,9 @@ def known_rules(
 def _revealed(catalog: Catalog, situation: Situation) -> Iterator[Rule]:
     """Condition 6: what views tell of subgoals beside one whose row the update deletes."""
     for view in catalog.views:
-        if isinstance(view, GroupedView) and not view.grouped.is_total:
+        if isinstance(view, GroupedView) and (view.grouped.is_total or view.grouped.is_hidden):
+            continue
+        if isinstance(view, GroupedView):
             name = view.core.rule.head.predicate.of(Version.STORED)
             yield from _beside(catalog, situation, view.core, view.grouped.stored(name, "Q"))
         elif view.limitation is not None and view.limitation.kind is Outside.PROJECTION:

@@ -137,6 +137,11 @@ class Decision:
             self._own[key] = None if schema is None else (schema, Decision(schema.catalog, self.budget_s))
         return self._own[key] if situation.effective else None
 
+    @cached_property
+    def over_summands(self) -> Decision:
+        """The decision over the summands of unions, in place of these unions."""
+        return Decision(self.catalog.with_summands, self.budget_s)
+
     def has_rules(self, view: View, situation: Situation) -> bool:
         """Whether the rules of a view's test are found within the budget."""
         try:
@@ -181,6 +186,8 @@ class Decision:
         for own in self._own.values():
             if own is not None:
                 own[1].forget()
+        if "over_summands" in self.__dict__:
+            self.over_summands.forget()
 
     def maintenance(self, view: View, situation: Situation) -> Program:
         """The maintenance queries of one view."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import Predicate, Program
+from datalog.model import Predicate, Program, Semantics, ViewDefinition
 from selfmaint.canonical.support import Knowledge
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
@@ -26,6 +26,7 @@ from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.searched import searched
 from selfmaint.decide.selftest import DependsRules, compact_program
+from selfmaint.decide.summands import Summed, Told
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.decide.verdict import (
     Change,
@@ -111,7 +112,7 @@ def check(
             verdict = Undecided(view.name, (str(spent),), is_cut=True)
         assert verdict is not None
         if not isinstance(verdict, SelfMaintainable):
-            verdict = asked.over_own_relations(view) or verdict
+            verdict = asked.over_own_relations(view) or asked.over_summands(view) or verdict
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             verdict = searched(decision, engine, facts, situation, verdict)
         result[view.name] = replace(verdict, semantics=view.semantics)
@@ -196,18 +197,55 @@ class _Asked(Generic[D]):
     def over_own_relations(self, view: View) -> SelfMaintainable | None:
         """That a view is self-maintainable, if it is over relations that have only what it uses."""
         with suppress(BudgetSpentError):
-            own = self.decision.over_own_relations(view, self.situation)
+            own = self._passing_over_own(view)
             if own is None:
                 return None
-            schema, there = own
-            known = known_there(schema, self.decision.catalog, self.engine, self.facts, self.situation)
-            asked = _Asked(there, self.engine, *known)
-            if asked.is_failing(schema.view):
-                return None
-            verdict = asked.of_test(schema.view, [], 0)
+            asked, there = own
+            verdict = asked.of_test(there, [], 0)
             if isinstance(verdict, SelfMaintainable):
-                return replace(verdict, delta=lambda: asked.delta(schema.view), exact=False)
+                return replace(verdict, delta=lambda: asked.delta(there), exact=False)
         return None
+
+    def _passing_over_own(self, view: View) -> tuple[_Asked[D], View] | None:
+        """A view over relations that have only what it uses, if its test passes there."""
+        own = self.decision.over_own_relations(view, self.situation)
+        if own is None:
+            return None
+        schema, there = own
+        known = known_there(schema, self.decision.catalog, self.engine, self.facts, self.situation)
+        asked = _Asked(there, self.engine, *known)
+        return None if asked.is_failing(schema.view) else (asked, schema.view)
+
+    def over_summands(self, view: View) -> SelfMaintainable | None:
+        """That a union is self-maintainable, if what each of its rules gains and loses is determined."""
+        summands = self.decision.catalog.summands.get(view.name)
+        if summands is None or not self.situation.effective:
+            return None
+        situation = replace(self.situation, followed=frozenset(), ruled_out=frozenset())
+        asked = _Asked(self.decision.over_summands, self.engine, self.facts, situation)
+        changed = situation.inserted | situation.deleted
+        with suppress(BudgetSpentError):
+            told: list[Told[D]] = []
+            for part in summands:
+                if not changed.isdisjoint(atom.predicate.name for atom in part.core.body):
+                    found = asked.told(part)
+                    if found is None:
+                        return None
+                    told.append(found)
+            summed = Summed(self.engine, self.facts, view, told, is_set=_is_set(view))
+            if not summed.is_open():
+                return SelfMaintainable(view.name, delta=summed.delta)
+        return None
+
+    def told(self, part: GroupedView) -> Told[D] | None:
+        """A summand, where what it gains and loses is determined, perhaps over relations of its own."""
+        asked, there = (
+            (self, part) if not self.is_failing(part) else (self._passing_over_own(part) or (self, None))
+        )
+        if not isinstance(there, GroupedView):
+            return None
+        known = asked.decision.knowledge(self.engine, asked.facts, asked.situation)
+        return Told(known, asked.decision.catalog, there)
 
     def is_failing(self, view: View) -> bool:
         """Whether the test of a view has a row.
@@ -259,6 +297,11 @@ class _Asked(Generic[D]):
         defined = frozenset(program.heads)
         goals = [r.goal for r in rules if r.goal in defined]
         return program, self.engine.nonempty(program, goals, self.facts) if goals else frozenset()
+
+
+def _is_set(view: View) -> bool:
+    """Whether equal rows of a union stand once."""
+    return not isinstance(view.definition, ViewDefinition) or view.definition.semantics is Semantics.SET
 
 
 def _named(views: Sequence[View]) -> str:

@@ -9,7 +9,8 @@ Conditions of soundness:
    the key use it, and are gone.
 2. The key's columns are constants or columns of the group as they are, never null, and no doubles.
 3. What such a group holds after the update are core rows with inserted facts: those gained.
-4. No finer view stands for the core rows that change (`core_rows.py`), and the view has no row without core rows.
+4. The view is stored. No finer view stands for the core rows that change (`core_rows.py`), and the view has no row
+   without core rows.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def dropping(catalog: Catalog, situation: Situation, view: GroupedView) -> Mappi
         situation: what changes; none is found if the update may not be effective.
         view: a view that groups.
     """
-    if not situation.effective or view.grouped.is_total or for_changes(catalog, situation, view) is not None:
+    if not situation.effective or view.grouped.is_total or view.grouped.is_hidden:
+        return {}
+    if for_changes(catalog, situation, view) is not None:
         return {}
     shown = frozenset(view.grouped.group_terms.values())
     found: dict[int, Atom] = {}

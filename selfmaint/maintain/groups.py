@@ -18,6 +18,7 @@ from datalog.model import (
     Predicate,
     Program,
     Rule,
+    Term,
     Variable,
     Version,
     ViewDefinition,
@@ -47,7 +48,7 @@ from selfmaint.maintain.roll_up import UNITED, RollUp, united
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 
-_ASKED, _OVERDRAWN = Predicate("open", Version.STEP), Predicate("overdrawn", Version.STEP)
+_ASKED, _OVERDRAWN, _KEYS = (Predicate(name, Version.STEP) for name in ("open", "overdrawn", "keys"))
 _SHOWN = 5
 
 
@@ -82,6 +83,35 @@ def group_change(
         known.changes[key] = _change(_Work(known, catalog, view), whole=whole)
     found: GroupChange[D] | None = known.changes[key]  # type: ignore[assignment]  # put there above
     return found
+
+
+def core_changes(known: Knowledge[D], catalog: Catalog, view: GroupedView) -> tuple[D | None, D | None]:
+    """The rows that the core rows gained and lost make by themselves, held; None where there are none.
+
+    Args:
+        known: everything known.
+        catalog: the warehouse's schema.
+        view: a view of which nothing is stored, and whose gained and lost core rows are determined.
+    """
+    work = _Work(known, catalog, view)
+    gained, lost = gained_rows(known, view), lost_rows(known, view, {})
+    return work.rows_of_core(gained), work.rows_of_core(lost)
+
+
+def certain_rows(known: Knowledge[D], catalog: Catalog, view: GroupedView, rows: D) -> D | None:
+    """The rows that a view certainly has after the update, with the groups of some rows; None if none are known.
+
+    Args:
+        known: everything known.
+        catalog: the warehouse's schema.
+        view: a view with a core.
+        rows: rows with all columns of the view but the number of copies, and a 1 behind them.
+    """
+    work = _Work(known, catalog, view)
+    columns = variables("C", len(view.stored_columns))
+    keys: tuple[Term, ...] = (*(columns[c] for c in view.grouped.columns), Constant(1))
+    rule = Rule(Atom(_KEYS, keys), (Atom(_ASKED, (*columns, Constant(1))),))
+    return work.rows_of_core(work.known_rows(work.held([rule], {_ASKED: rows})))
 
 
 def _change(work: _Work[D], *, whole: bool) -> GroupChange[D] | None:
@@ -146,6 +176,10 @@ class _Work(Generic[D]):
         """The part that some core rows are: groups, their number, and two columns for each measure."""
         return None if rows is None else self.engine.keep(self._over_rows(self.plan.part(), rows))
 
+    def rows_of_core(self, rows: D | None) -> D | None:
+        """The view's rows that some core rows make."""
+        return None if rows is None else self.engine.keep(self._over_rows(self.plan.anew, rows))
+
     def _over_rows(self, definition: ViewDefinition, rows: D) -> D:
         facts = _small({ROWS: rows})
         return self.engine.evaluate_view(definition, facts, {ROWS: self.plan.column_types})
@@ -169,7 +203,7 @@ class _Work(Generic[D]):
         keys = variables("G", len(self.grouped.columns))
         rule = Rule(Atom(_OVERDRAWN, keys), (Atom(_ASKED, (*keys, Constant(0))),))
         names = [self.view.columns[c] for c in self.grouped.columns]
-        rows = self.engine.sample(self._held([rule], {_ASKED: groups}), _SHOWN)
+        rows = self.engine.sample(self.held([rule], {_ASKED: groups}), _SHOWN)
         if not rows:
             return
         shown = "; ".join(
@@ -193,7 +227,7 @@ class _Work(Generic[D]):
             return self.engine.keep(self.engine.evaluate(step.made, step.predicate, facts, step.columns))
         return self.engine.keep(self.engine.evaluate_view(step.made, _small(given), {}))
 
-    def _held(self, rules: Sequence[Rule], given: Mapping[Predicate, D]) -> D:
+    def held(self, rules: Sequence[Rule], given: Mapping[Predicate, D]) -> D:
         """The rows of a predicate over small relations, held by the engine."""
         head = rules[0].head
         names = [f"c{i}" for i in range(head.arity)]
@@ -230,7 +264,7 @@ class _Work(Generic[D]):
             Rule(Atom(UNITED, (*columns, Constant(i))), (Atom(side, columns),))
             for i, side in enumerate(sides)
         ]
-        facts = _small({UNITED: self._held(rules, sides)})
+        facts = _small({UNITED: self.held(rules, sides)})
         return self.engine.keep(self.engine.evaluate_view(united(self.plan), facts, {}))
 
     def anew(self, change: GroupChange[D], groups: D) -> GroupChange[D]:
@@ -259,7 +293,7 @@ class _Work(Generic[D]):
         columns = tuple(Variable(f"O{i}") for i in range(self.view.head.arity))
         key = Atom(_ASKED, (*(columns[c] for c in self.grouped.columns), Constant(1)))
         among = Atom(made.predicate, columns)
-        rows = self._held([Rule(Atom(OLD, columns), (key, among))], {_ASKED: groups, made.predicate: found})
+        rows = self.held([Rule(Atom(OLD, columns), (key, among))], {_ASKED: groups, made.predicate: found})
         stored = self.known.facts.relations[self.view.predicate]
         both = [engine.like(part, stored) for part in (change.new, rows)]
         return GroupChange(engine.keep(engine.union(both)), change.old, None)

@@ -45,6 +45,7 @@ from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, types_met, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
+from selfmaint.warehouse.summands import summands
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View, as_rule_of
 
 __all__ = [
@@ -71,6 +72,7 @@ class Catalog:
         relations: the base relations by name.
         remarks: what was found odd when the definitions were read, such as SQL that cannot be analysed.
         unions: the branches of the unions whose rows tell them apart, each with the view that it is.
+        summands: the rules of the other unions, as views of which nothing is stored.
         helpers: views that are kept for others to be computed from, each with the view that it is for.
         near: of views with helpers, the columns whose last digits may differ from Spark's.
         clock: of definitions that read the current date or time, the moment that they are of.
@@ -82,6 +84,7 @@ class Catalog:
     relations: Mapping[str, BaseRelation]
     remarks: tuple[Diagnostic, ...] = ()
     unions: Mapping[str, Mapping[Branch, View]] = field(default_factory=dict)
+    summands: Mapping[str, tuple[GroupedView, ...]] = field(default_factory=dict)
     helpers: Mapping[str, str] = field(default_factory=dict)
     near: Mapping[str, frozenset[int]] = field(default_factory=dict)
     clock: Clock | None = None
@@ -94,6 +97,14 @@ class Catalog:
             return self
         parts = (self.unions[v.name].values() if v.name in self.unions else (v,) for v in self.views)
         return replace(self, views=tuple(view for some in parts for view in some))
+
+    @cached_property
+    def with_summands(self) -> Catalog:
+        """The catalog with summands in place of the unions that have some: what is known is what the others tell."""
+        kept = (view for view in self.views if view.name not in self.summands)
+        return replace(
+            self, views=(*kept, *(one for its in self.summands.values() for one in its)), summands={}
+        )
 
     @cached_property
     def selections(self) -> tuple[tuple[Predicate, Predicate, ViewDefinition], ...]:
@@ -127,8 +138,8 @@ class Catalog:
 
     @cached_property
     def grouped_views(self) -> tuple[GroupedView, ...]:
-        """The views that group, over cores that are decided."""
-        return tuple(view for view in self.views if isinstance(view, GroupedView))
+        """The views that group, over cores that are decided, and are stored."""
+        return tuple(v for v in self.views if isinstance(v, GroupedView) and not v.grouped.is_hidden)
 
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -256,7 +267,9 @@ def catalog(
         for name in order
         if (found := branches(name, definitions.get(name, ()))) and views[name].limitation is not None
     }
-    return Catalog(program, tuple(views[name] for name in order), relations, tuple(remarks), unions)
+    others = {name: view for name, view in views.items() if name not in unions}
+    sums = summands(program, others, relations, by_name)
+    return Catalog(program, tuple(views[name] for name in order), relations, tuple(remarks), unions, sums)
 
 
 def _require_plain_names(program: Program) -> None:

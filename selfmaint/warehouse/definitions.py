@@ -52,12 +52,14 @@ def separated(program: Program, opaque: tuple[OpaqueView, ...]) -> tuple[Program
             found = MoreThanRules(Beyond.COMPUTED, f"`{one.name}` has an `is null` condition")
         if isinstance(found, MoreThanRules):
             text = f"{found.text}: deciding that is not supported yet"
-            limited = _limited(one, one.columns, Limitation(Outside(found.kind.value), text))
+            limited = limited_view(one, one.columns, Limitation(Outside(found.kind.value), text))
             beyond[one.name] = replace(limited, grouping=_grouping(one, found.kind))
         else:
             rules.extend(found)
     for view in opaque:
-        beyond[view.name] = _limited(view, view.columns, Limitation(Outside.OPAQUE, "; ".join(view.reasons)))
+        beyond[view.name] = limited_view(
+            view, view.columns, Limitation(Outside.OPAQUE, "; ".join(view.reasons))
+        )
     return replace(program, rules=tuple(rules), views=()), beyond
 
 
@@ -115,7 +117,7 @@ def _grouping(definition: ViewDefinition, kind: Beyond) -> ViewDefinition | None
     return grouping(definition, counted=counted)
 
 
-def _limited(
+def limited_view(
     definition: ViewDefinition | OpaqueView, columns: tuple[str, ...], limitation: Limitation
 ) -> View:
     """A view that is more than rules: its stored rows, and the relations below."""

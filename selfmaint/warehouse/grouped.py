@@ -62,6 +62,7 @@ class Grouped:
         is_single: whether a group has at most one core row, as keys say.
         inexact: the columns that add up doubles: their values depend on the order of adding.
         is_total: whether it has one row even over no core rows: it aggregates all of them.
+        is_hidden: whether nothing of it is stored: it is a summand of a union.
     """
 
     block: Block
@@ -71,6 +72,7 @@ class Grouped:
     is_single: bool = False
     inexact: frozenset[int] = frozenset()
     is_total: bool = False
+    is_hidden: bool = False
 
     @property
     def groups(self) -> tuple[Expression, ...]:
@@ -80,7 +82,7 @@ class Grouped:
     @cached_property
     def tells_absence(self) -> bool:
         """Condition 3: whether a group that is not stored has no core rows."""
-        return not self.is_total and not self.block.filters and not self.block.having
+        return not (self.is_total or self.is_hidden or self.block.filters or self.block.having)
 
     @cached_property
     def group_terms(self) -> Mapping[int, Term]:

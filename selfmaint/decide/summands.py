@@ -1,0 +1,156 @@
+"""Unions whose rows do not tell which rule they come from, decided by what each rule gains and loses.
+
+    SELECT day FROM web UNION ALL SELECT day FROM shop        web gains a row: the union does, whatever it holds
+
+Conditions of soundness:
+
+1. The update is effective.
+2. What a rule gains and loses is the same on all databases that explain the other views: all those that explain the
+   union as well are among them. Its own rows are known to nobody (`Grouped.is_hidden`).
+3. The copies of a row of a UNION ALL are those of all rules together.
+4. A row of a UNION that a rule loses stays if a rule gains it, or certainly gives it after the update. Else nobody
+   knows whether it stays, and the union is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic
+
+from datalog.model import Atom, Constant, Negation, Predicate, Program, Rule, Variable, Version
+from selfmaint.canonical.consistency import NOT_EFFECTIVE
+from selfmaint.canonical.support import Knowledge
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.errors import Code, input_error
+from selfmaint.maintain import Delta
+from selfmaint.maintain.groups import certain_rows, core_changes
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+
+_GAINED, _LOST, _NEW, _LEFT, _OPEN, _GIVEN = (
+    Predicate(name, Version.STEP) for name in ("gained", "lost", "new", "left", "open", "given")
+)
+
+
+@dataclass(frozen=True)
+class Told(Generic[D]):
+    """A summand whose core rows gained and lost are determined.
+
+    Attributes:
+        known: everything known.
+        catalog: the schema in which they are.
+        part: the summand.
+    """
+
+    known: Knowledge[D]
+    catalog: Catalog
+    part: GroupedView
+
+    @cached_property
+    def changes(self) -> tuple[D | None, D | None]:
+        """What it gains and loses, as counted rows; None if there are none."""
+        return core_changes(self.known, self.catalog, self.part)
+
+
+@dataclass(frozen=True)
+class Summed(Generic[D]):
+    """The change of a union from those of its summands.
+
+    Attributes:
+        engine: evaluates.
+        facts: what is known.
+        view: the union.
+        told: the summands that may change.
+        is_set: whether equal rows stand once.
+    """
+
+    engine: Engine[D]
+    facts: Facts[D]
+    view: View
+    told: Sequence[Told[D]]
+    is_set: bool
+
+    @property
+    def _columns(self) -> tuple[Variable, ...]:
+        return tuple(Variable(f"C{i}") for i in range(len(self.view.columns)))
+
+    @cached_property
+    def _sides(self) -> tuple[D | None, D | None]:
+        """The counted rows that all summands gain, and those that they lose, equal rows of several apart."""
+        sides = zip(*(told.changes for told in self.told), strict=True)
+        gained, lost = ([rows for rows in its if rows is not None] for its in sides)
+        return self._sum(gained), self._sum(lost)
+
+    def _sum(self, parts: Sequence[D]) -> D | None:
+        return self.engine.keep(self.engine.bags.recounted([(rows, 1) for rows in parts])) if parts else None
+
+    def is_open(self) -> bool:
+        """Condition 4: whether it is a UNION, and loses a row that may stay."""
+        gained, lost = self._sides
+        if lost is None or not self.is_set:
+            return False
+        given = dict(zip((_GAINED, _LOST), (gained, lost), strict=True))
+        return bool(self.engine.count(self._made(_OPEN, dict(self._still(given)))))
+
+    def _still(self, given: Mapping[Predicate, D | None]) -> Iterator[tuple[Predicate, D]]:
+        """Rows lost and not gained, and those of them that are certainly given."""
+        columns = self._columns
+        less = [Negation((Atom(_GAINED, (*columns, Variable("M"))),))] if given[_GAINED] is not None else []
+        lost = Rule(Atom(_LEFT, (*columns, Constant(1))), (Atom(_LOST, (*columns, Variable("N"))), *less))
+        left = self._evaluated([lost], {p: rows for p, rows in given.items() if rows is not None})
+        yield _LEFT, left
+        parts = [certain_rows(told.known, told.catalog, told.part, left) for told in self.told]
+        some = self._sum([rows for rows in parts if rows is not None])
+        if some is not None:
+            yield _GIVEN, some
+
+    def _made(self, goal: Predicate, given: Mapping[Predicate, D]) -> D:
+        columns = self._columns
+        known = [Negation((Atom(_GIVEN, (*columns, Variable("N"))),))] if _GIVEN in given else []
+        return self._evaluated(
+            [Rule(Atom(goal, columns), (Atom(_LEFT, (*columns, Constant(1))), *known))], given
+        )
+
+    def _evaluated(self, rules: Sequence[Rule], given: Mapping[Predicate, D]) -> D:
+        head = rules[0].head
+        names = [f"c{i}" for i in range(head.arity)]
+        facts = self.facts.extended(given)
+        return self.engine.keep(self.engine.evaluate(Program(tuple(rules)), head.predicate, facts, names))
+
+    def delta(self) -> Delta[D]:
+        """The change, held by the engine: of a UNION ALL each row as often as it does.
+
+        Raises:
+            InputError: SM302 more rows are lost than are stored.
+        """
+        gained, lost = self._sides
+        stored = self.facts.relations[self.view.predicate]
+        nothing = self.engine.empty(stored)
+        if self.is_set:
+            new = nothing if gained is None else self._not_stored(gained)
+            return Delta(self.engine.keep(self.engine.like(new, stored)), nothing)
+        sides = []
+        for more, fewer in ((gained, lost), (lost, gained)):
+            parts = [(rows, sign) for rows, sign in ((more, 1), (fewer, -1)) if rows is not None]
+            if more is None:
+                sides.append(nothing)
+                continue
+            net = self.engine.bags.expanded(self.engine.keep(self.engine.bags.recounted(parts)))
+            sides.append(self.engine.keep(self.engine.like(net, stored)))
+        if lost is not None:
+            self._require_stored(sides[1], stored)
+        return Delta(*sides)
+
+    def _not_stored(self, gained: D) -> D:
+        columns = self._columns
+        stands = Negation((Atom(self.view.predicate, columns),))
+        rule = Rule(Atom(_NEW, columns), (Atom(_GAINED, (*columns, Variable("N"))), stands))
+        return self._evaluated([rule], {_GAINED: gained})
+
+    def _require_stored(self, lost: D, stored: D) -> None:
+        every = range(len(self.view.columns))
+        there = self.engine.bags.matching(stored, every, lost)
+        if self.engine.count(self.engine.minus_all(lost, there)):
+            message = f"more rows are deleted than there were: {self.view.shown} would lose rows that it does not hold"
+            raise input_error(Code.CONTRADICTS, message, NOT_EFFECTIVE)

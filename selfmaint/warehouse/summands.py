@@ -1,0 +1,101 @@
+"""The summands of unions whose rows do not tell which rule they come from: a view for each, nothing of it stored.
+
+    SELECT day, amount FROM web UNION ALL SELECT day, amount FROM shop
+        sales#1: SELECT day, amount FROM web        sales#2: SELECT day, amount FROM shop
+
+What a summand gains and loses may be determined though nobody knows its rows: see `selfmaint.decide.summands`.
+
+Conditions of soundness:
+
+1. A summand is one rule's rows, each as often as the rule gives it: the core of its groups is the rule's body.
+2. Its columns have the types of the other summands' columns: what is equal in one is written alike in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from datalog.model import OpaqueView, Program, Rule, ViewDefinition, block
+from selfmaint.warehouse.base_relations import BaseRelation
+from selfmaint.warehouse.cores import core_rules, output_types, types_met, with_core
+from selfmaint.warehouse.definitions import grouping, limited_view, unfolded_rules, view_of
+from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
+
+MOST = 32
+"""Of a union of more rules there are none."""
+
+
+def summands(
+    program: Program,
+    views: Mapping[str, View],
+    relations: Mapping[str, BaseRelation],
+    by_name: Mapping[str, list[Rule]],
+) -> dict[str, tuple[GroupedView, ...]]:
+    """The summands of the unions among some views, by union; of a rule that can have no rows there is none.
+
+    Args:
+        program: the rules of the views that are just rules.
+        views: the views.
+        relations: the base relations.
+        by_name: the rules of every view; none for one that is more than rules.
+    """
+    written = {name: _written(view, by_name.get(name, ())) for name, view in views.items()}
+    beyond = {one.name: _counted(one) for its in written.values() for one in its}
+    cores = core_rules(beyond)
+    rules = unfolded_rules(replace(program, rules=(*program.rules, *cores.values()))) if cores else {}
+    every = (plain.atoms for its in rules.values() for _, plain in its)
+    met = types_met(every, relations)
+    found = {}
+    for name, its in written.items():
+        parts = []
+        for one in its:
+            plain = view_of(program, one.name, rules[one.name], relations, by_name)
+            parts.append(with_core(beyond[one.name], cores[one.name], plain, relations, met))
+        grouped = [_hidden(part) for part in parts if isinstance(part, GroupedView)]
+        others = [part for part in parts if not isinstance(part, GroupedView)]
+        if grouped and all(part.always_empty for part in others) and _are_alike(grouped, relations):
+            found[name] = tuple(grouped)
+    return found
+
+
+def _written(view: View, rules: Sequence[Rule]) -> list[ViewDefinition]:
+    """The definitions of a union's summands; none if the view is no union of queries of one rule."""
+    definition = view.definition
+    if view.limitation is None or isinstance(definition, OpaqueView):
+        return []
+    if view.limitation.kind is Outside.UNION:
+        name = f"{view.name}#"
+        blocks = [block(name, i, rule.body, rule.head.terms) for i, rule in enumerate(rules)]
+    elif definition is not None and not definition.is_grouped:
+        blocks = list(definition.blocks)
+    else:
+        return []
+    text = None if definition is None else definition.text
+    return [
+        ViewDefinition(
+            f"{view.name}#{number}",
+            view.columns,
+            (block(f"{view.name}#{number}", 0, one.core.body, one.outputs, filters=one.filters),),
+            text=text,
+            span=view.rule.span,
+        )
+        for number, one in enumerate(blocks, 1)
+        if 1 < len(blocks) <= MOST
+    ]
+
+
+def _counted(part: ViewDefinition) -> View:
+    """A summand as a view of counted rows, still without its core."""
+    made = limited_view(part, part.columns, Limitation(Outside.BAG, f"`{part.name}` is a summand of a union"))
+    return replace(made, grouping=grouping(part, counted=True))
+
+
+def _hidden(part: GroupedView) -> GroupedView:
+    return replace(part, grouped=replace(part.grouped, is_hidden=True))
+
+
+def _are_alike(parts: Iterable[GroupedView], relations: Mapping[str, BaseRelation]) -> bool:
+    """Condition 2; a column of nulls alone is like any other."""
+    each = zip(*(output_types(part, relations) for part in parts), strict=True)
+    return all(len(set(kinds) - {None}) <= 1 for kinds in each)
