@@ -25,6 +25,7 @@ create materialized view v as """
 Rows = dict[str, set[Row]]
 JOIN = "v(O, C, T, N) :- o(O, C, T), c(C, N)."
 BOTH = "v(X) :- r(X).  v(X) :- q(X)."
+ALL = "SELECT c, t FROM o WHERE t > 1 UNION ALL SELECT id, t FROM o"
 MANY: set[Row] = {(number,) for number in range(1, 500)}
 
 
@@ -62,7 +63,10 @@ TOLD = [
     Told("v(C) :- o(O, C, T).", "undecided", MANY, {}, {"o": {(1, 1, 5)}}),
     Told(BOTH, "yes", {(1,)}, {"r": {(7,)}}),
     Told(BOTH, "no", {(1,)}, {}, {"r": {(1,)}}),
-    Told(BOTH, "undecided", MANY, {"r": {(700,)}}),
+    Told(BOTH, "yes", MANY, {"r": {(700,)}}),
+    Told(BOTH, "undecided", MANY, {}, {"r": {(7,)}}),
+    Told(ALL, "yes", {(7, 5), (1, 5)}, {"o": {(2, 1, 6)}}),
+    Told(ALL, "yes", {(7, 5), (1, 5)}, {}, {"o": {(1, 7, 5)}}),
     *(
         Told(
             "SELECT o.id, o.c, c.n, o.t * 2 AS d FROM o JOIN c ON o.c = c.id",

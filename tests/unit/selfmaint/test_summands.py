@@ -1,0 +1,189 @@
+"""Unions whose rows do not tell which rule they come from. Oracle: what plain DuckDB gives of the same queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import selfmaint
+from selfmaint.api.programs import catalog_of
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse
+from selfmaint.decide.verdict import SelfMaintainable, Undecided
+from selfmaint.errors import InputError
+
+TABLES = {
+    "web": "id int primary key, day int not null, customer int, amount decimal(9,2) not null",
+    "shop": "id int primary key, day int not null, store int not null, amount decimal(9,2) not null",
+    "customer": "id int primary key, region string not null",
+    "visit": "day int not null, page string",
+}
+FEW = {"web": 300, "shop": 200, "customer": 12, "visit": 300}
+ROWS = {
+    "web": f"select i::int, (i % 40)::int, nullif(i % 12, 5)::int, (i % 7)::decimal(9,2) from range({FEW['web']}) t(i)",
+    "shop": f"select i::int, (i % 50)::int, (i % 3)::int, (i % 5)::decimal(9,2) from range({FEW['shop']}) t(i)",
+    "customer": f"select i::int, 'r' || i % 4 from range({FEW['customer']}) t(i)",
+    "visit": f"select (i % 9)::int, case when i % 4 > 0 then 'p' || i % 3 end from range({FEW['visit']}) t(i)",
+}
+CUSTOMERS = "select id, region from customer"
+Row = tuple[Any, ...]
+Sides = Mapping[str, list[Row]]
+
+
+def base(inserted: Sides, deleted: Sides) -> duckdb.DuckDBPyConnection:
+    """The base relations, after a change."""
+    database = duckdb.connect()
+    for name, columns in TABLES.items():
+        database.execute(
+            f"create table {name} ({columns.replace(' primary key', '').replace('string', 'text')})"
+        )
+        database.execute(f"insert into {name} {ROWS[name]}")
+        for row in deleted.get(name, ()):
+            same = " and ".join(
+                f"{c.split()[0]} is not distinct from ?" for c in columns.replace("(9,2)", "").split(",")
+            )
+            ((place,), *_) = database.execute(f"select rowid from {name} where {same}", row).fetchall()
+            database.execute(f"delete from {name} where rowid = ?", [place])
+        for row in inserted.get(name, ()):
+            database.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
+    return database
+
+
+def columns_of(name: str) -> list[str]:
+    return [part.split()[0] for part in TABLES[name].replace("(9,2)", "").split(", ")]
+
+
+def typed(name: str, rows: list[Row]) -> pa.Table:
+    """Rows with the types of a table."""
+    empty = base({}, {}).sql(f"select * from {name} limit 0").to_arrow_table().schema
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), empty, strict=True)],
+        names=columns_of(name),
+    )
+
+
+def warehouse(query: str) -> Warehouse[Any]:
+    """A warehouse of the customers and one union, stored as it is before the change."""
+    tables = "".join(f"create table {name} ({columns});\n" for name, columns in TABLES.items())
+    before = base({}, {})
+    views = {"customers": CUSTOMERS, "v": query}
+    text = tables + "".join(f"create view {name} as {one};\n" for name, one in views.items())
+    contents = {name: before.sql(one).to_arrow_table() for name, one in views.items()}
+    return selfmaint.build(text, contents, engine="duckdb")
+
+
+def update(here: Warehouse[Any], inserted: Sides, deleted: Sides) -> Update[Any]:
+    sides = [{n: typed(n, rows) for n, rows in side.items() if rows} for side in (inserted, deleted)]
+    return Update.from_frames(here, inserted=sides[0], deleted=sides[1], effective=True)
+
+
+def decided(query: str, inserted: Sides, deleted: Sides) -> bool:
+    """Whether a union is decided, and then: that its rows after the change are those of recomputing."""
+    here = warehouse(query)
+    change = update(here, inserted, deleted)
+    verdict = here.check(change)["v"]
+    if not isinstance(verdict, SelfMaintainable):
+        return False
+    delta = here.maintain(change, strict=True).deltas["v"]
+    before, after = (Counter(base(*its).sql(query).fetchall()) for its in (({}, {}), (inserted, deleted)))
+    lost, gained = (
+        Counter(tuple(row.values()) for row in pa.table(side).to_pylist())
+        for side in (delta.lost, delta.gained)
+    )
+    assert not lost - before
+    assert before - lost + gained == after
+    assert not lost & gained
+    return True
+
+
+ALL = "select day, amount from web union all select day, amount from shop"
+WEB: Row = (7, 7, 7, 0)
+"""A row of `web` as it is, and of `shop`: (7, 7, 1, 2)."""
+
+
+@pytest.mark.parametrize(
+    ("query", "inserted", "deleted"),
+    [
+        (ALL, {"web": [(900, 3, None, 5), (901, 3, None, 5)]}, {}),
+        (ALL, {}, {"web": [WEB], "shop": [(7, 7, 1, 2)]}),
+        (ALL, {"shop": [(900, 7, 1, 0), (901, 8, 1, 0)]}, {"web": [WEB]}),
+        (
+            f"{ALL} union all select day, cast(1 as decimal(9,2)) from visit",
+            {"visit": [(3, "p0"), (3, "p0")]},
+            {"visit": [(0, None)]},
+        ),
+        ("select day from web union select day from shop", {"web": [(900, 7, 1, 0), (901, 99, 1, 0)]}, {}),
+        ("select day from web union select day from shop", {"web": [(900, 7, 1, 0)]}, {"web": [WEB]}),
+        (
+            "select day * 2 as d from web union all select day + 1 from shop where store = 1",
+            {"shop": [(900, 7, 1, 3)]},
+            {},
+        ),
+        (
+            (
+                "select c.region, w.day from web w join customer c on c.id = w.customer union all "
+                "select 'shops', day from shop"
+            ),
+            {"web": [(900, 3, 4, 5), (901, 3, None, 1)], "shop": [(900, 3, 1, 1)]},
+            {"web": [WEB]},
+        ),
+        (
+            "select c.region from customer c union select c.region from web w join customer c on c.id = w.customer",
+            {},
+            {"web": [WEB]},
+        ),
+        (
+            (
+                "select w.day, c.region from web w join customer c on c.id = w.customer where w.amount > 100 "
+                "union all select day, 'none' from shop where store > 5"
+            ),
+            {"shop": [(900, 3, 1, 1)], "web": [(900, 3, 1, 1)]},
+            {},
+        ),
+    ],
+)
+def test_what_the_rules_gain_and_lose_is_the_change(query: str, inserted: Sides, deleted: Sides) -> None:
+    assert decided(query, inserted, deleted)
+
+
+@pytest.mark.parametrize(
+    ("query", "inserted", "deleted"),
+    [
+        # Another row of the web, or of the shop, may give the day.
+        ("select day from web union select day from shop", {}, {"web": [WEB]}),
+        # Which day an unknown web row is of.
+        (
+            "select s.day, w.amount from web w join shop s on s.id = w.id union all select 0, 0.00 from visit",
+            {"web": [(150_000, 3, None, 5)]},
+            {},
+        ),
+    ],
+)
+def test_what_is_not_known_is_no_yes(query: str, inserted: Sides, deleted: Sides) -> None:
+    assert not decided(query, inserted, deleted)
+
+
+def test_more_rows_lost_than_are_stored_are_refused() -> None:
+    here = warehouse(ALL)
+    change = update(here, {}, {"web": [(7, 7, 7, 6_000)]})
+    with pytest.raises(InputError, match="more rows are deleted than there were: `v`"):
+        here.maintain(change)
+
+
+def test_where_the_update_may_not_be_effective_nothing_is_concluded() -> None:
+    here = warehouse(ALL)
+    change = Update.from_frames(here, inserted={"web": typed("web", [(900, 3, None, 5)])})
+    assert isinstance(here.check(change)["v"], Undecided)
+
+
+def test_columns_of_two_types_are_not_added_up() -> None:
+    """1 and 1.00 are equal, and written otherwise."""
+    tables = "".join(f"create table {name} ({columns});\n" for name, columns in TABLES.items())
+    both = "create view v as select day from web union all select {} from shop;"
+    of = [catalog_of(tables + both.format(column)).summands for column in ("amount", "store", "null")]
+    assert [len(found.get("v", ())) for found in of] == [0, 2, 2]
