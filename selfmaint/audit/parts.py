@@ -44,6 +44,7 @@ def parts(catalog: Catalog) -> tuple[Catalog, ...]:
             program=programs[number],
             views=tuple(sorted((*views, *unknown), key=catalog.views.index)) if unknown else tuple(views),
             relations=relations[number],
+            summands={view.name: its for view in views if (its := catalog.summands.get(view.name))},
         )
         for number, views in found.items()
     )

@@ -220,12 +220,30 @@ class Search:
     def _searched(self, view: View, change: Change) -> Outcome:
         if isinstance(view, GroupedView):
             return self._groups(view).outcome(change, change.situation(self.catalog, self.known))
+        if view.name in self.catalog.summands:
+            return self._summed(view, change)
         if view.limitation is not None:
             return Unclear((str(view.limitation),))
         if any(isinstance(v.definition, OpaqueView) for v in self.catalog.views):
             return self._among_texts(view, change)
         cell = self._cell(view, change)
         return cell.outcome() if cell.rules else Always()
+
+    @cached_property
+    def _over_summands(self) -> Search:
+        """The same warehouse with the rules of unions as views, of which nothing is stored."""
+        return Search(self.catalog.with_summands, self.known, True, budget_s=self.budget_s)
+
+    def _summed(self, view: View, change: Change) -> Outcome:
+        """Of a union: always, if what each of its rules gains and loses always is, and no row that is lost may stay."""
+        situation = change.situation(self.catalog, self.known)
+        loses = not situation.deleted.isdisjoint(relations_of(self.catalog, view))
+        if not situation.effective or (loses and view.stands_once):
+            return Unclear((str(view.limitation),))
+        for part in self.catalog.summands[view.name]:
+            if not isinstance(self._over_summands.outcome(part, change), Always):
+                return Unclear((str(view.limitation),))
+        return Always()
 
     @cached_property
     def _plain(self) -> Search:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import Predicate, Program, Semantics, ViewDefinition
+from datalog.model import Predicate, Program
 from selfmaint.canonical.support import Knowledge
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
@@ -232,7 +232,7 @@ class _Asked(Generic[D]):
                     if found is None:
                         return None
                     told.append(found)
-            summed = Summed(self.engine, self.facts, view, told, is_set=_is_set(view))
+            summed = Summed(self.engine, self.facts, view, told, is_set=view.stands_once)
             if not summed.is_open():
                 return SelfMaintainable(view.name, delta=summed.delta)
         return None
@@ -297,11 +297,6 @@ class _Asked(Generic[D]):
         defined = frozenset(program.heads)
         goals = [r.goal for r in rules if r.goal in defined]
         return program, self.engine.nonempty(program, goals, self.facts) if goals else frozenset()
-
-
-def _is_set(view: View) -> bool:
-    """Whether equal rows of a union stand once."""
-    return not isinstance(view.definition, ViewDefinition) or view.definition.semantics is Semantics.SET
 
 
 def _named(views: Sequence[View]) -> str:

@@ -102,9 +102,9 @@ class Catalog:
     def with_summands(self) -> Catalog:
         """The catalog with summands in place of the unions that have some: what is known is what the others tell."""
         kept = (view for view in self.views if view.name not in self.summands)
-        return replace(
-            self, views=(*kept, *(one for its in self.summands.values() for one in its)), summands={}
-        )
+        views = (*kept, *(one for its in self.summands.values() for one in its))
+        rules = (rule for rule in self.program.rules if rule.head.predicate.name not in self.summands)
+        return replace(self, program=replace(self.program, rules=tuple(rules)), views=views, summands={})
 
     @cached_property
     def selections(self) -> tuple[tuple[Predicate, Predicate, ViewDefinition], ...]:

@@ -114,6 +114,11 @@ class View:
         return None
 
     @property
+    def stands_once(self) -> bool:
+        """Whether equal rows of it stand once, as rules and DISTINCT say."""
+        return not isinstance(self.definition, ViewDefinition) or self.definition.semantics is Semantics.SET
+
+    @property
     def is_decided(self) -> bool:
         """Whether it is decided and maintained, if perhaps not exactly."""
         return self.limitation is None

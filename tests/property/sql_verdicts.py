@@ -28,6 +28,7 @@ import pyarrow as pa
 
 import selfmaint
 from datalog.model import ANY, ColumnType, OpaqueView, TypeName, ViewDefinition
+from selfmaint.api.audit import AuditOptions, audit_catalog
 from selfmaint.api.columns import columns_of
 from selfmaint.api.maintain import new_contents
 from selfmaint.api.platform import platform_of, with_counts
@@ -38,6 +39,7 @@ from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import Code
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
 from tests.keyed_queries import Held
 from tests.large_engine import LargeEngine
 from tests.oracle.sql_databases import Everything, Question
@@ -73,6 +75,8 @@ _DUCKDB = {
     "DATE": pa.date32(),
     "TIMESTAMP": pa.timestamp("us", "UTC"),
 }
+AUDITED, AUDIT_S = 0.15, 5.0
+"""How many cases are audited, too, and how long that may take."""
 DIGITS = 5
 """Digits before the point, where DuckDB has more than Spark: enough for the values here."""
 
@@ -112,6 +116,7 @@ class Case:
             view.name: texts.get(view.name) or _helper(self.catalog, view.name) for view in self.catalog.views
         }
         self.every = Everything(its, stored)
+        self.is_audited = random.random() < AUDITED
 
     @cached_property
     def schemas(self) -> Mapping[str, pa.Schema]:
@@ -208,9 +213,30 @@ class Case:
         verdicts = warehouse.check(update)
         for name, verdict in verdicts.items():
             self.judge(warehouse, update, question, verdict, name)
+            if self.is_audited and question.is_effective:
+                self.require(
+                    len(question.states[name]) == 1 or not self.is_always(question, name),
+                    f"a wrong always on {name}",
+                    question,
+                )
         setting = "helpers" if self.catalog.helpers else self.engine.name
         how = self.followed(warehouse, update, question, verdicts)
         return {n: Answered(v.kind, len(question.states[n]) == 1, how, setting) for n, v in verdicts.items()}
+
+    @cached_property
+    def words(self) -> Mapping[tuple[str, str, str], str]:
+        """What the audit says of effective updates."""
+        options = AuditOptions(advise=False, budget_s=AUDIT_S)
+        return audit_catalog(self.catalog, Situation(effective=True), options).audit.words()
+
+    def is_always(self, question: Question, name: str) -> bool:
+        """Whether the audit says that a view is always self-maintainable for such changes."""
+        sides = {"insert": question.inserted, "delete": question.deleted}
+        changed = {relation for side in sides.values() for relation, rows in side.items() if rows}
+        kinds = [kind for kind, side in sides.items() if any(side.values())]
+        asked = [(name, "*", "any"), *((name, r, "any") for r in changed if len(changed) == 1)]
+        asked += [(name, r, kind) for r in changed for kind in kinds if len(changed) == len(kinds) == 1]
+        return any(self.words.get(one) == "always" for one in asked)
 
     def can_hold(self, question: Question) -> bool:
         """Whether the engine can hold what the views hold: sets of rows have none twice that is not counted."""

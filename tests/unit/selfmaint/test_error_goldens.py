@@ -18,6 +18,7 @@ ELSEWHERE = {
     Code.FOREIGN_JOURNAL: "tests/unit/selfmaint/test_journal.py",
     Code.LAKE: "tests/unit/selfmaint/test_lake.py",
     Code.COMMITTED: "tests/unit/selfmaint/test_lake.py",
+    Code.EDITED: "tests/unit/selfmaint/test_edited.py",
     Code.CONFLICT: "tests/unit/selfmaint/test_delta_store.py",
     Code.NO_ENGINE: "tests/unit/selfmaint/test_cli.py",
     Code.ENGINE_DIFFERS: "tests/spark/test_values_on_duckdb.py",
