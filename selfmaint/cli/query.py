@@ -49,6 +49,8 @@ def query(given: Namespace) -> int:
     """
     if given.format is AnswerFormat.PARQUET and given.output is None:
         raise UsageError("--format parquet is written to a file: give --output FILE")
+    if given.format is AnswerFormat.TABLE and given.output is not None:
+        raise UsageError("a table is for people to see: --output FILE is for --format csv, json or parquet")
     errors = Format.JSON if given.format is AnswerFormat.JSON else Format.TABLE
     with reporting(errors), progressing() as progress:
         sql = _text(given)
@@ -100,7 +102,7 @@ def _answer(
 
 
 def _put(reader: pa.RecordBatchReader, given: Namespace) -> None:
-    if given.format is AnswerFormat.TABLE and given.output is None:
+    if given.format is AnswerFormat.TABLE:
         print_text(*written_table(reader))
         return
     if given.output is None:

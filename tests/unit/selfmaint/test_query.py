@@ -174,6 +174,9 @@ def test_a_view_of_other_columns_is_read_as_it_was(shop: Shop) -> None:
     program.write_text(
         text.replace("select id, region from customer", "select id from customer"), encoding="utf-8"
     )
+    refused = shop.command("query", "customers")
+    assert (refused.status, refused.stdout) == (2, "")
+    assert "SM411" in refused.stderr
     assert shop.command("import", "--view", "customers").status == 0
     assert asked(shop, "from customers order by id") == [[1], [2], [3]]
     with selfmaint.load(shop.toml) as warehouse:
@@ -428,6 +431,8 @@ def test_what_a_format_cannot_hold_is_refused_and_leaves_no_file(still: Shop) ->
         assert file.read_text(encoding="utf-8") == "as it was"
         assert not list(still.folder.glob(".*.part"))
     assert still.command("query", "lines", "--format", "parquet").status == 2  # where to?
+    assert still.command("query", "lines", "--output", file).status == 2  # no table for people
+    assert file.read_text(encoding="utf-8") == "as it was"
     missing = still.folder / "no" / "x"
     done = still.command("query", "lines", "--format", "csv", "-o", missing)
     assert done.status == 2
