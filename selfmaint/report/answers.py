@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from enum import StrEnum
@@ -26,6 +27,8 @@ from selfmaint.report.values import Json, cell
 
 MOST_SHOWN = 1_000
 """So many rows a table for people has at most."""
+
+_QUOTED = re.compile(r'[,"\r\n]|\A\Z')
 
 
 class AnswerFormat(StrEnum):
@@ -76,7 +79,7 @@ def _field(value: Json) -> str:
     if value is None:
         return ""
     text = _text(value)
-    return '"' + text.replace('"', '""') + '"' if not text or set(text) & set(',"\r\n') else text
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
 def write_json(reader: pa.RecordBatchReader, out: IO[str]) -> None:
@@ -164,7 +167,9 @@ def _name(value: float) -> str:
 
 def _text(value: Json) -> str:
     """A value on its own, without the quotes of JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return str(value) if type(value) is int else json.dumps(value, ensure_ascii=False)
 
 
 def _unknown(why: str) -> InputError:
