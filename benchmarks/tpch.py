@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -45,10 +46,20 @@ def prepare(work: Path, scale: float) -> Path:
     for label in UPDATES:
         data.write_update(_update(place / "base", scale, label), place / "updates" / label)
     contents.store(place / "base", place / "views")
-    for name in ("views.dl", "warehouse.toml"):
-        shutil.copy(EXAMPLE / name, place / name)
+    shutil.copy(EXAMPLE / "views.dl", place / "views.dl")
+    text = (EXAMPLE / "warehouse.toml").read_text(encoding="utf-8")
+    (place / "warehouse.toml").write_text(in_files(text), encoding="utf-8")
     done.touch()
     return place
+
+
+def in_files(text: str) -> str:
+    """The warehouse file with its views in plain files instead of a lake."""
+    places = "\n".join(f'[views.{name}]\npath = "views/{name}"\n' for name in contents.statements())
+    found, number = re.subn(r"^\[store\][^\[]*\n(?=\n)", places, text, flags=re.MULTILINE)
+    if number != 1:
+        raise ValueError("the example keeps its views elsewhere now")
+    return found
 
 
 def _update(base: Path, scale: float, label: str) -> data.Update:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, unique
 
 from datalog.diagnostics import Diagnostic
@@ -26,6 +26,8 @@ class Code(Enum):
     """A view that can have no rows, whatever the database: a warning."""
     MANIFEST = "SM107"
     """A dbt manifest that cannot be read, or has no compiled SQL."""
+    QUERY = "SM108"
+    """A query over the views that is no SELECT, or that the engine cannot answer."""
     HEAD_MISMATCH = "SM201"
     """A view row that the view's own rule can never produce."""
     NULL_IN_JOIN = "SM202"
@@ -100,6 +102,14 @@ class SelfmaintError(Exception):
 
 class InputError(SelfmaintError):
     """Bad input: nothing was done."""
+
+
+class QueryError(InputError):
+    """A query that cannot be answered. `sources` has its text, by the name that the place of the error gives it."""
+
+    def __init__(self, diagnostic: Diagnostic, sources: Mapping[str, str]) -> None:
+        super().__init__([diagnostic])
+        self.sources = sources
 
 
 class SourceError(SelfmaintError):

@@ -25,6 +25,8 @@ from selfmaint.store.formats import format_of
 from selfmaint.store.write import Write
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from selfmaint.duckdb.exchange import DuckExchange
     from selfmaint.duckdb.store import Store
     from selfmaint.store.frames import ArrowStream
@@ -65,6 +67,14 @@ class DuckPlatform:
         """See `Platform`."""
         assert store.database is rows.stored.database
         return self.engine.keep(rows)
+
+    def answered(
+        self, query: str, views: Mapping[str, TableFiles | Relation]
+    ) -> AbstractContextManager[pa.RecordBatchReader]:
+        """See `Platform`."""
+        from selfmaint.duckdb.query import answered  # noqa: PLC0415 - only where there is a query
+
+        return answered(query, views, self.engine.database.settings)
 
     def fit_rows(self, rows: Relation | ArrowStream, columns: Columns) -> Relation:
         """See `Platform`."""

@@ -26,11 +26,11 @@ from selfmaint.api.platform import (
     platform_of,
     with_counts,
 )
-from selfmaint.api.store import OpenStore
+from selfmaint.api.store import OpenStore, no_snapshots, snapshot_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import SourceEntry, SourceKind, WarehouseFile, read_warehouse_file
 from selfmaint.engine.protocol import D
-from selfmaint.errors import Code, InputError, SourceError, input_error
+from selfmaint.errors import Code, InputError, SourceError
 from selfmaint.fallback.settle import Readable
 from selfmaint.sources.protocol import LazySource, Source
 from selfmaint.store.write import recover
@@ -88,25 +88,29 @@ def url_of(source: SourceEntry) -> str:
 
 @overload
 def load(
-    path: str | Path, spark: SparkSession, *, engine: Literal["spark"] | None = None, as_of: int | None = None
+    path: str | Path,
+    spark: SparkSession,
+    *,
+    engine: Literal["spark"] | None = None,
+    as_of: int | str | None = None,
 ) -> Warehouse[DataFrame]: ...
 
 
 @overload
 def load(
-    path: str | Path, spark: None = None, *, engine: Literal["spark"], as_of: int | None = None
+    path: str | Path, spark: None = None, *, engine: Literal["spark"], as_of: int | str | None = None
 ) -> Warehouse[DataFrame]: ...
 
 
 @overload
 def load(
-    path: str | Path, spark: None = None, *, engine: Literal["duckdb"], as_of: int | None = None
+    path: str | Path, spark: None = None, *, engine: Literal["duckdb"], as_of: int | str | None = None
 ) -> Warehouse[Relation]: ...
 
 
 @overload
 def load(
-    path: str | Path, spark: None = None, *, engine: None = None, as_of: int | None = None
+    path: str | Path, spark: None = None, *, engine: None = None, as_of: int | str | None = None
 ) -> Warehouse[Any]: ...
 
 
@@ -115,7 +119,7 @@ def load(
     spark: SparkSession | None = None,
     *,
     engine: Literal["spark", "duckdb"] | None = None,
-    as_of: int | None = None,
+    as_of: int | str | None = None,
 ) -> Warehouse[Any]:
     """A warehouse from its file; see `warehouse_file` for the format.
 
@@ -129,7 +133,7 @@ def load(
         spark: the session to use, which makes the engine Spark; by default the active one, else a new local one.
         engine: which engine to use; by default the one that the file names, else Spark where a session is active
             or DuckDB does not read what is there, else DuckDB.
-        as_of: the snapshot of the store to read; by default the newest.
+        as_of: the snapshot of the store to read, or the id of the update that made it; by default the newest.
 
     Returns:
         The warehouse. Its views and partial copies are read when they are used; a source is connected to when
@@ -148,19 +152,21 @@ def load(
     return open_warehouse(file, spark, None if chosen is None else EngineKind(chosen))
 
 
-def at_snapshot(file: WarehouseFile, as_of: int | None) -> WarehouseFile:
+def at_snapshot(file: WarehouseFile, as_of: int | str | None) -> WarehouseFile:
     """A warehouse file with its store at a snapshot.
 
     Raises:
-        InputError: SM101 its views are not in a store.
+        InputError: SM101 its views are not in a store; SM408 no update of that id was committed to it.
     """
     if as_of is None:
         return file
     if file.store is None:
-        message = f"`{file.path}` keeps its views in places of their own, which have no snapshots"
-        raise input_error(
-            Code.WAREHOUSE_FILE, message, 'keep them in a store: `[store]` with `kind = "lake"`'
-        )
+        raise no_snapshots(f"`{file.path}`")
+    if isinstance(as_of, str):
+        from selfmaint.duckdb.database import Database  # noqa: PLC0415 - DuckDB only where there is a store
+        from selfmaint.duckdb.store import opened  # noqa: PLC0415
+
+        as_of = snapshot_of(opened(Database(file.engine.options), file.store), as_of)
     return replace(file, store=replace(file.store, version=as_of))
 
 

@@ -25,6 +25,8 @@ from selfmaint.store.expected import Expected
 from selfmaint.warehouse.catalog import Catalog
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from selfmaint.api.places import Location
     from selfmaint.api.warehouse_file import RelationEntry, SourceEntry
     from selfmaint.duckdb import Relation
@@ -90,6 +92,20 @@ class Platform(Protocol[D]):
             store: the store.
             rows: the rows.
             folder: where files may lie until the store has the rows; it is there.
+        """
+        ...
+
+    def answered(
+        self, query: str, views: Mapping[str, TableFiles | D]
+    ) -> AbstractContextManager[pa.RecordBatchReader]:
+        """What a query gives that reads nothing but some views.
+
+        Args:
+            query: one SELECT, as the engine reads it.
+            views: the views, at one state: tables of a store, or rows.
+
+        Raises:
+            InputError: SM102 it reads something else; SM108 it is no SELECT, or cannot be run. So may reading the rows.
         """
         ...
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
@@ -23,6 +24,7 @@ from selfmaint.spark.exchange import SparkExchange
 from selfmaint.spark.formats import writing
 from selfmaint.spark.frames import digest_of, from_arrow, positional
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
+from selfmaint.spark.query import answered
 from selfmaint.spark.stored_tables import stored_rows
 from selfmaint.spark.table_changes import TableWrites, table_writes
 from selfmaint.spark.tables import conform, conform_undeclared, read_as_stored, read_contents, read_undeclared
@@ -30,6 +32,9 @@ from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.frames import ArrowStream, arrow_frame
 from selfmaint.store.stored_tables import TableChange, TableFiles
 from selfmaint.store.write import Write
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,12 @@ class SparkPlatform:
         """See `Platform`."""
         writing(rows)(folder, Format.PARQUET, None)
         return parquet(store.database, data_files(folder), "the rows")
+
+    def answered(
+        self, query: str, views: Mapping[str, TableFiles | DataFrame]
+    ) -> AbstractContextManager[pa.RecordBatchReader]:
+        """See `Platform`."""
+        return answered(self.engine.spark, query, views)
 
     def fit_rows(self, rows: DataFrame | ArrowStream, columns: Columns) -> DataFrame:
         """See `Platform`."""

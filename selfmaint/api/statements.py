@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from datalog.budget import BudgetSpentError, check, limit
 from datalog.containment import containment_mapping
@@ -29,6 +30,9 @@ from selfmaint.maintain import gained, lost
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
+
+if TYPE_CHECKING:
+    from selfmaint.api.warehouse import Warehouse
 
 
 def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Table]:
@@ -310,3 +314,24 @@ def _maps(mine: Sequence[Literal], test: DependsRules, its: Sequence[Literal], o
 
 def _predicates(body: Sequence[Literal]) -> frozenset[Predicate]:
     return frozenset(literal.predicate for literal in body if isinstance(literal, Atom))
+
+
+def statements_of(
+    warehouse: Warehouse[Any],
+    view: str,
+    inserted: Iterable[str],
+    deleted: Iterable[str],
+    effective: bool | None,
+    budget_s: float | None,
+) -> Statements:
+    """See `Warehouse.sql`."""
+    catalog = warehouse.catalog
+    require_known([view], [view.name for view in catalog.views], "view")
+    certain = warehouse.effective if effective is None else effective
+    known = Situation(
+        present=frozenset(warehouse.present), absent=frozenset(warehouse.absent), effective=certain
+    )
+    change = any_change(catalog, inserted, deleted, known)
+    decision = warehouse.decision_within(budget_s)
+    whole = Decision(catalog, decision.budget_s) if view in catalog.unions else decision
+    return printed(whole, view, change, warehouse.tables)

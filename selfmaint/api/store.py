@@ -45,7 +45,7 @@ class OpenStore:
         """A store at the snapshot that its place names, or the newest.
 
         Raises:
-            InputError: SM408 there is none, or it has no such snapshot.
+            InputError: SM408 there is none, or it has no such snapshot, or no views yet there.
         """
         from selfmaint.duckdb.store import opened  # noqa: PLC0415 - DuckDB only where there is a store
 
@@ -59,7 +59,10 @@ class OpenStore:
             # What is read is whole in any case: so nobody waits for who writes just now, or needs to write here.
             with contextlib.suppress(InputError), place.writing("recover"):
                 store.recover()
-        return cls(store, store.catalog.version())
+        version = store.catalog.version()
+        if place.version is not None:
+            _require_filled(store, version)
+        return cls(store, version)
 
     def table(self, name: str) -> TableFiles:
         """A table of the store, at the snapshot."""
@@ -122,6 +125,40 @@ class OpenStore:
                 "nothing was done",
             )
         return same
+
+
+def _require_filled(store: Store, version: int) -> None:
+    """Refuses a snapshot of a lake that was still being made.
+
+    Raises:
+        InputError: SM408.
+    """
+    first = min((found for found, _ in store.commits()), default=version)
+    if version < first:
+        message = f"at snapshot {version} the {store.place.kind} `{store.place.folder}` had no views yet"
+        hint = f"its first state is snapshot {first}: `selfmaint history` lists all"
+        raise input_error(Code.LAKE, message, hint)
+
+
+def snapshot_of(store: Store, wanted: int | str) -> int:
+    """A snapshot: itself, or that of the last update with an id.
+
+    Raises:
+        InputError: SM408 no update of that id was committed.
+    """
+    if isinstance(wanted, int):
+        return wanted
+    known = {said.update: version for version, said in store.commits() if said.kind == "maintain"}
+    if wanted not in known:
+        message = f"no update `{wanted}` was committed to the {store.place.kind} `{store.place.folder}`"
+        raise input_error(Code.LAKE, message, "`selfmaint history` lists the updates and the snapshots")
+    return known[wanted]
+
+
+def no_snapshots(who: str) -> InputError:
+    """The error for a state of views that are in no store."""
+    message = f"{who} keeps its views in places of their own, which have no snapshots"
+    return input_error(Code.WAREHOUSE_FILE, message, 'keep them in a store: `[store]` with `kind = "lake"`')
 
 
 @contextlib.contextmanager

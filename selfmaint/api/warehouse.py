@@ -21,6 +21,8 @@ from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from datalog.sql.views import SqlViews
     from selfmaint.api.apply import Written
     from selfmaint.api.audit import AuditReport
@@ -40,11 +42,6 @@ if TYPE_CHECKING:
 @dataclass(eq=False, repr=False)
 class Warehouse(Generic[D]):
     """Materialized views over base relations that live elsewhere.
-
-        with selfmaint.load("warehouse.toml") as warehouse:
-            update = Update.from_files(warehouse, "changes")
-            if warehouse.check(update):
-                warehouse.apply(warehouse.maintain(update))
 
     Use it as a context manager, or `close` it, which ends connections and lets go of what the engine holds.
 
@@ -200,8 +197,7 @@ class Warehouse(Generic[D]):
         Args:
             update: the change of the base relations, as a whole.
             view: the view's name.
-            budget_s: how many seconds the search for what the view depends on may take, and again its test on the
-                data; by default as the warehouse says.
+            budget_s: as in `check`.
 
         Raises:
             InputError: SM101 a budget that is not positive; SM102 an unknown name; SM2xx, SM3xx contradictions
@@ -229,8 +225,7 @@ class Warehouse(Generic[D]):
             without: base relations that can no longer be read: what breaks then.
             advise: whether to look for keys, foreign keys and views that would turn verdicts to "always".
             effective: whether updates are effective; by default as the warehouse says.
-            budget_s: how many seconds the search may take for one view and kind of change; by default as the
-                warehouse says. A verdict for which it is spent is undecided.
+            budget_s: how many seconds one verdict may take, by default as the warehouse says; then it is undecided.
 
         Returns:
             The verdicts, with an example for each that is not "always"; the advice; and what breaks.
@@ -248,9 +243,8 @@ class Warehouse(Generic[D]):
         """
         from selfmaint.api.audit import audit
 
-        return audit(
-            self, views=views, without=without, advise=advise, effective=effective, budget_s=budget_s
-        )
+        options: dict[str, Any] = {"without": without, "advise": advise, "effective": effective}
+        return audit(self, views=views, budget_s=budget_s, **options)
 
     def sql(
         self,
@@ -267,8 +261,8 @@ class Warehouse(Generic[D]):
             view: the view's name.
             inserted: base relations that gain rows. Without it and `deleted`: any change of any of them.
             deleted: base relations that lose rows.
-            effective: whether updates are effective; by default as the warehouse says.
-            budget_s: how many seconds finding and writing them may take; by default as the warehouse says.
+            effective: whether updates are effective, by default as the warehouse says.
+            budget_s: how many seconds it may take, by default as the warehouse says.
 
         Returns:
             The statements, as `str` a script; none where the budget is spent, which is in `undecided`.
@@ -277,15 +271,9 @@ class Warehouse(Generic[D]):
             InputError: SM101 a budget that is not positive; SM102 an unknown name.
             EmissionError: a name that Spark cannot take.
         """
-        from selfmaint.api.statements import any_change, printed
+        from selfmaint.api.statements import statements_of
 
-        require_known([view], [view.name for view in self.catalog.views], "view")
-        certain = self.effective if effective is None else effective
-        known = Situation(present=frozenset(self.present), absent=frozenset(self.absent), effective=certain)
-        change = any_change(self.catalog, inserted or (), deleted or (), known)
-        decision = self.decision_within(budget_s)
-        whole = Decision(self.catalog, decision.budget_s) if view in self.catalog.unions else decision
-        return printed(whole, view, change, self.tables)
+        return statements_of(self, view, inserted or (), deleted or (), effective, budget_s)
 
     def __repr__(self) -> str:
         return f"Warehouse({', '.join(view.name for view in self.catalog.views)}; {self.engine.name})"
@@ -356,6 +344,21 @@ class Warehouse(Generic[D]):
         found = self.view(view)
         rows = self.contents[found.name]
         return self.engine.bags.expanded(rows) if found.is_counted else rows
+
+    def query(self, sql: str, *, as_of: int | str | None = None) -> pa.Table:
+        """What a SELECT over the views gives, all of them in one state: an Arrow table, instants in UTC.
+
+        Args:
+            sql: as DuckDB reads it, or on Spark's engine Spark; or only a view's name, for its rows.
+            as_of: a snapshot of the store, or the id of the update that made it; by default the warehouse's state.
+
+        Raises:
+            InputError: SM101 there is no store; SM102 it reads what is no view; SM108 it is no SELECT, or cannot be
+                run; SM408 no such snapshot.
+        """
+        from selfmaint.api.query import query
+
+        return query(self, sql, as_of)
 
     def given(self, update: Update[D]) -> tuple[Facts[D], Situation]:
         """Everything that is known, as facts, and the kinds of it; parts of the update without rows are left out.

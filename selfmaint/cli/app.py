@@ -20,6 +20,7 @@ COMMANDS = {
     "maintain": "Brings all views up to date, or none.",
     "follow": "Keeps the views up to date with the log of their source.",
     "explain": "Explains a diagnostic's code, or the verdict on a view.",
+    "query": "Answers a SELECT over the views, all of them in one state, the newest or an earlier one.",
     "sql": "Prints a view's test, probe and maintenance statements as Spark SQL.",
     "audit": "Says for each view and kind of change whether it can always follow without a base relation, "
     "whatever the data.",

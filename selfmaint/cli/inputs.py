@@ -58,7 +58,7 @@ class UpdateArguments:
     feed: FeedArguments = FeedArguments()
     engine: EngineKind | None = None
     id: str | None = None
-    as_of: int | None = None
+    as_of: int | str | None = None
 
 
 def update_arguments(given: Namespace) -> UpdateArguments:
@@ -129,7 +129,7 @@ def using(
     def run(kind: EngineKind) -> T:
         is_started = kind is EngineKind.SPARK and not is_spark_active()
         progress("starting Spark and opening the views" if is_started else "opening the views")
-        alone = _without_pandas() if kind is EngineKind.DUCKDB else nullcontext()
+        alone = without_pandas() if kind is EngineKind.DUCKDB else nullcontext()
         with alone, open_warehouse(file, engine=kind) as warehouse:
             return use(warehouse, update_of(warehouse))
 
@@ -146,7 +146,7 @@ class _NoPandas:
 
 
 @contextmanager
-def _without_pandas() -> Iterator[None]:
+def without_pandas() -> Iterator[None]:
     """Arrow and DuckDB import pandas to know its objects: a command gives them none, and that import takes long.
 
     NumPy is left alone: Arrow that began without it ends the process when it comes later.

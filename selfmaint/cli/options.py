@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -97,8 +98,16 @@ def at_least_one(text: str) -> int:
     return found
 
 
+def state(text: str) -> int | str:
+    """A state of a store, as an option's type: its snapshot, else the id of the update that made it."""
+    return int(text) if re.fullmatch("-?[0-9]+", text) else text
+
+
 AS_OF = option(
-    "--as-of", metavar="SNAPSHOT", type=int, help="The state of the store to look at; by default the newest."
+    "--as-of",
+    metavar="SNAPSHOT",
+    type=state,
+    help="The state of the store to look at, or the id of the update that made it; by default the newest.",
 )
 WAREHOUSE = option("warehouse", metavar="WAREHOUSE.toml", type=Path, help="The warehouse file.")
 EFFECTIVE = yes_or_no(
@@ -144,6 +153,7 @@ UPDATE = (
 )
 """How an update is given, and what computes with it; `inputs.update_arguments` reads them."""
 
+ENGINE = choice("--engine", EngineKind, help="Which engine computes; by default as for an update.")
 FULL = switch("--full", help="Also check that the views explain each other: as costly as recomputing them.")
 VERBOSE = switch("--verbose", help="Name every reason, of those that lie in other views not only the first.")
 BUDGET = option(

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rich.table import Table
 
-from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.store_upkeep import compact as compact_store
 from selfmaint.api.store_upkeep import history as states_of
 from selfmaint.api.store_upkeep import init as fill
@@ -17,7 +16,7 @@ from selfmaint.api.store_upkeep import origins_in
 from selfmaint.api.store_upkeep import undo as undo_last
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.app import UsageError
-from selfmaint.cli.options import FORMAT, WAREHOUSE, choice, days, option, repeatable, switch
+from selfmaint.cli.options import ENGINE, FORMAT, WAREHOUSE, days, option, repeatable, switch
 from selfmaint.cli.output import Format, print_json, print_note, print_text, progressing, reporting
 from selfmaint.errors import Code, input_error
 from selfmaint.report.values import Json, cell
@@ -29,10 +28,9 @@ _ORIGINS = repeatable(
     help="The files that hold a view's rows, `table:NAME` for a table of Spark's catalog, or a folder of files named "
     "as the views; may be repeated. Other views are computed from their sources.",
 )
-_ENGINE = choice("--engine", EngineKind, help="Which engine computes; by default as for an update.")
 
 OPTIONS = {
-    "init": (WAREHOUSE, _ORIGINS, _ENGINE, FORMAT),
+    "init": (WAREHOUSE, _ORIGINS, ENGINE, FORMAT),
     "import": (
         WAREHOUSE,
         repeatable(
@@ -44,7 +42,7 @@ OPTIONS = {
             help="The stored rows of this view stay: its new definition has the same rows; repeatable.",
         ),
         _ORIGINS,
-        _ENGINE,
+        ENGINE,
         FORMAT,
     ),
     "history": (WAREHOUSE, FORMAT),

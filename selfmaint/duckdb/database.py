@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
 
     from selfmaint.engine.arrow_rows import ArrowTable
 
+_BATCH = 10_000
 MOST_FEW = 5_000
 """Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
 
@@ -136,7 +137,7 @@ class Database:
 
     def __init__(self, settings: Mapping[str, str | int] | None = None, most_few: int = MOST_FEW) -> None:
         """Settings are DuckDB's, such as `memory_limit` and `threads`; relations of at most so many rows are few."""
-        self.most_few, self.loading = most_few, Loading()
+        self.most_few, self.loading, self.settings = most_few, Loading(), settings
         folder = Path(tempfile.gettempdir()) / f"selfmaint-{uuid.uuid4().hex}"  # made when DuckDB spills
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         config: dict[str, Any] = {
@@ -286,6 +287,10 @@ class Database:
                 with self._computing():
                     raise
             raise
+
+    def answer(self, statement: str) -> pa.RecordBatchReader:
+        """What a query of people gives, in its order; no other statement may be run until it ends."""
+        return self._execute(statement).to_arrow_reader(_BATCH)
 
     def stream(self, statement: str) -> pa.RecordBatchReader:
         """What a statement of a store gives, some rows at a time; no other may be run until it ends."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from datalog.diagnostics import Diagnostic, ProgramError, render
 from datalog.errors import DatalogError
 from datalog.model import Span
 from selfmaint.api.secrets import masked
-from selfmaint.errors import SelfmaintError
+from selfmaint.errors import QueryError, SelfmaintError
 from selfmaint.report.values import Json
 
 LONGEST_SHOWN_BYTES = 4 * 2**20
@@ -26,12 +26,12 @@ def errors_text(error: SelfmaintError | DatalogError) -> str:
     found = diagnostics_of(error)
     if not found:
         return f"error: {error}"
-    return diagnostics_text(found)
+    return diagnostics_text(found, error.sources if isinstance(error, QueryError) else {})
 
 
-def diagnostics_text(found: Sequence[Diagnostic]) -> str:
-    """Diagnostics for people, with the lines of the files that they are about, passwords starred out."""
-    sources = _sources(found)
+def diagnostics_text(found: Sequence[Diagnostic], texts: Mapping[str, str] | None = None) -> str:
+    """Diagnostics for people, with the lines of the files and texts that they are about, passwords starred out."""
+    sources = {**_sources(found), **(texts or {})}
     return "\n".join(render(diagnostic, sources) for diagnostic in found)
 
 

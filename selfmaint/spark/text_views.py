@@ -102,15 +102,19 @@ def _require_bound(found: DataFrame, allowed: Collection[str]) -> None:
     Raises:
         ReadRefusedError: SM403.
     """
-    read = list(_read(found._jdf.queryExecution().analyzed()))
+    read = list(read_by(found))
     other = sorted({name for name, is_view in read if not is_view})
     if other:
         raise refusal(f"a view's query reads {', '.join(f'`{name}`' for name in other)}")
     require_allowed({(name,) for name, _ in read}, {(name,) for name in allowed})
 
 
+def read_by(found: DataFrame) -> Iterator[tuple[str, bool]]:
+    """What a query reads, as Spark's analysis has it: names, and whether each is a temporary view's."""
+    return _read(found._jdf.queryExecution().analyzed())
+
+
 def _read(plan: Any) -> Iterator[tuple[str, bool]]:
-    """What an analysed plan reads: names, and whether each is a temporary view's."""
     kind = str(plan.getClass().getSimpleName())
     if kind == "View" and plan.isTempView():
         yield str(plan.desc().identifier().table()), True

@@ -24,6 +24,7 @@ from deltalake import DeltaTable, write_deltalake
 import selfmaint
 from selfmaint.duckdb.delta import DeltaTables
 from selfmaint.errors import InputError
+from tests.effort import rounds
 from tests.killing import killed, killings
 from tests.unit.selfmaint.test_lake import FULL, Row, Shop, a_change, a_random_change, write
 
@@ -185,7 +186,7 @@ def test_two_maintainers_without_a_lock_lose_nothing_and_repeat_nothing(
 
     reader = threading.Thread(target=reading, daemon=True)
     reader.start()
-    for number in range(2):
+    for number in range(rounds(2)):
         updates = [
             shop.update(f"u{number}{i}", {"sale": {(10 * number + i + 50, 2, i)}}, {}) for i in range(2)
         ]
@@ -217,7 +218,7 @@ def test_two_maintainers_without_a_lock_lose_nothing_and_repeat_nothing(
     assert not mixed
     assert len(seen) > 2
     assert codes.keys() <= {"done", "SM405"}
-    assert codes["done"] <= 2, "never both"
+    assert codes["done"] <= number + 1, "never both"
 
 
 def test_tables_elsewhere_are_taken_as_they_are(tmp_path: Path) -> None:

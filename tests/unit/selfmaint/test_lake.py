@@ -8,7 +8,6 @@ import random
 import shutil
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,14 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfmaint
-from selfmaint.api.store_upkeep import store_of
 from selfmaint.duckdb import lake
 from selfmaint.duckdb.lake import _extension
-from selfmaint.duckdb.store import stored_rows
 from selfmaint.errors import Code, InputError
 from selfmaint.store.place import LakePlace
 from tests.command_line import Ran, run
+from tests.effort import rounds
 from tests.killing import killed, killings
+from tests.racing import race
 
 PROGRAM = """
 create table customer (id int not null primary key, region string not null);
@@ -607,69 +606,8 @@ def test_where_no_more_can_be_written_all_is_as_it_was(shop: Shop, most: int) ->
     assert shop.stored() == shop.expected()
 
 
-ROUNDS = int(os.environ.get("SELFMAINT_ROUNDS", "6"))
-"""How many updates two maintainers race for: 40 is for a run by hand."""
-
-
 def test_readers_see_all_views_old_or_all_new_while_others_write(shop: Shop) -> None:
-    """Two processes maintain one update after another, each as often as it can; a third reads in a loop."""
-    states = [shop.stored()]
-    draw = random.Random(11)
-    folders = []
-    for i in range(ROUNDS):
-        folders.append(a_random_change(shop, f"u{i}", draw))
-        states.append(shop.expected())
-    (shop.folder / "warehouse.toml").write_text(
-        WAREHOUSE.split("[sources", maxsplit=1)[0] + "[update]\neffective = true\n"
-    )
-    script = (
-        "import sys\nfrom selfmaint.cli.app import app\n"
-        "for number, folder in enumerate(sys.argv[2:]):\n"
-        "    while app(['maintain', sys.argv[1], '--update', folder, '--id', str(number)]): pass\n"
-    )
-    command = [sys.executable, "-c", script, str(shop.toml), *map(str, folders)]
-    seen: set[int] = set()
-    stop = threading.Event()
-
-    def look() -> None:
-        while not stop.is_set():
-            found = shop_reader()
-            alike = [[name for name in found if state[name] == found[name]] for state in states]
-            assert found in states, alike
-            seen.add(states.index(found))
-
-    def shop_reader() -> dict[str, Counter[Row]]:
-        open_ = store_of(shop.toml)
-        rows = {
-            name: stored_rows(open_.store.database, open_.table(name)).arrow().to_pylist()
-            for name in states[0]
-        }
-        return {name: Counter(tuple(row.values()) for row in found) for name, found in rows.items()}
-
-    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
-    problems: list[BaseException] = []
-
-    def guarded() -> None:
-        try:
-            look()
-        except BaseException as error:  # noqa: BLE001 - told below
-            problems.append(error)
-
-    watching = threading.Thread(target=guarded)
-    watching.start()
-    try:
-        for writer in writers:
-            writer.communicate(timeout=60 + 10 * ROUNDS)
-    finally:
-        stop.set()
-        for writer in writers:
-            writer.kill()
-        watching.join()
-    assert not problems, problems
-    assert shop.stored() == states[-1]
-    assert len(seen) > 1
-    commits = [said for _, said in store_of(shop.toml).commits() if said.kind == "maintain"]
-    assert [said.update for said in commits] == [str(i) for i in range(len(folders))]
+    race(shop, rounds(6), lambda name, draw: a_random_change(shop, name, draw), shop.stored)
 
 
 def test_helpers_are_not_among_the_tables_that_readers_see(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from selfmaint.duckdb import lake as lake_module
 from selfmaint.duckdb.lake import _extension
 from selfmaint.store.lake_catalog import LakeCatalog
 from tests.command_line import run
+from tests.effort import rounds
+from tests.racing import race
 from tests.unit.selfmaint.test_lake import Row, Shop, a_random_change, killed
 
 SERVER = 'path = "lake"\ncatalog_url_env = "SELFMAINT_TEST_LAKE"\nschema = "wh"'
@@ -117,6 +119,10 @@ def test_one_writes_at_a_time_even_from_other_machines_and_is_named(shop: Shop) 
     assert "being written to by selfmaint a long import, process" in ran.stderr
     assert run("maintain", str(shop.toml), "--update", str(update)).status == 0
     assert views(shop) == shop.expected()
+
+
+def test_readers_see_all_views_old_or_all_new_while_others_write(shop: Shop) -> None:
+    race(shop, rounds(3), lambda name, draw: a_random_change(shop, name, draw), lambda: views(shop))
 
 
 def test_who_commits_in_between_is_not_overwritten(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
