@@ -14,6 +14,7 @@ from selfmaint.errors import Code, InputError, input_error
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 _WIDE = re.compile(r"Overflow in (?:multiplication|addition|subtraction) of DECIMAL\(38")
 _LONGEST_LINE = 300
+_MEND = "put the file back from a backup, or store the contents again: in a store by `selfmaint import`"
 _KIND = re.compile(r"^(?:[A-Z][A-Za-z]* )+Error: ")
 
 
@@ -39,8 +40,11 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, tuple[int, int] | 
         return changed(other)
     if named or type(failure) is duckdb.Error:  # of no kind are those of its Parquet reader alone
         what = f"`{named[0]}`" if named else "a stored file"
+        if "Permission denied" in line:
+            hint = "see to the right to read the folder and all in it"
+            return input_error(Code.COLUMNS_DIFFER, f"{what} cannot be read: {line}", hint)
         message = f"{what} is damaged, or cannot be read: {line}"
-        return input_error(Code.COLUMNS_DIFFER, message, "store its contents again")
+        return input_error(Code.COLUMNS_DIFFER, message, _MEND)
     return None
 
 
@@ -70,6 +74,6 @@ def changed(file: str) -> InputError:
     """The error for a file that is not what it was, or gone."""
     if not os.path.isfile(file):  # noqa: PTH113 - which is no error where nothing may be seen
         message = f"stored contents are gone: there is no file `{file}` any more"
-        return input_error(Code.MISSING_CONTENTS, message, "store them again, and run the command again")
+        return input_error(Code.MISSING_CONTENTS, message, _MEND)
     message = f"`{file}` has changed since it was first looked at, and cannot be read as what it was"
     return input_error(Code.COLUMNS_DIFFER, message, "run the command again, when nothing writes to it")

@@ -30,7 +30,7 @@ from selfmaint.duckdb.store import (
     stored_rows,
 )
 from selfmaint.engine.column_types import is_integer
-from selfmaint.errors import Code, InputError, first_line, input_error
+from selfmaint.errors import LONGEST_LINE, Code, InputError, first_line, input_error
 from selfmaint.store.commit import Commit
 from selfmaint.store.lake_catalog import HELPERS, LakeCatalog
 from selfmaint.store.place import LakePlace
@@ -198,9 +198,26 @@ class Lake:
             )
 
 
+_REMEDIES = {
+    "disk I/O error": "see to the disk, and how full it is",
+    "Could not write": "see to the disk, and how full it is",
+    "ermission denied": "see to the right to write to the folder and all in it",
+    ".parquet": "put the file back from a backup, or bring all views in anew: `selfmaint import`",
+    "locked": "another program writes to the catalog: wait until it has ended",
+    "malformed": "put the lake back from a backup",
+    "not a database": "put the lake back from a backup",
+}
+"""What to do, by what DuckDB says; the first that fits."""
+
+
 def _failed(place: LakePlace, what: str, failure: Exception) -> InputError:
-    message = f"the lake `{place.folder}` {what}: {place.catalog.shown(first_line(failure))}"
-    return input_error(Code.WRITE_FAILED, message, note="nothing was written")
+    lines = str(failure).splitlines() or [""]
+    reason = first_line(failure)
+    if len(lines) > 1 and lines[0].startswith("TransactionContext"):  # the cause stands last
+        reason = f"{reason}: {lines[-1].removeprefix('Failed to commit: ')}"[:LONGEST_LINE]
+    message = f"the lake `{place.folder}` {what}: {place.catalog.shown(reason)}"
+    hint = next((remedy for sign, remedy in _REMEDIES.items() if sign in str(failure)), None)
+    return input_error(Code.WRITE_FAILED, message, hint, "the contents are as they were")
 
 
 @contextlib.contextmanager
@@ -240,6 +257,8 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
     try:
         for extension in ("ducklake", scanner):
             database.loading.load(database.run, _extension(extension, _EXTENSIONS[extension]))
+        if not is_new:
+            place.require_catalog()
         if (
             place.catalog.is_shared
         ):  # who comes in between is refused: what is committed is of the state before

@@ -50,11 +50,7 @@ class LakeCatalog:
         """
         self.place = place
         self._server = place.catalog
-        if not self._server.exists():
-            message = f"there is no lake at `{place.folder}`"
-            raise input_error(
-                Code.LAKE, message, "`selfmaint init WAREHOUSE.toml` makes it", self._server.note
-            )
+        place.require_catalog()
 
     def newest(self) -> int:
         """The newest snapshot."""

@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import BusyError, Code, InputError, first_line, input_error
-from selfmaint.store.lake_server import LakeServer, SqliteCatalog
+from selfmaint.store.lake_server import LakeServer, SqliteCatalog, require_right
 
 _LONGEST_HOLDER = 500
 _LOCK = "writer.lock"
@@ -99,6 +99,15 @@ class Place:
                 )
             ]
         )
+
+    def require_writable(self) -> None:
+        """Refuses who may not write, before there is work.
+
+        Raises:
+            InputError: SM405.
+        """
+        for path in (self.folder, self.folder / _LOCK):
+            require_right(path)
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
@@ -224,12 +233,32 @@ class LakePlace(Place):
         folder = self.folder.with_name(f"{self.folder.name}.new")
         return LakePlace(folder, home=self.folder, server=self.server and self.server.new())
 
+    def require_catalog(self) -> None:
+        """Refuses to go on without a catalog, in whose place DuckDB would make an empty one.
+
+        Raises:
+            InputError: SM408.
+        """
+        if self.catalog.exists():
+            return
+        message, hint = f"there is no lake at `{self.folder}`", "`selfmaint init WAREHOUSE.toml` makes it"
+        if self.files.exists():
+            message = f"{self.catalog.name} is gone, and the files in `{self.files}` are there"
+            hint = "put both back from a backup, or move the folder away and make it anew: `selfmaint init`"
+        raise input_error(Code.LAKE, message, hint, self.catalog.note)
+
     def require_none(self) -> None:
         """See `Place`."""
         Place.require_none(self)
         if self.server is not None and self.server.exists():
             message = f"there is a lake in the schema `{self.server.schema}` already"
             raise input_error(Code.WRITE_FAILED, message, "name another one: `schema`", "nothing was written")
+
+    def require_writable(self) -> None:
+        """See `Place`."""
+        Place.require_writable(self)
+        require_right(self.files)
+        self.catalog.require_writable()
 
     def cleared(self) -> None:
         """See `Place`."""
