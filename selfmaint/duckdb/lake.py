@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from typing import Any
 import duckdb
 
 from datalog.sql import duckdb as sql
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database, Relation, escaped
+from selfmaint.duckdb.failures import STORAGE
 from selfmaint.duckdb.store import (
     Change,
     Committed,
@@ -40,8 +42,15 @@ _EXTENSIONS = {
     "ducklake": "duckdb_extension_ducklake",
     "sqlite_scanner": "duckdb_extension_sqlite_scanner",
     "postgres_scanner": "duckdb_extension_postgres_scanner",
+    "httpfs": "duckdb_extension_httpfs",
+    "aws": "duckdb_extension_aws",
 }
 """DuckDB's extensions and the packages that have them."""
+
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_CREDENTIALS = (
+    "name them as for AWS's own programs: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or a profile"
+)
 
 _RESERVED = frozenset({"rowid", "file_row_number"})
 _LAKE = "lake"
@@ -59,10 +68,11 @@ class Lake:
         """Nothing is read yet.
 
         Raises:
-            InputError: SM408 there is none.
+            InputError: SM408 there is none, or an extension for object storage is missing.
         """
         self.database, self.place = database, place
         self.catalog = LakeCatalog(place)
+        reach_objects(database, place)
 
     @classmethod
     def new(cls, database: Database, place: LakePlace) -> Lake:
@@ -73,8 +83,11 @@ class Lake:
             place: where it is made; its folder is there.
 
         Raises:
-            InputError: SM408 an extension is missing; SM405 it cannot be made.
+            InputError: SM408 an extension is missing; SM405 it cannot be made, or there is something in its folder of
+                object storage.
         """
+        reach_objects(database, place)
+        was_begun = _require_no_objects(database, place)
         with _attached(database, place, "made", is_new=True) as run:
             run(f"CALL {_LAKE}.set_option('data_inlining_row_limit', 0)")
             run(f"CREATE SCHEMA {_LAKE}.selfmaint")
@@ -84,6 +97,8 @@ class Lake:
                 "table_name => 'commits')"
             )
             _say_where(database, place)
+            if was_begun:
+                run(f"CALL ducklake_delete_orphaned_files('{_LAKE}', cleanup_all => true)")
         return cls(database, place)
 
     def commits(self) -> list[tuple[int, Commit]]:
@@ -199,6 +214,7 @@ class Lake:
 
 
 _REMEDIES = {
+    "HTTP": STORAGE,
     "disk I/O error": "see to the disk, and how full it is",
     "Could not write": "see to the disk, and how full it is",
     "ermission denied": "see to the right to write to the folder and all in it",
@@ -215,7 +231,12 @@ def _failed(place: LakePlace, what: str, failure: Exception) -> InputError:
     reason = first_line(failure)
     if len(lines) > 1 and lines[0].startswith("TransactionContext"):  # the cause stands last
         reason = f"{reason}: {lines[-1].removeprefix('Failed to commit: ')}"[:LONGEST_LINE]
-    message = f"the lake `{place.folder}` {what}: {place.catalog.shown(reason)}"
+    where = (
+        f"`{place.folder}`"
+        if place.objects is None
+        else f"`{place.folder}` with files in `{place.objects.url}`"
+    )
+    message = f"the lake {where} {what}: {place.catalog.shown(reason)}"
     hint = next((remedy for sign, remedy in _REMEDIES.items() if sign in str(failure)), None)
     return input_error(Code.WRITE_FAILED, message, hint, "the contents are as they were")
 
@@ -247,7 +268,7 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
     """
     catalog, own = place.catalog.attached_as
     options = {
-        "DATA_PATH": literal(f"{place.files}/"),
+        "DATA_PATH": literal(place.files),
         "OVERRIDE_DATA_PATH": "true",  # the folder may have been moved
         "CREATE_IF_NOT_EXISTS": str(is_new).lower(),
         **own,
@@ -274,10 +295,59 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
 
 def _say_where(database: Database, place: LakePlace) -> None:
     """Has the catalog say where the files are, or will be."""
-    path = f"{LakePlace(place.home or place.folder).files.resolve()}/"
+    path = place.files
+    if place.objects is None:
+        path = f"{Path(LakePlace(place.home or place.folder).files).resolve()}/"
     meta = _META if place.catalog.schema is None else f"{_META}.{quoted(place.catalog.schema)}"
     tell = f"UPDATE {meta}.ducklake_metadata SET value = ? WHERE key = 'data_path' AND value <> ?"
     database.run(tell, [path, path])
+
+
+def reach_objects(database: Database, place: LakePlace) -> None:
+    """Has a database reach the object storage of a lake, if it has one; who may, says what AWS's programs go by.
+
+    Raises:
+        InputError: SM408 an extension is missing, or there are no credentials.
+    """
+    if place.objects is None:
+        return
+    given = place.objects.endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), None)
+    options = {"SCOPE": literal(place.objects.url), "REFRESH": "auto"}
+    if given is not None:
+        scheme, _, address = given.rpartition("://")
+        options["ENDPOINT"] = literal(address.rstrip("/"))
+        options |= {"URL_STYLE": "'path'", "USE_SSL": str(scheme != "http").lower()}
+    said = ", ".join(f"{name} {value}" for name, value in options.items())
+    try:
+        for extension in ("httpfs", "aws"):
+            database.loading.load(database.run, _extension(extension, _EXTENSIONS[extension]))
+        database.run(
+            f"CREATE OR REPLACE TEMPORARY SECRET selfmaint_objects (TYPE s3, PROVIDER credential_chain, {said})"
+        )
+    except duckdb.Error as failure:
+        message = f"there are no credentials for `{place.objects.url}`: {first_line(failure)}"
+        raise input_error(Code.LAKE, message, _CREDENTIALS) from failure
+
+
+def _require_no_objects(database: Database, place: LakePlace) -> bool:
+    """Refuses to make a lake among other objects; whether those that are there are of one that died being made.
+
+    Raises:
+        InputError: SM405.
+    """
+    if place.objects is None:
+        return False
+    was_begun = place.begun.is_file() and place.begun.read_text(encoding="utf-8") == place.objects.url
+    try:
+        found = database.run("SELECT 1 FROM glob(?) LIMIT 1", [f"{escaped(place.files)}**"])
+    except duckdb.Error as failure:
+        raise _failed(place, "cannot be made", failure) from failure
+    if found and not was_begun:
+        message = f"there is something at `{place.objects.url}` already"
+        hint = "give the lake a folder of its own: what is no part of it is removed when it is compacted"
+        raise input_error(Code.WRITE_FAILED, message, hint, "nothing was written")
+    place.begun.write_text(place.objects.url, encoding="utf-8")
+    return was_begun
 
 
 def _extension(name: str, package: str) -> Path:
@@ -291,7 +361,7 @@ def _extension(name: str, package: str) -> Path:
         return next(folder.glob(f"extensions/v{duckdb.__version__}/{name}.duckdb_extension"))
     except (ImportError, StopIteration):
         wheel = package.replace("_", "-")
-        message = f"a lake needs DuckDB's extension `{name}` for version {duckdb.__version__}"
+        message = f"this lake needs DuckDB's extension `{name}` for version {duckdb.__version__}"
         hint = f"pip install {wheel}=={duckdb.__version__}"
         raise input_error(Code.LAKE, message, hint) from None
 
