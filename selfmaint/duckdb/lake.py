@@ -10,8 +10,6 @@ Its snapshots are returned to, put together, and let go of.
 from __future__ import annotations
 
 import contextlib
-import importlib
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,10 @@ from typing import Any
 import duckdb
 
 from datalog.sql import duckdb as sql
-from selfmaint.duckdb.database import Database, Relation, escaped
+from selfmaint.duckdb import objects
+from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.failures import STORAGE
+from selfmaint.duckdb.loading import extension_file
 from selfmaint.duckdb.store import (
     Change,
     Committed,
@@ -38,20 +38,6 @@ from selfmaint.store.lake_catalog import HELPERS, LakeCatalog
 from selfmaint.store.place import LakePlace
 
 # ruff: noqa: S608 - names are quoted, values are bound
-_EXTENSIONS = {
-    "ducklake": "duckdb_extension_ducklake",
-    "sqlite_scanner": "duckdb_extension_sqlite_scanner",
-    "postgres_scanner": "duckdb_extension_postgres_scanner",
-    "httpfs": "duckdb_extension_httpfs",
-    "aws": "duckdb_extension_aws",
-}
-"""DuckDB's extensions and the packages that have them."""
-
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-_CREDENTIALS = (
-    "name them as for AWS's own programs: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or a profile"
-)
-
 _RESERVED = frozenset({"rowid", "file_row_number"})
 _LAKE = "lake"
 _PLACES = "selfmaint_places"
@@ -72,7 +58,7 @@ class Lake:
         """
         self.database, self.place = database, place
         self.catalog = LakeCatalog(place)
-        reach_objects(database, place)
+        objects.reach(database, place)
 
     @classmethod
     def new(cls, database: Database, place: LakePlace) -> Lake:
@@ -86,8 +72,8 @@ class Lake:
             InputError: SM408 an extension is missing; SM405 it cannot be made, or there is something in its folder of
                 object storage.
         """
-        reach_objects(database, place)
-        was_begun = _require_no_objects(database, place)
+        objects.reach(database, place)
+        was_begun = objects.require_none(database, place)
         with _attached(database, place, "made", is_new=True) as run:
             run(f"CALL {_LAKE}.set_option('data_inlining_row_limit', 0)")
             run(f"CREATE SCHEMA {_LAKE}.selfmaint")
@@ -277,7 +263,7 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
     scanner = "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"
     try:
         for extension in ("ducklake", scanner):
-            database.loading.load(database.run, _extension(extension, _EXTENSIONS[extension]))
+            database.loading.load(database.run, extension_file(extension))
         if not is_new:
             place.require_catalog()
         if (
@@ -301,69 +287,6 @@ def _say_where(database: Database, place: LakePlace) -> None:
     meta = _META if place.catalog.schema is None else f"{_META}.{quoted(place.catalog.schema)}"
     tell = f"UPDATE {meta}.ducklake_metadata SET value = ? WHERE key = 'data_path' AND value <> ?"
     database.run(tell, [path, path])
-
-
-def reach_objects(database: Database, place: LakePlace) -> None:
-    """Has a database reach the object storage of a lake, if it has one; who may, says what AWS's programs go by.
-
-    Raises:
-        InputError: SM408 an extension is missing, or there are no credentials.
-    """
-    if place.objects is None:
-        return
-    given = place.objects.endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), None)
-    options = {"SCOPE": literal(place.objects.url), "REFRESH": "auto"}
-    if given is not None:
-        scheme, _, address = given.rpartition("://")
-        options["ENDPOINT"] = literal(address.rstrip("/"))
-        options |= {"URL_STYLE": "'path'", "USE_SSL": str(scheme != "http").lower()}
-    said = ", ".join(f"{name} {value}" for name, value in options.items())
-    try:
-        for extension in ("httpfs", "aws"):
-            database.loading.load(database.run, _extension(extension, _EXTENSIONS[extension]))
-        database.run(
-            f"CREATE OR REPLACE TEMPORARY SECRET selfmaint_objects (TYPE s3, PROVIDER credential_chain, {said})"
-        )
-    except duckdb.Error as failure:
-        message = f"there are no credentials for `{place.objects.url}`: {first_line(failure)}"
-        raise input_error(Code.LAKE, message, _CREDENTIALS) from failure
-
-
-def _require_no_objects(database: Database, place: LakePlace) -> bool:
-    """Refuses to make a lake among other objects; whether those that are there are of one that died being made.
-
-    Raises:
-        InputError: SM405.
-    """
-    if place.objects is None:
-        return False
-    was_begun = place.begun.is_file() and place.begun.read_text(encoding="utf-8") == place.objects.url
-    try:
-        found = database.run("SELECT 1 FROM glob(?) LIMIT 1", [f"{escaped(place.files)}**"])
-    except duckdb.Error as failure:
-        raise _failed(place, "cannot be made", failure) from failure
-    if found and not was_begun:
-        message = f"there is something at `{place.objects.url}` already"
-        hint = "give the lake a folder of its own: what is no part of it is removed when it is compacted"
-        raise input_error(Code.WRITE_FAILED, message, hint, "nothing was written")
-    place.begun.write_text(place.objects.url, encoding="utf-8")
-    return was_begun
-
-
-def _extension(name: str, package: str) -> Path:
-    """The file of an extension of DuckDB.
-
-    Raises:
-        InputError: SM408 its package is not installed.
-    """
-    try:
-        folder = Path(next(iter(importlib.import_module(package).__path__)))
-        return next(folder.glob(f"extensions/v{duckdb.__version__}/{name}.duckdb_extension"))
-    except (ImportError, StopIteration):
-        wheel = package.replace("_", "-")
-        message = f"this lake needs DuckDB's extension `{name}` for version {duckdb.__version__}"
-        hint = f"pip install {wheel}=={duckdb.__version__}"
-        raise input_error(Code.LAKE, message, hint) from None
 
 
 def _name(table: str, hidden: Collection[str]) -> str:

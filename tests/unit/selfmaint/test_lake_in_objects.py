@@ -23,7 +23,8 @@ from psycopg.conninfo import make_conninfo
 
 import selfmaint
 from selfmaint.duckdb import lake as lake_module
-from selfmaint.duckdb.lake import _extension
+from selfmaint.duckdb import loading
+from selfmaint.duckdb.loading import extension_file
 from selfmaint.errors import InputError
 from tests.command_line import run
 from tests.killing import killed, killings
@@ -121,7 +122,7 @@ def stored(shop: Shop, storage: Storage, catalog: str = "", more: str = "") -> d
     """What a reader sees who has nothing but DuckDB, and goes where the catalog says."""
     with duckdb.connect(":memory:", config={"allow_unsigned_extensions": "true"}) as connection:
         for name in ("ducklake", "sqlite_scanner", "postgres_scanner", "httpfs"):
-            connection.execute(f"LOAD '{_extension(name, f'duckdb_extension_{name}')}'")
+            connection.execute(f"LOAD '{extension_file(name)}'")
         connection.execute(
             f"CREATE SECRET (TYPE s3, KEY_ID '{KEY}', SECRET '{SECRET}', URL_STYLE 'path', USE_SSL false, "
             f"ENDPOINT '127.0.0.1:{storage.port}')"
@@ -316,7 +317,7 @@ def test_spark_and_a_missing_package_are_refused(shop: Shop, monkeypatch: pytest
         assert ran.status == 2
         assert "error[SM502]" in ran.stderr
         assert "only DuckDB reads it here" in ran.stderr
-    monkeypatch.setitem(lake_module._EXTENSIONS, "httpfs", "no_such_package")
+    monkeypatch.setitem(loading.EXTENSIONS, "httpfs", "no_such_package")
     ran = shop.command("history")
     assert ran.status == 2
     assert "error[SM408]" in ran.stderr

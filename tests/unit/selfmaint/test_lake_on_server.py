@@ -19,8 +19,8 @@ from psycopg.conninfo import make_conninfo
 
 import selfmaint
 from selfmaint.api.store_upkeep import store_of
-from selfmaint.duckdb import lake as lake_module
-from selfmaint.duckdb.lake import _extension
+from selfmaint.duckdb import loading
+from selfmaint.duckdb.loading import extension_file
 from selfmaint.store.lake_catalog import LakeCatalog
 from tests.command_line import run
 from tests.unit.selfmaint.test_lake import Row, Shop, a_random_change, killed
@@ -45,7 +45,7 @@ def views(shop: Shop) -> dict[str, Counter[Row]]:
     # Hashing an extension for its signature takes longer than all that is read.
     with duckdb.connect(":memory:", config={"allow_unsigned_extensions": "true"}) as connection:
         for name in ("ducklake", "postgres_scanner"):
-            connection.execute(f"LOAD '{_extension(name, f'duckdb_extension_{name}')}'")
+            connection.execute(f"LOAD '{extension_file(name)}'")
         url = os.environ["SELFMAINT_TEST_LAKE"]
         connection.execute(f"ATTACH 'ducklake:postgres:{url}' AS l (META_SCHEMA 'wh')")
         connection.execute("BEGIN")
@@ -251,7 +251,7 @@ def test_a_role_that_may_only_read_looks_and_is_refused_before_there_is_work(
 def test_a_server_that_is_not_there_and_a_missing_package_are_told(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(lake_module._EXTENSIONS, "postgres_scanner", "no_such_package")
+    monkeypatch.setitem(loading.EXTENSIONS, "postgres_scanner", "no_such_package")
     update = shop.update("u", {"customer": {(9, "west")}}, {})
     ran = run("maintain", str(shop.toml), "--update", str(update), "--engine", "duckdb")
     assert ran.status == 2
