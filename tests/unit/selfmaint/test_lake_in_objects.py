@@ -27,6 +27,7 @@ from selfmaint.duckdb import loading
 from selfmaint.duckdb.loading import extension_file
 from selfmaint.errors import InputError
 from tests.command_line import run
+from tests.follow.shops import logged_shop
 from tests.killing import killed, killings
 from tests.unit.selfmaint.test_lake import WAREHOUSE, Row, Shop, a_change, a_random_change
 
@@ -309,6 +310,25 @@ def test_machines_share_a_catalog_in_postgresql_and_no_folder(
         assert one.command("undo").status == 0
         assert other.command("compact", "--keep-days", "0").status == 0
         connection.execute(f"drop database {name} with (force)")
+
+
+def test_a_log_is_followed_into_it(tmp_path: Path, storage: Storage, postgres: str) -> None:
+    with logged_shop(tmp_path, postgres) as made:
+        lines = f'path = "lake"\ndata = "s3://bucket/wh"\nendpoint = "{storage.endpoint}"'
+        made.toml.write_text(made.toml.read_text(encoding="utf-8").replace('path = "lake"', lines))
+        shop = made.made()
+        shop.execute("update shop.sale set amount = 3 where id = 1")
+        assert shop.follow("--once").status == 0
+        assert shop.stored() == shop.expected()
+        before = shop.confirmed()
+        shop.execute("update shop.sale set amount = 4 where id = 1")
+        with storage.down():
+            ran = shop.follow("--once")
+            assert ran.status == 2
+            assert "see to the storage" in ran.stderr
+        assert shop.confirmed() == before
+        assert shop.follow("--once").status == 0
+        assert shop.stored() == shop.expected()
 
 
 def test_spark_and_a_missing_package_are_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

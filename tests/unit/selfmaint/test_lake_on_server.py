@@ -179,7 +179,7 @@ COMMANDS: dict[str, list[str]] = {
 @pytest.mark.parametrize(
     ("spoil", "mend", "said"),
     [
-        ("alter schema wh rename to away", "alter schema away rename to wh", "is gone, and the files in"),
+        ("alter schema wh rename to away", "alter schema away rename to wh", "is gone, and the folder"),
         (
             "alter table wh.ducklake_snapshot rename to x",
             "alter table wh.x rename to ducklake_snapshot",
