@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import selfmaint
-from selfmaint.duckdb.lake import _extension
+from selfmaint.duckdb.loading import extension_file
 
 PROGRAM = """
 create table sale (id bigint not null primary key, customer int not null, amount decimal(12, 2) not null, note string);
@@ -53,7 +53,7 @@ def reader(lake: Path) -> duckdb.DuckDBPyConnection:
     """A reader who has nothing but DuckDB."""
     connection = duckdb.connect(":memory:", config={"threads": 2})
     for name in ("ducklake", "sqlite_scanner"):
-        connection.execute(f"LOAD '{_extension(name, f'duckdb_extension_{name}')}'")
+        connection.execute(f"LOAD '{extension_file(name)}'")
     connection.execute("SET sqlite_disable_multithreaded_scans = true")
     place = f"DATA_PATH '{lake / 'data'}/', OVERRIDE_DATA_PATH true"
     connection.execute(f"ATTACH 'ducklake:sqlite:{lake / 'catalog.sqlite'}' AS l ({place})")

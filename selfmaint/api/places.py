@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,14 +20,16 @@ from selfmaint.api.secrets import has_password
 from selfmaint.api.toml_tables import KeyPath, TomlFile, TomlTable, dotted
 from selfmaint.errors import Code, input_error
 from selfmaint.store.lake_server import LakeServer
-from selfmaint.store.place import DeltaPlace, LakePlace, Place
+from selfmaint.store.place import DeltaPlace, LakePlace, Objects, Place
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.near import near_miss
 
 _STORES = ("files", "lake", "delta")
 """Where views may be kept."""
-_STORE_KEYS = ("kind", "path", "catalog_url", "catalog_url_env", "schema", "helpers")
+_STORE_KEYS = ("kind", "path", "catalog_url", "catalog_url_env", "schema", "helpers", "data", "endpoint")
 _SCHEMA = "selfmaint_lake"
+_OBJECTS = re.compile(r"s3://[a-z0-9][a-z0-9.-]+[a-z0-9](?:/[\w.=+-]+)+/?")
+_ENDPOINT = re.compile(r"https?://[\w.:\[\]-]+/?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +76,23 @@ def store(root: TomlTable) -> Place | None:
         if "path" not in table.data:
             root.file.report(("store",), "`[store]` has no `path`", hint="name the folder of the store")
         return None
+    if "://" in path:
+        message = "the `path` of a store is a folder on this machine: it has the lock of who writes"
+        more = 'a lake may have its files elsewhere: `data = "s3://BUCKET/FOLDER"` beside `path`'
+        root.file.report(("store", "path"), message, hint=more if kind == "lake" else None)
+        return None
     folder = (root.file.path.parent / path).absolute()
     if kind == "lake":
         if table.flag("helpers") and not {"program", "program_text", "dbt_manifest"} & root.data.keys():
             message = "only views in SQL of `program`, `program_text` or `dbt_manifest` have helpers"
             root.file.report(("store", "helpers"), message)
-        return LakePlace(folder, server=_catalog_server(table))
+        return LakePlace(folder, server=_catalog_server(table), objects=_objects(table))
     return _delta_place(root, table, folder)
 
 
 def _delta_place(root: TomlTable, table: TomlTable, folder: Path) -> DeltaPlace:
     """A Delta store, with the tables that stand elsewhere."""
-    for key in ("catalog_url", "catalog_url_env", "schema", "helpers"):
+    for key in _STORE_KEYS[2:]:
         if key in table.data:
             table.file.report((*table.path, key), f"`{key}` is of a lake, and this is a Delta store")
     views = root.data.get("views")
@@ -113,6 +121,35 @@ def _catalog_server(table: TomlTable) -> LakeServer | None:
     from selfmaint.postgres.lake_server import catalog_at  # noqa: PLC0415 - the driver only where it is needed
 
     return catalog_at(partial(_url, value) if key == "catalog_url_env" else lambda: value, schema)
+
+
+def _objects(table: TomlTable) -> Objects | None:
+    """Where the lake's files are, if not in its folder."""
+    url, endpoint = table.text("data"), table.text("endpoint")
+    if url is None:
+        if endpoint is not None:
+            message = "`endpoint` is of a lake with its files in object storage, and none is named"
+            table.file.report(
+                (*table.path, "endpoint"), message, hint='name it: `data = "s3://BUCKET/FOLDER"`'
+            )
+        return None
+    if _OBJECTS.fullmatch(url) is None:
+        message, hint = (
+            f"`{url}` is no folder in object storage",
+            "a bucket and a folder in it: `s3://BUCKET/FOLDER`",
+        )
+        if "@" in url:
+            message = "`data` names a user or password"
+            hint = "leave it out: credentials stand where AWS's own programs look for them"
+        table.file.report((*table.path, "data"), message, hint=hint)
+        return None
+    if endpoint is not None and _ENDPOINT.fullmatch(endpoint) is None:
+        message = "`endpoint` is no URL of a server"
+        table.file.report(
+            (*table.path, "endpoint"), message, hint="such as `https://storage.example.com:9000`"
+        )
+        return None
+    return Objects(url.rstrip("/"), endpoint)
 
 
 def url_in(table: TomlTable, key: str) -> tuple[str, str] | None:

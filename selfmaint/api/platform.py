@@ -22,6 +22,7 @@ from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.warehouse_file import SourceKind, WarehouseFile
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.expected import Expected
+from selfmaint.store.place import LakePlace
 from selfmaint.warehouse.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -260,6 +261,12 @@ def default_engine(asked: str | None = None, spark: object = None) -> EngineKind
 def engines_for(file: WarehouseFile, asked: EngineKind | None = None) -> tuple[EngineKind, ...]:
     """The engines to try, in order: one if it is named, or something is only Spark's."""
     named = asked or file.engine.kind
+    if isinstance(file.store, LakePlace) and file.store.objects is not None:
+        if named is EngineKind.SPARK or any(_of_spark(file)):
+            message = f"the lake's files are in object storage (`{file.store.objects.url}`): only DuckDB reads it here"
+            hint = "use DuckDB: `--engine duckdb`, or keep the lake's files in a folder; `[store]` without `data`"
+            raise input_error(Code.ENGINE_DIFFERS, message, hint)
+        return (EngineKind.DUCKDB,)
     if named is not None:
         return (named,)
     if is_spark_active() or any(_of_spark(file)):

@@ -169,6 +169,7 @@ def changing(open_: OpenStore, what: str) -> Iterator[Path]:
         InputError: SM405 somebody else writes, or has written since; SM410 a table was changed by others.
     """
     place = open_.store.place
+    place.require_writable()
     with place.writing(what):
         open_.store.recover()
         place.require_newest(open_.store.catalog.newest(), open_.version)

@@ -85,6 +85,7 @@ def fill_store(
     )
     open_ = None if filling.views is None else OpenStore.at(platform, file.store)
     if open_ is not None:
+        file.store.require_writable()
         below = {name for view in computed for name in reads(catalog)[view.name]}
         require_unedited(catalog, open_, below - {*names, *filling.keep})
     before = None if open_ is None else open_.log_position()

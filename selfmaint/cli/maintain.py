@@ -101,6 +101,8 @@ def maintain(given: Namespace) -> int:
         before = None if opened.store is None else opened.store.committed(change)
         if before is not None:
             return before
+        if opened.store is not None and not given.dry_run:
+            opened.store.store.place.require_writable()
         helpers = opened.catalog.helpers
         try:
             found = compute(

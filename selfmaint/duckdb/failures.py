@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 
 import duckdb
@@ -14,6 +15,9 @@ from selfmaint.errors import Code, InputError, input_error
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 _WIDE = re.compile(r"Overflow in (?:multiplication|addition|subtraction) of DECIMAL\(38")
 _LONGEST_LINE = 300
+_MEND = "put the file back from a backup, or store the contents again: in a store by `selfmaint import`"
+STORAGE = "see to the storage: its `endpoint`, the credentials, and the rights in the folder"
+"""What to do where object storage does not answer, or refuses."""
 _KIND = re.compile(r"^(?:[A-Z][A-Za-z]* )+Error: ")
 
 
@@ -29,7 +33,9 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, tuple[int, int] | 
         digits than DuckDB has, of which Spark gives some up.
     """
     line = _said(failure)
-    named = [file for file in files if file in str(failure).partition("\n")[0]]
+    named = [file for file in files if _without_scheme(file) in str(failure).partition("\n")[0]]
+    if named and "://" in named[0] and "HTTP" in line:
+        return _of_storage(named[0], failure, line)
     if _WIDE.search(line) and not named:
         return refused(f"a decimal has more digits than DuckDB holds: {line}")
     if isinstance(failure, _VALUES) and not named:
@@ -39,8 +45,11 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, tuple[int, int] | 
         return changed(other)
     if named or type(failure) is duckdb.Error:  # of no kind are those of its Parquet reader alone
         what = f"`{named[0]}`" if named else "a stored file"
+        if "Permission denied" in line:
+            hint = "see to the right to read the folder and all in it"
+            return input_error(Code.COLUMNS_DIFFER, f"{what} cannot be read: {line}", hint)
         message = f"{what} is damaged, or cannot be read: {line}"
-        return input_error(Code.COLUMNS_DIFFER, message, "store its contents again")
+        return input_error(Code.COLUMNS_DIFFER, message, _MEND)
     return None
 
 
@@ -57,8 +66,24 @@ def _said(failure: duckdb.Error) -> str:
     return _KIND.sub("", first)[:_LONGEST_LINE]
 
 
+def _without_scheme(file: str) -> str:
+    """What an error of DuckDB names of an object: it may show it by the server's address."""
+    return file.removeprefix("s3://")
+
+
+def _of_storage(file: str, failure: duckdb.Error, line: str) -> InputError:
+    """The error for an object that cannot be read."""
+    if getattr(failure, "status_code", None) == HTTPStatus.NOT_FOUND:
+        return input_error(
+            Code.MISSING_CONTENTS, f"stored contents are gone: there is no object `{file}`", _MEND
+        )
+    return input_error(Code.MISSING_CONTENTS, f"`{file}` cannot be read: {line}", STORAGE)
+
+
 def mark(file: str) -> tuple[int, int] | None:
-    """What tells that a file has changed; None if there is none."""
+    """What tells that a file has changed; None if there is none. An object is never changed here."""
+    if "://" in file:
+        return 0, 0
     try:
         found = Path(file).stat()
     except OSError:
@@ -70,6 +95,6 @@ def changed(file: str) -> InputError:
     """The error for a file that is not what it was, or gone."""
     if not os.path.isfile(file):  # noqa: PTH113 - which is no error where nothing may be seen
         message = f"stored contents are gone: there is no file `{file}` any more"
-        return input_error(Code.MISSING_CONTENTS, message, "store them again, and run the command again")
+        return input_error(Code.MISSING_CONTENTS, message, _MEND)
     message = f"`{file}` has changed since it was first looked at, and cannot be read as what it was"
     return input_error(Code.COLUMNS_DIFFER, message, "run the command again, when nothing writes to it")

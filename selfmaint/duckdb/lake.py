@@ -10,7 +10,6 @@ Its snapshots are returned to, put together, and let go of.
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,10 @@ from typing import Any
 import duckdb
 
 from datalog.sql import duckdb as sql
+from selfmaint.duckdb import objects
 from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.failures import STORAGE
+from selfmaint.duckdb.loading import extension_file
 from selfmaint.duckdb.store import (
     Change,
     Committed,
@@ -30,19 +32,12 @@ from selfmaint.duckdb.store import (
     stored_rows,
 )
 from selfmaint.engine.column_types import is_integer
-from selfmaint.errors import Code, InputError, first_line, input_error
+from selfmaint.errors import LONGEST_LINE, Code, InputError, first_line, input_error
 from selfmaint.store.commit import Commit
 from selfmaint.store.lake_catalog import HELPERS, LakeCatalog
 from selfmaint.store.place import LakePlace
 
 # ruff: noqa: S608 - names are quoted, values are bound
-_EXTENSIONS = {
-    "ducklake": "duckdb_extension_ducklake",
-    "sqlite_scanner": "duckdb_extension_sqlite_scanner",
-    "postgres_scanner": "duckdb_extension_postgres_scanner",
-}
-"""DuckDB's extensions and the packages that have them."""
-
 _RESERVED = frozenset({"rowid", "file_row_number"})
 _LAKE = "lake"
 _PLACES = "selfmaint_places"
@@ -59,10 +54,11 @@ class Lake:
         """Nothing is read yet.
 
         Raises:
-            InputError: SM408 there is none.
+            InputError: SM408 there is none, or an extension for object storage is missing.
         """
         self.database, self.place = database, place
         self.catalog = LakeCatalog(place)
+        objects.reach(database, place)
 
     @classmethod
     def new(cls, database: Database, place: LakePlace) -> Lake:
@@ -73,8 +69,11 @@ class Lake:
             place: where it is made; its folder is there.
 
         Raises:
-            InputError: SM408 an extension is missing; SM405 it cannot be made.
+            InputError: SM408 an extension is missing; SM405 it cannot be made, or there is something in its folder of
+                object storage.
         """
+        objects.reach(database, place)
+        was_begun = objects.require_none(database, place)
         with _attached(database, place, "made", is_new=True) as run:
             run(f"CALL {_LAKE}.set_option('data_inlining_row_limit', 0)")
             run(f"CREATE SCHEMA {_LAKE}.selfmaint")
@@ -84,6 +83,8 @@ class Lake:
                 "table_name => 'commits')"
             )
             _say_where(database, place)
+            if was_begun:
+                run(f"CALL ducklake_delete_orphaned_files('{_LAKE}', cleanup_all => true)")
         return cls(database, place)
 
     def commits(self) -> list[tuple[int, Commit]]:
@@ -198,9 +199,32 @@ class Lake:
             )
 
 
+_REMEDIES = {
+    "HTTP": STORAGE,
+    "disk I/O error": "see to the disk, and how full it is",
+    "Could not write": "see to the disk, and how full it is",
+    "ermission denied": "see to the right to write to the folder and all in it",
+    ".parquet": "put the file back from a backup, or bring all views in anew: `selfmaint import`",
+    "locked": "another program writes to the catalog: wait until it has ended",
+    "malformed": "put the lake back from a backup",
+    "not a database": "put the lake back from a backup",
+}
+"""What to do, by what DuckDB says; the first that fits."""
+
+
 def _failed(place: LakePlace, what: str, failure: Exception) -> InputError:
-    message = f"the lake `{place.folder}` {what}: {place.catalog.shown(first_line(failure))}"
-    return input_error(Code.WRITE_FAILED, message, note="nothing was written")
+    lines = str(failure).splitlines() or [""]
+    reason = first_line(failure)
+    if len(lines) > 1 and lines[0].startswith("TransactionContext"):  # the cause stands last
+        reason = f"{reason}: {lines[-1].removeprefix('Failed to commit: ')}"[:LONGEST_LINE]
+    where = (
+        f"`{place.folder}`"
+        if place.objects is None
+        else f"`{place.folder}` with files in `{place.objects.url}`"
+    )
+    message = f"the lake {where} {what}: {place.catalog.shown(reason)}"
+    hint = next((remedy for sign, remedy in _REMEDIES.items() if sign in str(failure)), None)
+    return input_error(Code.WRITE_FAILED, message, hint, "the contents are as they were")
 
 
 @contextlib.contextmanager
@@ -230,7 +254,7 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
     """
     catalog, own = place.catalog.attached_as
     options = {
-        "DATA_PATH": literal(f"{place.files}/"),
+        "DATA_PATH": literal(place.files),
         "OVERRIDE_DATA_PATH": "true",  # the folder may have been moved
         "CREATE_IF_NOT_EXISTS": str(is_new).lower(),
         **own,
@@ -239,7 +263,9 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
     scanner = "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"
     try:
         for extension in ("ducklake", scanner):
-            database.loading.load(database.run, _extension(extension, _EXTENSIONS[extension]))
+            database.loading.load(database.run, extension_file(extension))
+        if not is_new:
+            place.require_catalog()
         if (
             place.catalog.is_shared
         ):  # who comes in between is refused: what is committed is of the state before
@@ -255,26 +281,12 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
 
 def _say_where(database: Database, place: LakePlace) -> None:
     """Has the catalog say where the files are, or will be."""
-    path = f"{LakePlace(place.home or place.folder).files.resolve()}/"
+    path = place.files
+    if place.objects is None:
+        path = f"{Path(LakePlace(place.home or place.folder).files).resolve()}/"
     meta = _META if place.catalog.schema is None else f"{_META}.{quoted(place.catalog.schema)}"
     tell = f"UPDATE {meta}.ducklake_metadata SET value = ? WHERE key = 'data_path' AND value <> ?"
     database.run(tell, [path, path])
-
-
-def _extension(name: str, package: str) -> Path:
-    """The file of an extension of DuckDB.
-
-    Raises:
-        InputError: SM408 its package is not installed.
-    """
-    try:
-        folder = Path(next(iter(importlib.import_module(package).__path__)))
-        return next(folder.glob(f"extensions/v{duckdb.__version__}/{name}.duckdb_extension"))
-    except (ImportError, StopIteration):
-        wheel = package.replace("_", "-")
-        message = f"a lake needs DuckDB's extension `{name}` for version {duckdb.__version__}"
-        hint = f"pip install {wheel}=={duckdb.__version__}"
-        raise input_error(Code.LAKE, message, hint) from None
 
 
 def _name(table: str, hidden: Collection[str]) -> str:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
+
+from selfmaint.errors import Code, input_error
+
+EXTENSIONS = {
+    "ducklake": "duckdb_extension_ducklake",
+    "sqlite_scanner": "duckdb_extension_sqlite_scanner",
+    "postgres_scanner": "duckdb_extension_postgres_scanner",
+    "httpfs": "duckdb_extension_httpfs",
+    "aws": "duckdb_extension_aws",
+}
+"""DuckDB's extensions and the packages that have them."""
 
 _OWN: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _checked: dict[str, tuple[int, int]] = {}
@@ -43,3 +55,20 @@ class Loading:
                 strict.execute(statement)
         run(statement)
         _checked[path] = mark
+
+
+def extension_file(name: str) -> Path:
+    """The file of an extension of DuckDB.
+
+    Raises:
+        InputError: SM408 its package is not installed.
+    """
+    package = EXTENSIONS[name]
+    try:
+        folder = Path(next(iter(importlib.import_module(package).__path__)))
+        return next(folder.glob(f"extensions/v{duckdb.__version__}/{name}.duckdb_extension"))
+    except (ImportError, StopIteration):
+        wheel = package.replace("_", "-")
+        message = f"this lake needs DuckDB's extension `{name}` for version {duckdb.__version__}"
+        hint = f"pip install {wheel}=={duckdb.__version__}"
+        raise input_error(Code.LAKE, message, hint) from None

@@ -15,7 +15,7 @@ from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
 from datalog.diagnostics import Diagnostic
-from selfmaint.errors import BusyError, Code, InputError, input_error
+from selfmaint.errors import BusyError, Code, InputError, first_line, input_error
 from selfmaint.postgres.connection import (
     TIMEOUT_S,
     Connection,
@@ -53,6 +53,11 @@ class PostgresCatalog:
     is_shared: bool = True
 
     @property
+    def name(self) -> str:
+        """See `LakeServer`."""
+        return f"the lake's catalog, schema `{self.schema}`,"
+
+    @property
     def note(self) -> str | None:
         """See `LakeServer`."""
         return f"its catalog is looked for in the schema `{self.schema}` of PostgreSQL"
@@ -71,6 +76,19 @@ class PostgresCatalog:
         name = sql.Identifier(self.schema, "ducklake_snapshot").as_string(None)
         with self._reaching("looking for"), self._connected() as connection:
             return connection.execute("SELECT to_regclass(%s) IS NOT NULL", [name]).fetchone() == (True,)
+
+    def require_writable(self) -> None:
+        """See `LakeServer`."""
+        name = sql.Identifier(self.schema, "ducklake_snapshot").as_string(None)
+        with self._reaching("looking at"), self._connected() as connection:
+            found = connection.execute(
+                "SELECT has_table_privilege(%s, 'INSERT'), current_user", [name]
+            ).fetchone()
+        assert found is not None
+        if not found[0]:
+            message = f"{self.name} cannot be written to: the role `{found[1]}` may only read it"
+            hint = "name a role that owns the schema, or only look: `check`, `history`, `--dry-run`"
+            raise input_error(Code.WRITE_FAILED, message, hint, "nothing was done")
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Run]:
@@ -143,14 +161,18 @@ class PostgresCatalog:
             InputError: SM408; `BusyError` if it may be gone in a moment.
         """
         doing = f"{doing} the lake's catalog, schema `{self.schema}`"
+        mend = "put the schema and the lake's folder back from a backup, or make both anew: `selfmaint init`"
         try:
             yield
         except psycopg.Error as failure:
             found = source_error(failure, self.url(), doing)
-            lacks = isinstance(failure, errors.UndefinedTable | errors.InvalidSchemaName)
+            is_damaged = isinstance(failure, errors.UndefinedTable | errors.UndefinedColumn)
+        except (ValueError, KeyError) as failure:
+            message = f"{self.name} cannot be read: {first_line(failure)}"
+            raise input_error(Code.LAKE, message, mend) from failure
         else:
             return
-        hint = "`selfmaint init WAREHOUSE.toml` makes it" if lacks else found.diagnostics[0].hint
+        hint = mend if is_damaged else found.diagnostics[0].hint
         raise InputError([Diagnostic(Code.LAKE, d.message, hint=hint) for d in found.diagnostics])
 
 

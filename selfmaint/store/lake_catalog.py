@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from selfmaint.errors import Code, input_error
@@ -50,11 +49,7 @@ class LakeCatalog:
         """
         self.place = place
         self._server = place.catalog
-        if not self._server.exists():
-            message = f"there is no lake at `{place.folder}`"
-            raise input_error(
-                Code.LAKE, message, "`selfmaint init WAREHOUSE.toml` makes it", self._server.note
-            )
+        place.require_catalog()
 
     def newest(self) -> int:
         """The newest snapshot."""
@@ -123,11 +118,11 @@ class LakeCatalog:
                 _never_null(run, number),
             )
 
-    def _folder(self, parts: Sequence[Any]) -> Path:
+    def _folder(self, parts: Sequence[Any]) -> str:
         """The folder of a table, from its path and its schema's, each with whether it is relative."""
         table, is_in_schema, schema, is_in_lake = parts
-        above = self.place.files / schema if is_in_lake else Path(schema)
-        return above / table if is_in_schema else Path(table)
+        above = _joined(self.place.files, schema) if is_in_lake else schema
+        return _joined(above, table) if is_in_schema else str(table)
 
     def _columns(self, run: Run, number: int, version: int) -> list[tuple[str, str]]:
         query = f"""SELECT column_name, column_type FROM ducklake_column
@@ -210,10 +205,15 @@ def _newest(run: Run) -> int:
     return int(found)
 
 
-def _files(run: Run, number: int, version: int, folder: Path) -> tuple[DataFile, ...]:
+def _joined(folder: str, path: str) -> str:
+    """A path or URL in a folder; both may have a slash at their ends."""
+    return f"{folder.rstrip('/')}/{path}"
+
+
+def _files(run: Run, number: int, version: int, folder: str) -> tuple[DataFile, ...]:
     given = {"number": number, "at": version}
     deleted = {
-        of: (path if not is_relative else str(folder / path), count, latest)
+        of: (path if not is_relative else _joined(folder, path), count, latest)
         for of, path, is_relative, count, latest in run(
             f"""SELECT data_file_id, path, path_is_relative, delete_count, partial_max FROM ducklake_delete_file
             WHERE table_id = :number AND {_NOW}""",
@@ -229,7 +229,7 @@ def _files(run: Run, number: int, version: int, folder: Path) -> tuple[DataFile,
         gone, gone_count, gone_latest = deleted.get(file, (None, 0, None))
         found.append(
             DataFile(
-                str(folder / path) if is_relative else path,
+                _joined(folder, path) if is_relative else path,
                 count - gone_count,
                 latest is not None and latest > version,
                 gone,

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import sqlite3
+import stat
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from selfmaint.errors import Code, first_line, input_error
+from selfmaint.errors import Code, InputError, first_line, input_error
 
 Run: TypeAlias = Callable[[str, Mapping[str, Any]], list[tuple[Any, ...]]]
 """Runs a query with named values (`:name`), within a transaction that sees one state."""
 
 _BUSY_S = 30.0
+_SHARED_LOCK = 0x4000_0002, 510
+"""The bytes of a database of SQLite that each of its users holds: where they begin, and how many they are."""
+_ATTEMPTS, _BETWEEN_S = 10, 0.1
 _LIBRARIES = threading.Lock()
 """DuckDB brings a SQLite of its own, and locks on files are a process's: who closes a file drops those of the other."""
 
@@ -27,6 +33,11 @@ class LakeServer(Protocol):
     @property
     def note(self) -> str | None:
         """What to say of where it is, without a secret; None where the lake's folder says it."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is and where, for messages."""
         ...
 
     @property
@@ -48,7 +59,15 @@ class LakeServer(Protocol):
         """Whether the catalog is there.
 
         Raises:
-            InputError: SM408 its server does not answer.
+            InputError: SM408 its server does not answer, or its folder may not be looked into.
+        """
+        ...
+
+    def require_writable(self) -> None:
+        """Refuses who has no right to write to it.
+
+        Raises:
+            InputError: SM405.
         """
         ...
 
@@ -109,34 +128,95 @@ class SqliteCatalog:
         """See `LakeServer`. Readers do not wait for who writes."""
         return f"ducklake:sqlite:{self.file}", {"META_JOURNAL_MODE": "'WAL'", "META_BUSY_TIMEOUT": "30000"}
 
+    @property
+    def name(self) -> str:
+        """See `LakeServer`."""
+        return f"the catalog `{self.file}` of the lake"
+
     def exists(self) -> bool:
         """See `LakeServer`."""
-        return os.path.isfile(self.file)  # noqa: PTH113 - which is no error where nothing may be seen
+        try:
+            return stat.S_ISREG(self.file.stat().st_mode)
+        except PermissionError as failure:
+            raise self._unreadable(failure) from failure
+        except OSError:
+            return False
+
+    def require_writable(self) -> None:
+        """See `LakeServer`."""
+        require_right(self.file)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Run]:
         """See `LakeServer`."""
         try:
-            with (
-                _LIBRARIES,
-                contextlib.closing(
-                    # Who may not write does not tidy up when closing, under a user's DuckDB that has it open.
-                    sqlite3.connect(
-                        f"{self.file.absolute().as_uri()}?mode=ro",
-                        uri=True,
-                        timeout=_BUSY_S,
-                        isolation_level=None,
-                    )
-                ) as connection,
-            ):
-                connection.execute("BEGIN")
+            with _LIBRARIES, contextlib.closing(self._opened()) as connection:
                 yield lambda query, given: connection.execute(query, given).fetchall()
-        except (sqlite3.Error, ValueError, KeyError) as failure:
-            message = f"the catalog of the lake `{self.folder}` cannot be read: {first_line(failure)}"
-            is_of_system = isinstance(failure, sqlite3.OperationalError) and "no such" not in str(failure)
-            mend = "see to the disk, and to the rights of the folder, which is written to by who reads, too"
-            hint = mend if is_of_system else "put it back from a backup, or make the lake anew"
-            raise input_error(Code.LAKE, message, hint) from failure
+        except (sqlite3.Error, OSError, ValueError, KeyError) as failure:
+            raise self._unreadable(failure) from failure
+
+    def _unreadable(self, failure: Exception) -> InputError:
+        message = f"{self.name} cannot be read: {first_line(failure)}"
+        is_of_system = isinstance(failure, sqlite3.OperationalError | OSError)
+        if "locked" in str(failure):
+            hint = "another program holds it: wait until that has ended"
+        elif isinstance(failure, PermissionError) or (
+            is_of_system and "no such" not in str(failure) and self.exists()
+        ):
+            hint = f"see to the disk, and to the right to read `{self.folder}` and the files in it"
+        else:
+            hint = (
+                f"put `{self.folder}` back from a backup, or move it away and make it anew: `selfmaint init`"
+            )
+        return input_error(Code.LAKE, message, hint)
+
+    def _opened(self) -> sqlite3.Connection:
+        """A connection within a transaction that sees one state."""
+        for left in reversed(range(_ATTEMPTS)):
+            # Who may not write does not tidy up when closing, under a user's DuckDB that has it open.
+            connection = sqlite3.connect(
+                f"{self.file.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S, isolation_level=None
+            )
+            try:
+                connection.execute("BEGIN")
+                self._require_whole(connection)
+            except sqlite3.OperationalError:
+                connection.close()
+                found = self._copied()
+                if found is not None:
+                    return found
+                if not left or os.access(self.folder, os.W_OK):
+                    raise
+                time.sleep(_BETWEEN_S)  # its last user closes it
+            except BaseException:
+                connection.close()
+                raise
+            else:
+                return connection
+        raise AssertionError  # the last attempt returns or raises
+
+    def _require_whole(self, connection: sqlite3.Connection) -> None:
+        """Refuses a file that ends within a page, of which SQLite takes what is missing for zeros."""
+        ((page,),) = connection.execute("PRAGMA page_size")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        if self.file.stat().st_size % page:
+            raise sqlite3.DatabaseError("it is cut short")
+
+    def _copied(self) -> sqlite3.Connection | None:
+        """A copy of a catalog that nobody has open, for who may not make the files that SQLite keeps beside it.
+
+        None where that is not why it cannot be read, or somebody has opened it meanwhile.
+        """
+        beside = [self.file.with_name(f"{self.file.name}{end}") for end in ("-shm", "-wal")]
+        if os.access(self.folder, os.W_OK) or any(one.exists() for one in beside):
+            return None
+        with self.file.open("rb") as file, contextlib.suppress(BlockingIOError):
+            # Who has it open cannot remove the files beside it while this is held: so nobody has, if there are none.
+            start, length = _SHARED_LOCK
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, length, start)
+            data = bytearray(file.read())
+            return None if any(one.exists() for one in beside) else _in_memory(data)
+        return None
 
     def lent(self) -> contextlib.AbstractContextManager[Any]:
         """See `LakeServer`."""
@@ -160,3 +240,28 @@ class SqliteCatalog:
     def shown(self, text: str) -> str:
         """There is no password."""
         return text
+
+
+def _in_memory(data: bytearray) -> sqlite3.Connection:
+    """A database of its own with the contents of a file."""
+    data[18:20] = b"\1\1"  # one in memory has no write-ahead log
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        connection.deserialize(bytes(data))
+        connection.execute("BEGIN")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def require_right(path: Path) -> None:
+    """Refuses who has no right to write to a file or folder; that it is there is for others to say.
+
+    Raises:
+        InputError: SM405.
+    """
+    if path.exists() and not os.access(path, os.W_OK):
+        message = f"`{path}` cannot be written to: this user has no right to, or the disk is read-only"
+        hint = "ask for the right to write to the folder and all in it, or only look: `check`, `history`, `--dry-run`"
+        raise input_error(Code.WRITE_FAILED, message, hint, "nothing was done")

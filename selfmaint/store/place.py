@@ -17,10 +17,12 @@ from typing import ClassVar, Self
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import BusyError, Code, InputError, first_line, input_error
-from selfmaint.store.lake_server import LakeServer, SqliteCatalog
+from selfmaint.store.lake_server import LakeServer, SqliteCatalog, require_right
 
 _LONGEST_HOLDER = 500
 _LOCK = "writer.lock"
+_BEGUN = "begun"
+"""Where a new lake's files are in object storage, while it is being made: what is there then is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Place:
     def cleared(self) -> None:
         """Leaves nothing of a store that was being made here when its process died."""
         for left in self.folder.iterdir():
-            if left.name != _LOCK:
+            if left.name not in {_LOCK, _BEGUN}:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
 
     def published(self, at: Self) -> None:
@@ -99,6 +101,15 @@ class Place:
                 )
             ]
         )
+
+    def require_writable(self) -> None:
+        """Refuses who may not write, before there is work.
+
+        Raises:
+            InputError: SM405.
+        """
+        for path in (self.folder, self.folder / _LOCK):
+            require_right(path)
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
@@ -197,16 +208,31 @@ class DeltaPlace(Place):
 
 
 @dataclass(frozen=True, slots=True)
+class Objects:
+    """A folder in object storage that speaks the protocol of S3.
+
+    Attributes:
+        url: the folder, `s3://BUCKET/...`, without a slash at its end.
+        endpoint: the server's URL; None for that of the environment, or Amazon's.
+    """
+
+    url: str
+    endpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LakePlace(Place):
     """The folder of a lake.
 
     Attributes:
         server: where the catalog is, if not in the folder.
+        objects: where the Parquet files are, if not in the folder.
     """
 
     kind: ClassVar[str] = "lake"
 
     server: LakeServer | None = None
+    objects: Objects | None = None
 
     @property
     def catalog(self) -> LakeServer:
@@ -214,15 +240,35 @@ class LakePlace(Place):
         return self.server or SqliteCatalog(self.folder / "catalog.sqlite", self.folder)
 
     @property
-    def files(self) -> Path:
-        """The folder of Parquet files."""
-        return self.folder / "data"
+    def files(self) -> str:
+        """The folder of Parquet files: a path, or a URL; with a slash at its end."""
+        return f"{self.folder / 'data'}/" if self.objects is None else f"{self.objects.url}/"
+
+    @property
+    def begun(self) -> Path:
+        """The file that says where a lake that is being made has its objects."""
+        return self.folder / _BEGUN
 
     @property
     def new(self) -> LakePlace:
         """See `Place`."""
         folder = self.folder.with_name(f"{self.folder.name}.new")
-        return LakePlace(folder, home=self.folder, server=self.server and self.server.new())
+        server = self.server and self.server.new()
+        return LakePlace(folder, home=self.folder, server=server, objects=self.objects)
+
+    def require_catalog(self) -> None:
+        """Refuses to go on without a catalog, in whose place DuckDB would make an empty one.
+
+        Raises:
+            InputError: SM408.
+        """
+        if self.catalog.exists():
+            return
+        message, hint = f"there is no lake at `{self.folder}`", "`selfmaint init WAREHOUSE.toml` makes it"
+        if (self.folder / _LOCK).exists():
+            message = f"{self.catalog.name} is gone, and the folder `{self.folder}` is there"
+            hint = "put both back from a backup, or move the folder away and make it anew: `selfmaint init`"
+        raise input_error(Code.LAKE, message, hint, self.catalog.note)
 
     def require_none(self) -> None:
         """See `Place`."""
@@ -231,16 +277,34 @@ class LakePlace(Place):
             message = f"there is a lake in the schema `{self.server.schema}` already"
             raise input_error(Code.WRITE_FAILED, message, "name another one: `schema`", "nothing was written")
 
+    def require_writable(self) -> None:
+        """See `Place`."""
+        Place.require_writable(self)
+        if self.objects is None:
+            require_right(Path(self.files))
+        self.catalog.require_writable()
+
     def cleared(self) -> None:
         """See `Place`."""
         Place.cleared(self)
-        self.files.mkdir()
+        if self.objects is None:
+            Path(self.files).mkdir()
         self.catalog.cleared()
 
     def published(self, at: LakePlace) -> None:
         """See `Place`."""
         Place.published(self, at)
         self.catalog.published(at.catalog)
+        at.begun.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """See `Place`. Where catalog and files are elsewhere, each machine has a folder for its lock alone."""
+        if self.server is not None and self.objects is not None:
+            with contextlib.suppress(OSError):  # who locks in it says what is wrong
+                self.folder.mkdir(parents=True, exist_ok=True)
+        with Place.writing(self, what):
+            yield
 
     def _held(self, what: str) -> contextlib.AbstractContextManager[None]:
         """The lock of a catalog that several machines write to."""

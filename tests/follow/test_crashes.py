@@ -84,3 +84,17 @@ def test_a_delta_store_that_follows_is_found_whole(tmp_path: Path, postgres: str
             assert shop.follow("--once").status == 0
             assert shop.stored() == states[-1]
         writer.close()
+
+
+def test_the_slot_stays_while_the_catalog_is_lost(shop: LoggedShop) -> None:
+    catalog, before = shop.folder / "lake" / "catalog.sqlite", shop.confirmed()
+    away = catalog.rename(shop.folder / "away")
+    shop.execute("update shop.sale set amount = 1")
+    ran = shop.follow("--once")
+    assert ran.status == 2
+    assert f"error[SM408]: the catalog `{catalog}` of the lake is gone" in ran.stderr
+    assert not catalog.exists()
+    assert shop.confirmed() == before
+    away.rename(catalog)
+    assert shop.follow("--once").status == 0
+    assert shop.stored() == shop.expected()

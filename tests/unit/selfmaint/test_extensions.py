@@ -9,7 +9,7 @@ import pytest
 
 from selfmaint.duckdb import loading
 from selfmaint.duckdb.database import Database
-from selfmaint.duckdb.lake import _EXTENSIONS, _extension
+from selfmaint.duckdb.loading import extension_file
 
 
 def load(file: Path) -> None:
@@ -22,7 +22,7 @@ def test_a_file_is_checked_once_and_again_when_it_has_changed(
 ) -> None:
     monkeypatch.setattr(loading, "_checked", {})
     name = "sqlite_scanner"
-    good = _extension(name, _EXTENSIONS[name])
+    good = extension_file(name)
     data = bytearray(good.read_bytes())
     copy = tmp_path / good.name
     copy.write_bytes(data)

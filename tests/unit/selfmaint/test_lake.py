@@ -20,7 +20,7 @@ import pytest
 
 import selfmaint
 from selfmaint.duckdb import lake
-from selfmaint.duckdb.lake import _extension
+from selfmaint.duckdb.loading import extension_file
 from selfmaint.errors import Code, InputError
 from selfmaint.store.place import LakePlace
 from tests.command_line import Ran, run
@@ -132,7 +132,7 @@ def reader(folder: Path) -> duckdb.DuckDBPyConnection:
     # Hashing an extension for its signature takes longer than all that is read.
     connection = duckdb.connect(":memory:", config={"allow_unsigned_extensions": "true"})
     for name in ("ducklake", "sqlite_scanner"):
-        connection.execute(f"LOAD '{_extension(name, f'duckdb_extension_{name}')}'")
+        connection.execute(f"LOAD '{extension_file(name)}'")
     connection.execute(f"ATTACH 'ducklake:sqlite:{folder}/catalog.sqlite' AS l (META_BUSY_TIMEOUT 10000)")
     return connection
 

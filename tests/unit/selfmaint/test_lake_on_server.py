@@ -19,8 +19,8 @@ from psycopg.conninfo import make_conninfo
 
 import selfmaint
 from selfmaint.api.store_upkeep import store_of
-from selfmaint.duckdb import lake as lake_module
-from selfmaint.duckdb.lake import _extension
+from selfmaint.duckdb import loading
+from selfmaint.duckdb.loading import extension_file
 from selfmaint.store.lake_catalog import LakeCatalog
 from tests.command_line import run
 from tests.effort import rounds
@@ -47,7 +47,7 @@ def views(shop: Shop) -> dict[str, Counter[Row]]:
     # Hashing an extension for its signature takes longer than all that is read.
     with duckdb.connect(":memory:", config={"allow_unsigned_extensions": "true"}) as connection:
         for name in ("ducklake", "postgres_scanner"):
-            connection.execute(f"LOAD '{_extension(name, f'duckdb_extension_{name}')}'")
+            connection.execute(f"LOAD '{extension_file(name)}'")
         url = os.environ["SELFMAINT_TEST_LAKE"]
         connection.execute(f"ATTACH 'ducklake:postgres:{url}' AS l (META_SCHEMA 'wh')")
         connection.execute("BEGIN")
@@ -172,10 +172,92 @@ def test_who_commits_between_the_look_and_the_transaction_is_not_overwritten(
     assert [said.kind for _, said in store_of(shop.toml).store.commits()] == ["init", "maintain"]
 
 
+COMMANDS: dict[str, list[str]] = {
+    "check": ["--update", "u"],
+    "maintain": ["--update", "u"],
+    "history": [],
+    "undo": [],
+    "compact": [],
+    "import": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "mend", "said"),
+    [
+        ("alter schema wh rename to away", "alter schema away rename to wh", "is gone, and the folder"),
+        (
+            "alter table wh.ducklake_snapshot rename to x",
+            "alter table wh.x rename to ducklake_snapshot",
+            "is gone",
+        ),
+        (
+            "alter table wh.ducklake_table rename to x",
+            "alter table wh.x rename to ducklake_table",
+            "does not exist",
+        ),
+        (
+            "create table wh.x as table wh.ducklake_snapshot; truncate wh.ducklake_snapshot",
+            "insert into wh.ducklake_snapshot table wh.x; drop table wh.x",
+            "it has no snapshot",
+        ),
+    ],
+)
+def test_a_damaged_catalog_is_told_and_left_as_it_is(
+    shop: Shop, database: str, spoil: str, mend: str, said: str
+) -> None:
+    old, update = views(shop), a_random_change(shop, "u", random.Random(2))
+    with psycopg.connect(database, autocommit=True) as connection:
+        schemas = "select nspname from pg_namespace where nspname !~ '^pg_' order by 1"
+        tables = "select table_schema, table_name from information_schema.tables order by 1, 2"
+        connection.execute(spoil)
+        before = [connection.execute(query).fetchall() for query in (schemas, tables)]
+        for name, more in COMMANDS.items():
+            ran = run(name, str(shop.toml), *(str(update) if one == "u" else one for one in more))
+            assert ran.status == 2, (name, ran)
+            assert "error[SM408]" in ran.stderr, (name, ran)
+            assert "schema `wh`" in ran.stderr, (name, ran)
+            assert said in ran.stderr, (name, ran)
+            assert "back from a backup" in ran.stderr, (name, ran)
+        ran = run("init", str(shop.toml))
+        assert ran.status == 2, ran
+        assert "already" in ran.stderr
+        assert [connection.execute(query).fetchall() for query in (schemas, tables)] == before
+        connection.execute(mend)
+    assert views(shop) == old
+    assert run("maintain", str(shop.toml), "--update", str(update)).status == 0
+    assert views(shop) == shop.expected()
+
+
+def test_a_role_that_may_only_read_looks_and_is_refused_before_there_is_work(
+    shop: Shop, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, update = views(shop), a_random_change(shop, "u", random.Random(2))
+    role = f"reader_{random.Random().randrange(10**12)}"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"create role {role} login")
+        connection.execute(f"grant usage on schema wh to {role}")
+        connection.execute(f"grant select on all tables in schema wh to {role}")
+        monkeypatch.setenv("SELFMAINT_TEST_LAKE", make_conninfo(database, user=role))
+        monkeypatch.setattr("selfmaint.cli.maintain.compute", lambda *_, **__: pytest.fail("there was work"))
+        for name, more in COMMANDS.items():
+            ran = run(name, str(shop.toml), *(str(update) if one == "u" else one for one in more))
+            assert ran.status == (0 if name in {"check", "history"} else 2), (name, ran)
+            if ran.status and name != "undo":  # nothing is there to be undone
+                assert f"the role `{role}` may only read it" in ran.stderr, (name, ran)
+                assert "error[SM405]" in ran.stderr, (name, ran)
+        with selfmaint.load(shop.toml) as warehouse:
+            assert warehouse.read("lines").arrow().num_rows == sum(old["lines"].values())
+        monkeypatch.setenv("SELFMAINT_TEST_LAKE", database)
+        connection.execute(f"drop owned by {role}")
+        connection.execute(f"drop role {role}")
+    assert views(shop) == old
+
+
 def test_a_server_that_is_not_there_and_a_missing_package_are_told(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(lake_module._EXTENSIONS, "postgres_scanner", "no_such_package")
+    monkeypatch.setitem(loading.EXTENSIONS, "postgres_scanner", "no_such_package")
     update = shop.update("u", {"customer": {(9, "west")}}, {})
     ran = run("maintain", str(shop.toml), "--update", str(update), "--engine", "duckdb")
     assert ran.status == 2
