@@ -222,6 +222,7 @@ spark = session({"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "sp
 assert session() is spark
 conf = spark.sparkContext.getConf()
 assert conf.get("spark.app.name") == "mine"
+assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
 assert conf.get("spark.buffer.pageSize") == "1m"
 assert conf.get("spark.driver.host") == "127.0.0.1"
 assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
@@ -235,6 +236,11 @@ for failing in ("SELECT no_such_column", "SELECT 1 / 0"):
 """
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
     environment.pop("SPARK_LOCAL_IP", None)
+    # What Spark is configured with goes over the recommended settings, and what is given over both.
+    environment["SPARK_CONF_DIR"] = str(tmp_path / "conf")
+    (tmp_path / "conf").mkdir()
+    defaults = "spark.app.name theirs\nspark.sql.shuffle.partitions 3\n"
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(defaults, encoding="utf-8")
     ended = subprocess.run(
         [sys.executable, "-c", code],
         env=environment,
