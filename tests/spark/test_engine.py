@@ -281,3 +281,24 @@ def test_a_missing_java_is_told_with_what_to_install(tmp_path: Path, monkeypatch
     with pytest.raises(InputError, match="Java was not found") as refused:
         _require_java()
     assert "openjdk-17" in (refused.value.diagnostics[0].hint or "")
+
+
+def test_rows_in_a_file_that_executors_do_not_see(spark: SparkSession, tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    from selfmaint.spark import SparkEngine
+    from selfmaint.spark.exchange import SparkExchange
+    from selfmaint.store.exchange import Spill
+
+    file, engine = tmp_path / "rows.parquet", SparkEngine(spark)
+    rows = pa.table({"x": range(3 * 2**20)})
+    with Spill(rows.schema, file) as spill:
+        spill.add(rows.to_batches()[0])
+    entered = SparkExchange(engine).entered(spill)
+    file.unlink()
+    for use in (lambda: engine.count(entered), lambda: SparkExchange(engine).entered(spill)):
+        with pytest.raises(InputError, match=r"rows\.parquet") as refused:
+            use()
+        (found,) = refused.value.diagnostics
+        assert found.code is Code.MISSING_CONTENTS
+        assert "TMPDIR" in (found.hint or "")
