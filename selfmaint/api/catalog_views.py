@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from datalog.model import Declaration
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.syntax import parse_program
+from selfmaint.api.file_settings import spark_settings
 from selfmaint.api.toml_tables import TomlTable, read_text
 from selfmaint.errors import Code, input_error
 
@@ -22,7 +23,7 @@ def read_catalog_key(root: TomlTable, spark: SparkSession | None) -> SqlViews | 
     Args:
         root: the file: `catalog` names a database, whose views are those with an entry `[views.NAME]`, or lists views
             by their full names; `tables` is a file of declarations, for keys.
-        spark: the session; by default the active one, else a new one as Spark is configured.
+        spark: the session; by default the active one, else a new one with the file's settings.
 
     Raises:
         InputError: SM103 no such view, or no such file; SM501 Spark or Java is missing.
@@ -36,7 +37,7 @@ def read_catalog_key(root: TomlTable, spark: SparkSession | None) -> SqlViews | 
     from selfmaint.spark import session  # noqa: PLC0415 - Spark only when it is needed
     from selfmaint.spark.catalog_views import read_catalog_views  # noqa: PLC0415
 
-    return read_catalog_views(spark or session(), names, declared)
+    return read_catalog_views(spark or session(spark_settings(root)), names, declared)
 
 
 def _names(root: TomlTable) -> list[str] | None:

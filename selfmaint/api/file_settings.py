@@ -5,6 +5,7 @@ kind = "duckdb"                   # embedded, no Java; or "spark"; by default se
 memory_limit = "4GB"              # optional, of DuckDB: what does not fit spills to
 temp_directory = "/var/tmp"       # this folder, by default one of the system's
 threads = 2                       # by default one for each processor
+spark.master = "spark://host:7077"  # optional, of Spark: any of its settings, for a session that is started
 [feed]
 ignored = ["audit_log"]           # source tables whose events are left out
 decimals = "text"                 # or "base64": how decimals are written where the feed has no schemas
@@ -20,17 +21,18 @@ publication = "selfmaint"         # optional: its publication, of the base relat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, unique
 from typing import TypeVar
 
-from selfmaint.api.toml_tables import TomlTable
+from selfmaint.api.toml_tables import KeyPath, TomlTable, dotted
 from selfmaint.errors import Code
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from selfmaint.warehouse.near import near_miss
 
 _OF_DUCKDB = ("memory_limit", "temp_directory", "threads")
+_OF_SPARK = "spark"
 
 
 @unique
@@ -48,15 +50,17 @@ class EngineSettings:
     Attributes:
         kind: which one, if it says so.
         options: settings of DuckDB's, by their names.
+        spark: settings of Spark's, by their full names.
     """
 
     kind: EngineKind | None = None
     options: Mapping[str, str | int] = field(default_factory=dict)
+    spark: Mapping[str, str] = field(default_factory=dict)
 
 
 def engine_settings(root: TomlTable) -> EngineSettings:
     """The settings of a warehouse file; what is wrong is reported in it."""
-    table = root.table("engine", ("kind", *_OF_DUCKDB))
+    table = root.table("engine", ("kind", *_OF_DUCKDB, _OF_SPARK))
     name = table.text("kind")
     kinds = [kind.value for kind in EngineKind]
     if name is not None and name not in kinds:
@@ -68,6 +72,12 @@ def engine_settings(root: TomlTable) -> EngineSettings:
     for key in _OF_DUCKDB:
         if key in table.data and kind is EngineKind.SPARK:
             root.file.report(("engine", key), f"`{key}` is a setting of the engine `duckdb`")
+    for path, value in _leaves(table.table(_OF_SPARK, tuple(table.data.get(_OF_SPARK) or ())).data):
+        if kind is EngineKind.DUCKDB or not isinstance(value, str | bool | int | float):
+            wrong = (
+                "is a setting of the engine `spark`" if kind is EngineKind.DUCKDB else "has no single value"
+            )
+            root.file.report(("engine", _OF_SPARK, *path), f"`{dotted((_OF_SPARK, *path))}` {wrong}")
     for key in ("memory_limit", "temp_directory"):
         text = table.text(key)
         if text is not None:
@@ -77,7 +87,28 @@ def engine_settings(root: TomlTable) -> EngineSettings:
         root.file.report(("engine", "threads"), "`threads` is a number of threads, at least 1")
     elif threads is not None:
         options["threads"] = int(threads)
-    return EngineSettings(kind, options)
+    return EngineSettings(kind, options, spark_settings(root))
+
+
+def spark_settings(root: TomlTable) -> dict[str, str]:
+    """The settings of Spark's that a warehouse file has, by their full names; what is wrong is left out."""
+    engine = root.data.get("engine")
+    given = engine.get(_OF_SPARK) if isinstance(engine, dict) else None
+    leaves = _leaves(given) if isinstance(given, dict) else ()
+    return {
+        ".".join((_OF_SPARK, *path)): str(value).lower() if isinstance(value, bool) else str(value)
+        for path, value in leaves
+        if isinstance(value, str | bool | int | float)
+    }
+
+
+def _leaves(table: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:
+    """What stands in a table and the tables inside it, with its path."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from (((key, *path), leaf) for path, leaf in _leaves(value))
+        else:
+            yield (key,), value
 
 
 _Choice = TypeVar("_Choice", bound=Enum)

@@ -181,7 +181,7 @@ def _opened(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -
     """The warehouse, with an engine."""
     local = [*_locations(file).values(), *_copy_locations(file).values()]
     recover([Path(path) for path in local])
-    platform = platform_of(opened_engine(kind, spark, file.engine.options))
+    platform = platform_of(opened_engine(kind, spark, file.engine))
     marks = fingerprints(local)
     columns = columns_of(file.catalog)
     store = None if file.store is None else OpenStore.at(platform, file.store)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from datalog.model import ColumnType
 from selfmaint.api.columns import Columns
 from selfmaint.api.families import Families, of_views
-from selfmaint.api.file_settings import EngineKind
+from selfmaint.api.file_settings import EngineKind, EngineSettings
 from selfmaint.api.warehouse_file import SourceKind, WarehouseFile
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.expected import Expected
@@ -92,7 +92,10 @@ class Platform(Protocol[D]):
         Args:
             store: the store.
             rows: the rows.
-            folder: where files may lie until the store has the rows; it is there.
+            folder: where files may lie until the store has the rows; whoever writes some makes it.
+
+        Raises:
+            InputError: SM405 what Spark's executors wrote is not all there.
         """
         ...
 
@@ -163,25 +166,26 @@ class Platform(Protocol[D]):
 
 
 def opened_engine(
-    kind: EngineKind, spark: SparkSession | None = None, options: Mapping[str, str | int] | None = None
+    kind: EngineKind, spark: SparkSession | None = None, settings: EngineSettings | None = None
 ) -> Engine[Any]:
     """An engine, ready to be used.
 
     Args:
         kind: which one.
         spark: the session; by default the active one, else a new local one.
-        options: settings of DuckDB's.
+        settings: those of the engines.
 
     Raises:
-        InputError: SM501 Spark or Java is missing.
+        InputError: SM501 Spark or Java is missing, Spark does not start, or the session is one of Spark Connect.
     """
+    given = settings or EngineSettings()
     if kind is EngineKind.DUCKDB:
         from selfmaint.duckdb import DuckEngine  # noqa: PLC0415 - DuckDB only when it is needed
 
-        return DuckEngine(options)
+        return DuckEngine(given.options)
     from selfmaint.spark import SparkEngine, session  # noqa: PLC0415 - Spark only when it is needed
 
-    return SparkEngine(spark or session())
+    return SparkEngine(spark or session(given.spark))
 
 
 def platform_of(engine: Engine[D]) -> Platform[D]:

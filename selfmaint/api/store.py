@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -173,8 +172,8 @@ def changing(open_: OpenStore, what: str) -> Iterator[Path]:
     with place.writing(what):
         open_.store.recover()
         place.require_newest(open_.store.catalog.newest(), open_.version)
-        with tempfile.TemporaryDirectory(prefix="selfmaint-store-") as folder:
-            yield Path(folder)
+        with place.staging() as folder:
+            yield folder
 
 
 def commit_changes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -293,12 +292,13 @@ def _made(
     try:
         place.require_none()
         new.folder.mkdir(parents=True, exist_ok=True)
-        with new.writing("init"), tempfile.TemporaryDirectory(prefix="selfmaint-store-") as folder:
+        with new.writing("init"):
             new.cleared()
             store = made(platform.store_database, new)
-            tables = _in_store(platform, store, rows, Path(folder))
-            store.commit({}, said, after=None, new=tables, hidden=hidden)
-            sizes = _sizes(tables)
+            with new.staging() as folder:
+                tables = _in_store(platform, store, rows, folder)
+                store.commit({}, said, after=None, new=tables, hidden=hidden)
+                sizes = _sizes(tables)
             new.published(place)
     except OSError as failure:
         message = f"the {place.kind} `{place.folder}` cannot be made: {first_line(failure)}"

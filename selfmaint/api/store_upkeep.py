@@ -75,7 +75,7 @@ def init(  # noqa: PLR0913 - each is a choice of its own
     filling = Filling(places, views, keep, progress)
 
     def run(kind: EngineKind) -> dict[str, int]:
-        platform = platform_of(opened_engine(kind, spark, file.engine.options))
+        platform = platform_of(opened_engine(kind, spark, file.engine))
         sources = readable(platform, file)
         try:
             return fill_store(file, platform, sources, filling)

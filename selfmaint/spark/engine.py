@@ -33,6 +33,7 @@ from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import difference, empty, once, positional, rows, session_zone
 from selfmaint.spark.near import NEAR_VALUES, NearRows
 from selfmaint.spark.programs import Programs, unless_unlike
+from selfmaint.spark.session import require_classic
 from selfmaint.spark.statements import Statements, union_all
 from selfmaint.spark.text_views import text_rows
 
@@ -45,7 +46,12 @@ class SparkEngine:
     """
 
     def __init__(self, spark: SparkSession, near_values: int = NEAR_VALUES) -> None:
-        """At most so many values of one relation are brought into this process; if none, Spark computes everything."""
+        """At most so many values of one relation are brought into this process; if none, Spark computes everything.
+
+        Raises:
+            InputError: SM501 the session is one of Spark Connect.
+        """
+        require_classic(spark)
         self._spark = spark
         self.statements = Statements(spark)
         self._near = NearRows(spark, near_values)

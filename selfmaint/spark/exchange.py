@@ -18,9 +18,10 @@ from datalog.model import ColumnType, Row
 from datalog.sql.changes import Query
 from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.exchange import DuckExchange
+from selfmaint.errors import Code, input_error
 from selfmaint.spark.column_types import column_type
 from selfmaint.spark.engine import SparkEngine
-from selfmaint.spark.failures import translated
+from selfmaint.spark.failures import SHARED_TMPDIR, SPARK_ERRORS, first_line, translated
 from selfmaint.spark.formats import TIMESTAMP_OPTIONS, spark_path
 from selfmaint.spark.frames import positional, session_zone
 from selfmaint.spark.tables import conform, read_contents
@@ -79,7 +80,14 @@ class SparkExchange:
         found = spill.table_or_file()
         if not isinstance(found, Path):
             return self.engine.given(found)
-        return self.engine.spark.read.parquet(spark_path(str(found)))
+        try:
+            return self.engine.spark.read.parquet(spark_path(str(found)))
+        except SPARK_ERRORS as failure:  # an executor reads the columns
+            raise input_error(
+                Code.MISSING_CONTENTS,
+                f"Spark's executors do not read `{found}`: {first_line(failure)}",
+                hint=SHARED_TMPDIR,
+            ) from failure
 
     def stored(self, location: str, expected: Expected) -> DataFrame:
         """See `Exchange`."""

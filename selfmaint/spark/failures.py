@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import tempfile
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -17,6 +18,9 @@ from selfmaint.store.text_files import local_path, placed
 
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """Whatever comes out of Spark: PySpark passes some of the JVM's exceptions on as they are."""
+
+SHARED_TMPDIR = "with a cluster, set TMPDIR to a folder that all its machines see, under the same path"
+"""What to do where executors do not see what comes to them by a file."""
 
 _MISSING = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
 _UNREADABLE = (
@@ -66,7 +70,8 @@ def translated(location: str | None = None) -> Iterator[None]:
         found = [match.group(1) for text in said if (match := _CONDITION.match(text))]
         if any(condition.startswith(_MISSING) for condition in found):
             message = f"stored contents are gone: {first_line(failure)}"
-            raise input_error(Code.MISSING_CONTENTS, message) from failure
+            hint = SHARED_TMPDIR if tempfile.gettempdir() in message else None
+            raise input_error(Code.MISSING_CONTENTS, message, hint) from failure
         if any(condition.startswith(_UNREADABLE) for condition in found):
             raise InputError(_unreadable(said, _file(said) or location)) from failure
         if any(condition.startswith(_UNCOMPUTABLE) for condition in found):

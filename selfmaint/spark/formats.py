@@ -6,14 +6,17 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as f
 from pyspark.sql.types import NullType
 
 from selfmaint.errors import Code, input_error
 from selfmaint.spark.failures import SPARK_ERRORS, first_line, translated
 from selfmaint.spark.frames import positional
+from selfmaint.spark.session import is_on_this_machine
 from selfmaint.store.delta import is_delta_table, live_files
-from selfmaint.store.formats import WILDCARD, Format
+from selfmaint.store.formats import WILDCARD, Format, data_files
 from selfmaint.store.write import Write
 
 CSV_OPTIONS: Mapping[str, str] = {
@@ -89,7 +92,8 @@ def write_files(frame: DataFrame, path: Path, format_: Format, order: str | None
     A column of nothing but nulls, which has no type, is written as a string column.
 
     Raises:
-        InputError: SM405 null in a CSV file of one column, where it would be an empty line, which is no row.
+        InputError: SM405 null in a CSV file of one column, where it would be an empty line, which is no row; files
+            of executors on other machines that are not in the directory as it is seen here.
     """
     schema = frame.schema.fields
     if any(isinstance(field.dataType, NullType) for field in schema):
@@ -99,8 +103,7 @@ def write_files(frame: DataFrame, path: Path, format_: Format, order: str | None
             for i, field in enumerate(schema)
         )
         frame = plain.select(*columns).toDF(*frame.columns)
-    writer = frame.write.mode("errorifexists")
-    target = f"file://{path.resolve()}"
+    options: Mapping[str, str] = {}
     match format_:
         case Format.CSV:
             if len(schema) == 1 and positional(frame).where("c0 IS NULL").limit(1).collect():
@@ -109,14 +112,41 @@ def write_files(frame: DataFrame, path: Path, format_: Format, order: str | None
                     f"a CSV file of one column cannot hold null, and `{path.name}` would",
                     hint="store these contents as Parquet",
                 )
-            writer.options(**CSV_OPTIONS, **TIMESTAMP_OPTIONS).csv(target)
+            options = {**CSV_OPTIONS, **TIMESTAMP_OPTIONS}
         case Format.JSON_LINES:
-            writer.options(ignoreNullFields="false", **TIMESTAMP_OPTIONS).json(target)
+            options = {"ignoreNullFields": "false", **TIMESTAMP_OPTIONS}
         case _ if order is not None and order in frame.columns:
-            ordered = _in_order(frame, frame.columns.index(order)).write.mode("errorifexists")
-            ordered.options(**IN_ORDER).parquet(target)
-        case _:
-            writer.parquet(target)
+            frame, options = _in_order(frame, frame.columns.index(order)), IN_ORDER
+    kind = {Format.CSV: "csv", Format.JSON_LINES: "json"}.get(format_, "parquet")
+    if is_on_this_machine(frame.sparkSession):
+        _saved(frame, path, kind, options)
+        return
+    written = Observation()
+    # Outermost: what is below may run twice, for the bounds of ranges.
+    _saved(frame.observe(written, f.count(f.lit(1)).alias("rows")), path, kind, options)
+    _require_there(frame, path, kind, written.get["rows"])
+
+
+def _saved(frame: DataFrame, path: Path, kind: str, options: Mapping[str, str]) -> None:
+    frame.write.mode("errorifexists").options(**options).format(kind).save(f"file://{path.resolve()}")
+
+
+def _require_there(frame: DataFrame, path: Path, kind: str, rows: int) -> None:
+    """Refuses files that are not all there: where a folder is not shared, Spark commits those that it sees.
+
+    Raises:
+        InputError: SM405.
+    """
+    if kind == "parquet":
+        there = sum(pq.read_metadata(file).num_rows for file in data_files(path))
+    else:
+        options = CSV_READ_OPTIONS if kind == "csv" else {}
+        reader = frame.sparkSession.read.schema(frame.schema).options(**options).format(kind)
+        there = reader.load(spark_path(str(path))).count()
+    if there != rows:
+        message = f"Spark's executors wrote {rows} rows to `{path}`, and {there} of them are there"
+        hint = "keep what is written in a folder that all machines see, under the same path"
+        raise input_error(Code.WRITE_FAILED, message, hint)
 
 
 def _in_order(frame: DataFrame, column: int) -> DataFrame:

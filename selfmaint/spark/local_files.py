@@ -28,6 +28,7 @@ from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.parquet_files import FOOTERS_READ, parquet_columns
 from selfmaint.errors import InputError
 from selfmaint.spark.column_types import types_of
+from selfmaint.spark.session import is_on_this_machine
 
 _FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
 _GREGORIAN = dt.date(1582, 10, 15)
@@ -40,7 +41,7 @@ def local_contents(frame: DataFrame, database: Database) -> Relation | None:
     if not kinds or any(isinstance(kind, _OTHER_CALENDAR) for kind in kinds):
         return None
     try:
-        if not (frame.sparkSession.sparkContext.master or "").startswith("local"):
+        if not is_on_this_machine(frame.sparkSession):
             return None
         names = _stored_names(frame)
         files = _local_files(frame) if names else []

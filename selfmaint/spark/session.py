@@ -1,7 +1,9 @@
-"""The Spark session: the caller's own if there is one, else a local one, started quietly.
+"""The Spark session: the caller's own if there is one, else one as Spark is configured, by default local and quiet.
 
-The settings of a session that this module starts were chosen by measurement for many small joins and unions:
-`spark.buffer.pageSize` matters most, as every broadcast hash table allocates one page.
+A session that this module starts has, from the strongest: the warehouse file's settings; what Spark is told in its own
+ways (`spark-submit`, PYSPARK_SUBMIT_ARGS, `conf/spark-defaults.conf`); the recommended settings. These were chosen by
+measurement for many small joins and unions: `spark.buffer.pageSize` matters most, as every broadcast hash table
+allocates one page.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from selfmaint.errors import Code, InputError, input_error
 
@@ -30,7 +34,8 @@ MINIMUM_JAVA = 17
 """The oldest Java that Spark 4 runs on."""
 
 _PYTHON_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_MASTER = "spark.master"
+_LOOPBACK = "127.0.0.1"
 _INSTALL_JAVA = (
     f"install a Java runtime, version {MINIMUM_JAVA} or later (for example the package "
     "`openjdk-17-jre-headless`), and put `java` on the PATH or set JAVA_HOME"
@@ -48,27 +53,64 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 
 
 def session(settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The active Spark session, untouched, or a new local one.
+    """The active Spark session, untouched, or a new one.
 
     Args:
-        settings: Spark settings that go over the recommended ones; ignored when a session is active.
+        settings: Spark settings that go over all others; ignored when a session is active.
 
     Returns:
-        The session. A new one prints nothing: the Java process writes to a log file that is removed at exit,
-        and the two Python loggers that copy every failing query to standard error are disabled.
+        The session. The Java process of a new one prints nothing, unless it is that of `spark-submit`: it writes to a
+        log file that is removed at exit. The two Python loggers that copy every failing query to standard error are
+        disabled.
 
     Raises:
-        InputError: SM501 Java is missing or too old, or the Java process does not start.
+        InputError: SM501 Java is missing or too old, the Java process does not start, its master does not answer, or
+            Spark Connect is asked for.
     """
     if SparkContext._active_spark_context is not None:
         return SparkSession.active()
-    _require_java()
+    _refuse_remote(settings or {})
+    if not _is_submitted():
+        _require_java()
     for name in _PYTHON_LOGGERS:
         logging.getLogger(name).disabled = True
     directory = Path(tempfile.mkdtemp(prefix="selfmaint-spark-"))
-    started = _start(_merged(recommended(directory), settings or {}), directory)
+    started = _start(settings or {}, directory)
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return started
+
+
+def require_classic(spark: object) -> None:
+    """Refuses a session of Spark Connect, and what is no session.
+
+    Raises:
+        InputError: SM501.
+    """
+    if not isinstance(spark, SparkSession):  # callers may not be type-checked
+        kind = type(spark)
+        raise _no_connect(f"the session is a `{kind.__module__}.{kind.__qualname__}`, as of Spark Connect")
+
+
+def _refuse_remote(settings: Mapping[str, str]) -> None:
+    named = "SPARK_REMOTE" if "SPARK_REMOTE" in os.environ else "spark.remote"
+    if named in {**os.environ, **settings}:
+        raise _no_connect(f"{named} names a server of Spark Connect")
+    if is_remote():
+        raise _no_connect("the active session is one of Spark Connect")
+
+
+def _no_connect(message: str) -> InputError:
+    return input_error(
+        Code.NO_ENGINE,
+        f"{message}, over which selfmaint does not run",
+        hint="use a session of the cluster itself: name its master, `spark.master` in `[engine]`, or run by "
+        "`spark-submit`; or use `--engine duckdb`",
+    )
+
+
+def is_on_this_machine(spark: SparkSession) -> bool:
+    """Whether Spark runs in processes of this machine alone."""
+    return _is_local(spark.sparkContext.master)
 
 
 def quick_session(spark: SparkSession) -> SparkSession:
@@ -83,20 +125,14 @@ def quick_session(spark: SparkSession) -> SparkSession:
     return quick
 
 
-def recommended(directory: Path) -> dict[str, str]:
-    """The settings of a new session, whose log and warehouse lie in `directory`."""
+def recommended(directory: Path, *, is_local: bool = True) -> dict[str, str]:
+    """The settings of a new session where nobody says otherwise; its warehouse lies in `directory`."""
     cores = _cores()
-    logging_file = (directory / "log4j2.properties").as_uri()
+    inside = {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK} if is_local else {}
     return {
-        "spark.app.name": "selfmaint",
-        "spark.master": f"local[{cores}]",
-        "spark.driver.memory": f"{_driver_memory_mb()}m",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={logging_file}",
+        **inside,
         "spark.buffer.pageSize": "1m",
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -108,45 +144,68 @@ def recommended(directory: Path) -> dict[str, str]:
     }
 
 
-def _merged(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
-    """Their settings over ours; their options for Java after ours, of which the last counts."""
-    merged = {**ours, **theirs}
-    if _JAVA_OPTIONS in theirs:
-        merged[_JAVA_OPTIONS] = f"{ours[_JAVA_OPTIONS]} {theirs[_JAVA_OPTIONS]}"
-    return merged
+_AT_LAUNCH = {"spark.app.name": "selfmaint", "spark.ui.showConsoleProgress": "false"}
+"""What `spark-submit` itself has a default for, which would else count as the user's."""
 
 
 def _start(settings: Mapping[str, str], directory: Path) -> SparkSession:
-    log = directory / "spark.log"
-    (directory / "log4j2.properties").write_text(_LOG4J.format(log=log.as_posix()), encoding="utf-8")
-    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    log, logging_file = directory / "spark.log", directory / "log4j2.properties"
+    logging_file.write_text(_LOG4J.format(log=log.as_posix()), encoding="utf-8")
+    launch = SparkConf(loadDefaults=False).setAll(list({**_AT_LAUNCH, **settings}.items()))
+    options = f"-Dlog4j2.configurationFile={logging_file.as_uri()} {os.environ.get('SPARK_SUBMIT_OPTS', '')}"
     try:
-        with (
-            log.open("ab") as output,
-            _environment("SPARK_LOCAL_IP", "127.0.0.1"),
-            _environment("PYSPARK_PYTHON", sys.executable),  # else whichever `python3` is on the PATH
-        ):
-            gateway = launch_gateway(conf, popen_kwargs={"stdout": output, "stderr": output})
+        with contextlib.ExitStack() as launching:
+            output = launching.enter_context(log.open("ab"))
+            launching.enter_context(_environment("SPARK_SUBMIT_OPTS", options, over=True))
+            launching.enter_context(_environment("SPARK_DRIVER_MEMORY", f"{_driver_memory_mb()}m"))
+            # Else whichever `python3` is on the PATH.
+            launching.enter_context(_environment("PYSPARK_PYTHON", sys.executable))
+            if not _may_leave_machine(settings):
+                launching.enter_context(_environment("SPARK_LOCAL_IP", _LOOPBACK))
+            gateway = launch_gateway(launch, popen_kwargs={"stdout": output, "stderr": output})
+            conf = SparkConf(_jvm=gateway.jvm).setAll(list(settings.items()))  # with what Spark was told
+            is_local = _is_local(conf.get(_MASTER))
+            for name, value in recommended(directory, is_local=is_local).items():
+                conf.setIfMissing(name, value)
             return SparkSession(SparkContext(gateway=gateway, conf=conf))
     except (PySparkException, Py4JError, OSError) as failure:
         raise input_error(
             Code.NO_ENGINE,
             f"Spark did not start: {_last_line(log) or type(failure).__name__}",
-            hint=f"the Java process's output is in `{log}`; check the Spark settings and {_INSTALL_JAVA}",
+            hint=f"the Java process's output is in `{log}`; check the Spark settings, such as `spark.master`, "
+            f"and {_INSTALL_JAVA}",
         ) from failure
 
 
+def _is_local(master: str | None) -> bool:
+    return master is None or master.startswith("local")
+
+
+def _is_submitted() -> bool:
+    """Whether `spark-submit` runs this process, beside a Java process that is there already."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _may_leave_machine(settings: Mapping[str, str]) -> bool:
+    """Whether a session that is started with some settings may be one of several machines."""
+    if _MASTER in settings:
+        return not _is_local(settings[_MASTER])
+    folder = os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home(), "conf")
+    return "PYSPARK_SUBMIT_ARGS" in os.environ or Path(folder, "spark-defaults.conf").exists()
+
+
 @contextlib.contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    """An environment variable for the time of the block, unless it is set."""
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = value
+def _environment(name: str, value: str, *, over: bool = False) -> Iterator[None]:
+    """An environment variable for the time of the block, unless it is set and not to be written over."""
+    before = os.environ.get(name)
+    os.environ[name] = value if before is None or over else before
     try:
         yield
     finally:
-        del os.environ[name]
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _require_java() -> None:
@@ -197,5 +256,7 @@ def _driver_memory_mb() -> int:
 
 
 def _last_line(log: Path) -> str:
+    """What stands last in a log, without when, how grave and where."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return re.sub(r"^\S+ \S+ [A-Z]+ \w+: ", "", last)

@@ -23,6 +23,7 @@ _LONGEST_HOLDER = 500
 _LOCK = "writer.lock"
 _BEGUN = "begun"
 """Where a new lake's files are in object storage, while it is being made: what is there then is its own."""
+_STAGING = "_staging"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,19 @@ class Place:
         for left in self.folder.iterdir():
             if left.name not in {_LOCK, _BEGUN}:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+    @contextlib.contextmanager
+    def staging(self) -> Iterator[Path]:
+        """Where new rows lie until the store has them: who enters holds the lock, and makes the folder if need be.
+
+        It is in the store's folder, which all see that write files, such as Spark's executors on other machines.
+        """
+        folder = self.folder / _STAGING
+        shutil.rmtree(folder, ignore_errors=True)  # of a process that died
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def published(self, at: Self) -> None:
         """Puts a new store in its place."""

@@ -174,6 +174,7 @@ def test_every_key_of_the_warehouse_file_is_in_the_reference() -> None:
         *("path", "table", "kind", "url", "url_env", "timeout_s", "source", "cost", "present", "absent"),
         *file_settings._OF_FEEDS,
         *file_settings._OF_LOGS,
+        "spark.NAME",
         *places._STORE_KEYS,
         *("effective", "memory_limit", "temp_directory", "threads"),
     }

@@ -222,6 +222,7 @@ spark = session({"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "sp
 assert session() is spark
 conf = spark.sparkContext.getConf()
 assert conf.get("spark.app.name") == "mine"
+assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
 assert conf.get("spark.buffer.pageSize") == "1m"
 assert conf.get("spark.driver.host") == "127.0.0.1"
 assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
@@ -235,6 +236,11 @@ for failing in ("SELECT no_such_column", "SELECT 1 / 0"):
 """
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
     environment.pop("SPARK_LOCAL_IP", None)
+    # What Spark is configured with goes over the recommended settings, and what is given over both.
+    environment["SPARK_CONF_DIR"] = str(tmp_path / "conf")
+    (tmp_path / "conf").mkdir()
+    defaults = "spark.app.name theirs\nspark.sql.shuffle.partitions 3\n"
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(defaults, encoding="utf-8")
     ended = subprocess.run(
         [sys.executable, "-c", code],
         env=environment,
@@ -275,3 +281,24 @@ def test_a_missing_java_is_told_with_what_to_install(tmp_path: Path, monkeypatch
     with pytest.raises(InputError, match="Java was not found") as refused:
         _require_java()
     assert "openjdk-17" in (refused.value.diagnostics[0].hint or "")
+
+
+def test_rows_in_a_file_that_executors_do_not_see(spark: SparkSession, tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    from selfmaint.spark import SparkEngine
+    from selfmaint.spark.exchange import SparkExchange
+    from selfmaint.store.exchange import Spill
+
+    file, engine = tmp_path / "rows.parquet", SparkEngine(spark)
+    rows = pa.table({"x": range(3 * 2**20)})
+    with Spill(rows.schema, file) as spill:
+        spill.add(rows.to_batches()[0])
+    entered = SparkExchange(engine).entered(spill)
+    file.unlink()
+    for use in (lambda: engine.count(entered), lambda: SparkExchange(engine).entered(spill)):
+        with pytest.raises(InputError, match=r"rows\.parquet") as refused:
+            use()
+        (found,) = refused.value.diagnostics
+        assert found.code is Code.MISSING_CONTENTS
+        assert "TMPDIR" in (found.hint or "")

@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -362,3 +362,29 @@ def test_a_directory_that_cannot_be_written_to_is_reported(tmp_path: Path) -> No
     with pytest.raises(SelfmaintError) as failed, StagedWrites([tmp_path / "file" / "v"]):
         pass
     assert failed.value.diagnostics[0].code is Code.WRITE_FAILED
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_what_executors_elsewhere_wrote_is_counted(
+    suffix: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a cluster whose executors share the folder, and one in which one of them does not."""
+    from selfmaint.spark import formats
+    from selfmaint.store.formats import data_files, format_of
+
+    rows = spark.range(7, numPartitions=2).selectExpr(
+        "id", "'two\nlines, \"quoted\"' AS text", "NULL AS nothing"
+    )
+    monkeypatch.setattr(formats, "is_on_this_machine", lambda _: False)
+    formats.write_files(rows, tmp_path / "all", format_of(f"x.{suffix}"), "id")
+    assert data_files(tmp_path / "all")
+    saved = formats._saved
+
+    def partly(frame: DataFrame, path: Path, *how: Any) -> None:
+        saved(frame, path, *how)
+        data_files(path)[0].unlink()
+
+    monkeypatch.setattr(formats, "_saved", partly)
+    with pytest.raises(SelfmaintError, match=r"wrote 7 rows to .*, and [34] of them are there") as refused:
+        formats.write_files(rows, tmp_path / "some", format_of(f"x.{suffix}"))
+    assert refused.value.diagnostics[0].code is Code.WRITE_FAILED

@@ -12,7 +12,7 @@ from datalog.budget import BudgetSpentError, limit
 from datalog.model import Atom, Predicate, Variable, Version
 from datalog.syntax import parse_program
 from selfmaint.api.audit import AuditOptions, audit_catalog
-from selfmaint.audit import advice, orders, search
+from selfmaint.audit import advice, cell, orders
 from selfmaint.audit.advice import Refuting, advised
 from selfmaint.audit.candidates import Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of
@@ -204,7 +204,7 @@ def test_what_was_found_before_the_budget_was_spent_is_kept(monkeypatch: pytest.
     def spent(*_: object) -> bool:
         raise BudgetSpentError("making it smaller", 1)
 
-    monkeypatch.setattr(search._Cell, "_fails", spent)
+    monkeypatch.setattr(cell.Cell, "_fails", spent)
     its = Search(catalog(parse_program("v(X, Y) :- r(X), s(Y).")), EFFECTIVE)
     assert word(its.outcome(its.catalog.view("v"), Change(Kind.INSERT, "r"))) in ("depends", "never")
 
