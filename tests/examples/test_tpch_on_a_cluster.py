@@ -216,7 +216,7 @@ def stored(url: str, names: list[str]) -> dict[str, Counter[tuple[Any, ...]]]:
     """What a reader sees who has nothing but DuckDB."""
     with duckdb.connect(":memory:", config={"allow_unsigned_extensions": "true"}) as connection:
         for name in ("ducklake", "postgres_scanner"):
-            connection.execute(f"LOAD '{extension_file(name, f'duckdb_extension_{name}')}'")
+            connection.execute(f"LOAD '{extension_file(name)}'")
         connection.execute(f"ATTACH 'ducklake:postgres:{url}' AS l (META_SCHEMA 'tpch')")
         return {name: Counter(connection.execute(f'FROM l."{name}"').fetchall()) for name in names}
 
