@@ -1,4 +1,4 @@
-"""An update of the tour's eight views, from its files to the durable commit of a lake, against recomputing in DuckDB.
+"""An update of the tour's eight views, from its files to the durable commit of a lake, against recomputing them.
 
 Every figure is a command of its own, from its start to its end. Recomputing writes the views as Parquet.
 
@@ -19,7 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "tpch"
 
 import database
 import tpch
-from refresh import as_command, database_after, summary, timed
+from refresh import database_after, recompute, summary, timed
+
+from selfmaint.spark import session
 
 Record = dict[str, Any]
 
@@ -40,10 +42,10 @@ def main(argv: list[str] | None = None) -> int:
         found.append(record)
         print(json.dumps(record), flush=True)
 
-    target = place / "recomputed"
-    times = as_command(given.repetitions, "contents.py", place / "base", target)
-    shutil.rmtree(target)
-    show({"what": "recompute", **summary("", times)})
+    spark = session({"spark.driver.memory": tpch.MEMORY})
+    for record in recompute(spark, place, given.repetitions):
+        show(record)
+    spark.stop()
     file, lake, kept = place / "lake.toml", place / "lake", place / "lake.kept"
     shutil.copy(tpch.EXAMPLE / "warehouse.toml", file)
     for folder in (lake, kept):
@@ -62,18 +64,19 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure(repetitions: int, file: Path, update: Path, label: str) -> Record:
-    """One update: `check`, and `maintain` to the commit, each in the lake as it was."""
+    """One update: `check`, `maintain` up to the commit, and with it, each in the lake as it was."""
     lake, kept = file.with_name("lake"), file.with_name("lake.kept")
-    check, maintain, sizes = [], [], []
+    check, dry, maintain, sizes = [], [], [], []
     for _ in range(repetitions):
         shutil.copytree(kept, lake)
         before = size(lake)
         given = [str(file), "--update", str(update)]
         check += timed(1, ["-m", "selfmaint", "check", *given], (0, 1, 3), warm=0)
+        dry += timed(1, ["-m", "selfmaint", "maintain", *given, "--dry-run"], warm=0)
         maintain += timed(1, ["-m", "selfmaint", "maintain", *given], warm=0)
         sizes.append(size(lake) - before)
         shutil.rmtree(lake)
-    times = {**summary("check_", check), **summary("maintain_", maintain)}
+    times = {**summary("check_", check), **summary("dry_", dry), **summary("maintain_", maintain)}
     return {"what": "lake", "update": label, **times, "bytes_written": sizes[-1]}
 
 

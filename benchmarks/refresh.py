@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
     with database.server() as url:
         os.environ["TPCH_URL"] = url
         database.load(url, place / "base")
-        for record in _recompute(spark, place, arguments.repetitions):
+        for record in recompute(spark, place, arguments.repetitions):
             show(record)
         for label in arguments.updates:
             with database_after(url, place / "updates" / label):
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 # ---------------------------------------------------------------------------------------------- measurements
 
 
-def _recompute(spark: Any, place: Path, repetitions: int) -> Iterator[Record]:
+def recompute(spark: Any, place: Path, repetitions: int) -> Iterator[Record]:
     """All views from the base relations' Parquet files, written as Parquet."""
     target = place / "recomputed"
 

@@ -69,6 +69,9 @@ UNCOUNTABLE = "whether the rows of the update were there before is not known: sa
 TOGETHER = 1_000
 """More tests are not asked in one go: one of them would take the budget of all."""
 
+MAY_STAY = "a row that one of its queries loses may be given by another row"
+"""Why a UNION is not decided by its queries."""
+
 _INEXACT = "its sums of doubles can differ from recomputing in their last digits"
 """What is to be known of a view that adds up doubles."""
 
@@ -112,7 +115,7 @@ def check(
             verdict = Undecided(view.name, (str(spent),), is_cut=True)
         assert verdict is not None
         if not isinstance(verdict, SelfMaintainable):
-            verdict = asked.over_own_relations(view) or asked.over_summands(view) or verdict
+            verdict = asked.over_own_relations(view) or asked.over_summands(view, verdict)
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             verdict = searched(decision, engine, facts, situation, verdict)
         result[view.name] = replace(verdict, semantics=view.semantics)
@@ -216,11 +219,13 @@ class _Asked(Generic[D]):
         asked = _Asked(there, self.engine, *known)
         return None if asked.is_failing(schema.view) else (asked, schema.view)
 
-    def over_summands(self, view: View) -> SelfMaintainable | None:
-        """That a union is self-maintainable, if what each of its rules gains and loses is determined."""
+    def over_summands(self, view: View, verdict: Verdict) -> Verdict:
+        """The verdict on a union by what each of its queries gains and loses; on another view as it was."""
         summands = self.decision.catalog.summands.get(view.name)
-        if summands is None or not self.situation.effective:
-            return None
+        if summands is None or not isinstance(verdict, Undecided):
+            return verdict
+        if not self.situation.effective:
+            return _because(verdict, UNCOUNTABLE)
         situation = replace(self.situation, followed=frozenset(), ruled_out=frozenset())
         asked = _Asked(self.decision.over_summands, self.engine, self.facts, situation)
         changed = situation.inserted | situation.deleted
@@ -230,12 +235,14 @@ class _Asked(Generic[D]):
                 if not changed.isdisjoint(atom.predicate.name for atom in part.core.body):
                     found = asked.told(part)
                     if found is None:
-                        return None
+                        number = part.name.rpartition("#")[2]
+                        return _because(verdict, f"what its query {number} gains or loses is not determined")
                     told.append(found)
             summed = Summed(self.engine, self.facts, view, told, is_set=view.stands_once)
-            if not summed.is_open():
-                return SelfMaintainable(view.name, delta=summed.delta)
-        return None
+            if summed.is_open():
+                return _because(verdict, MAY_STAY)
+            return SelfMaintainable(view.name, delta=summed.delta)
+        return verdict
 
     def told(self, part: GroupedView) -> Told[D] | None:
         """A summand, where what it gains and loses is determined, perhaps over relations of its own."""
@@ -297,6 +304,11 @@ class _Asked(Generic[D]):
         defined = frozenset(program.heads)
         goals = [r.goal for r in rules if r.goal in defined]
         return program, self.engine.nonempty(program, goals, self.facts) if goals else frozenset()
+
+
+def _because(verdict: Undecided, reason: str) -> Undecided:
+    """The verdict with one more reason."""
+    return replace(verdict, reasons=(*verdict.reasons, reason))
 
 
 def _named(views: Sequence[View]) -> str:

@@ -45,7 +45,7 @@ from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, types_met, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
-from selfmaint.warehouse.summands import summands
+from selfmaint.warehouse.summands import decided_by, summands
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View, as_rule_of
 
 __all__ = [
@@ -269,6 +269,7 @@ def catalog(
     }
     others = {name: view for name, view in views.items() if name not in unions}
     sums = summands(program, others, relations, by_name)
+    views |= {name: decided_by(views[name]) for name in sums}
     return Catalog(program, tuple(views[name] for name in order), relations, tuple(remarks), unions, sums)
 
 

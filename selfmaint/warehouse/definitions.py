@@ -40,6 +40,9 @@ from selfmaint.warehouse.emptiness import impossible, unfitting
 from selfmaint.warehouse.grouped import SOME_ROWS
 from selfmaint.warehouse.views import Limitation, Outside, View
 
+NOT_YET = ": deciding that is not supported yet"
+"""What is said of a view that is more than rules until something is found that decides it."""
+
 
 def separated(program: Program, opaque: tuple[OpaqueView, ...]) -> tuple[Program, dict[str, View]]:
     """The program with the definitions that are just rules as rules, and the other views by name."""
@@ -51,7 +54,7 @@ def separated(program: Program, opaque: tuple[OpaqueView, ...]) -> tuple[Program
         if one is not written and isinstance(found, tuple) and len(found) == 1:
             found = MoreThanRules(Beyond.COMPUTED, f"`{one.name}` has an `is null` condition")
         if isinstance(found, MoreThanRules):
-            text = f"{found.text}: deciding that is not supported yet"
+            text = f"{found.text}{NOT_YET}"
             limited = limited_view(one, one.columns, Limitation(Outside(found.kind.value), text))
             beyond[one.name] = replace(limited, grouping=_grouping(one, found.kind))
         else:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from datalog.model import OpaqueView, Program, Rule, ViewDefinition, block
 from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.cores import core_rules, output_types, types_met, with_core
-from selfmaint.warehouse.definitions import grouping, limited_view, unfolded_rules, view_of
+from selfmaint.warehouse.definitions import NOT_YET, grouping, limited_view, unfolded_rules, view_of
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 MOST = 32
@@ -57,6 +57,13 @@ def summands(
         if grouped and all(part.always_empty for part in others) and _are_alike(grouped, relations):
             found[name] = tuple(grouped)
     return found
+
+
+def decided_by(view: View) -> View:
+    """A union that has summands, with what it is as its limitation, and no more."""
+    assert view.limitation is not None
+    text = view.limitation.text.removesuffix(NOT_YET)
+    return replace(view, limitation=replace(view.limitation, text=text))
 
 
 def _written(view: View, rules: Sequence[Rule]) -> list[ViewDefinition]:
