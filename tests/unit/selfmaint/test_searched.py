@@ -105,7 +105,7 @@ def test_references_in_a_circle_make_no_yes() -> None:
     v(X) :- r(X, Y).
     v(X) :- s(X).
     """
-    verdict = warehouse(program, v=rows((1,))).check(Update({"s": rows((2,))}, effective=True))["v"]
+    verdict = warehouse(program, v=rows((1,))).check(Update({"s": rows((2,))}))["v"]
     assert isinstance(verdict, Undecided)
     assert "foreign keys go in circles" in verdict.reasons
 
