@@ -32,6 +32,7 @@ from datalog.model import (
 from datalog.rewrite import drop_empty, drop_unreachable, simplify
 from datalog.rewrite.branches import Branch, in_none
 from selfmaint.canonical.constraint_checks import Check, constraint_checks
+from selfmaint.canonical.group_checks import group_checks
 from selfmaint.canonical.references import row_atom
 from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
 from selfmaint.errors import Code
@@ -63,6 +64,8 @@ def checks(
             found.append(_lacking(view))
         if view.limitation is None:
             found.extend(_view_checks(view, catalog))
+        if isinstance(view, GroupedView):
+            found.extend(group_checks(view, catalog, full=full))
         if situation.effective:
             found.extend(_missing_rows(view, catalog, situation))
     found.extend(_of_no_branch(name, parts) for name, parts in catalog.unions.items())
