@@ -78,8 +78,8 @@ class Summed(Generic[D]):
     @cached_property
     def _sides(self) -> tuple[D | None, D | None]:
         """The counted rows that all summands gain, and those that they lose, equal rows of several apart."""
-        sides = zip(*(told.changes for told in self.told), strict=True)
-        gained, lost = ([rows for rows in its if rows is not None] for its in sides)
+        gained = [rows for told in self.told if (rows := told.changes[0]) is not None]
+        lost = [rows for told in self.told if (rows := told.changes[1]) is not None]
         return self._sum(gained), self._sum(lost)
 
     def _sum(self, parts: Sequence[D]) -> D | None:

@@ -145,6 +145,12 @@ WEB: Row = (7, 7, 7, 0)
             {"shop": [(900, 3, 1, 1)], "web": [(900, 3, 1, 1)]},
             {},
         ),
+        # The query that reads what changes can have no rows.
+        (
+            "select day from web where day > 5 and day < 3 union all select day from shop",
+            {"web": [(900, 4, 1, 1)]},
+            {},
+        ),
     ],
 )
 def test_what_the_rules_gain_and_lose_is_the_change(query: str, inserted: Sides, deleted: Sides) -> None:
