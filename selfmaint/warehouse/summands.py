@@ -103,6 +103,7 @@ def _hidden(part: GroupedView) -> GroupedView:
 
 
 def _are_alike(parts: Iterable[GroupedView], relations: Mapping[str, BaseRelation]) -> bool:
-    """Condition 2; a column of nulls alone is like any other."""
+    """Condition 2; a column of nulls alone is like any other, and whole numbers are written alike."""
     each = zip(*(output_types(part, relations) for part in parts), strict=True)
-    return all(len(set(kinds) - {None}) <= 1 for kinds in each)
+    same = ([kind for kind in kinds if kind is not None] for kinds in each)
+    return all(len(set(kinds)) <= 1 or all(kind.name.is_integer for kind in kinds) for kinds in same)

@@ -10,17 +10,20 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
+from datalog.analysis import common_type
 from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import Code, Diagnostic, ProgramError, Severity, in_text_order
 from datalog.model import (
     ANY,
     Column,
     ColumnType,
+    Constant,
     Declaration,
     ForeignKey,
     NotToRun,
     OpaqueView,
     Semantics,
+    TypeName,
     Variable,
     ViewDefinition,
     block,
@@ -255,7 +258,12 @@ class _Reading:
             )
         outputs = zip(*(draft.outputs for draft in query.drafts), strict=True)
         view.columns_found = tuple(
-            Column(name, _common([expression_type(one, variables.types) or ANY for one in its]))
+            Column(
+                name,
+                _common(
+                    [expression_type(one, variables.types) or ANY for one in its if one != Constant(None)]
+                ),
+            )
             for name, its in zip(names, outputs, strict=True)
         )
         semantics = Semantics.SET if query.distinct else Semantics.BAG
@@ -306,10 +314,19 @@ class _Reading:
 
 
 def _common(kinds: Sequence[ColumnType]) -> ColumnType:
-    """The type of a column of a union: of whole numbers the widest, else that of the first query."""
-    if not all(kind.name.is_integer for kind in kinds):
-        return kinds[0]
-    return max(kinds, key=lambda kind: kind.name.bits or 0)
+    """The type of a column of a union, as Spark widens numbers; of other types that of the first query.
+
+    >>> str(_common([ColumnType(TypeName.DECIMAL, 10, 0), ColumnType(TypeName.DECIMAL, 9, 2)]))
+    'decimal(12,2)'
+    >>> str(_common([ColumnType(TypeName.BIGINT), ColumnType(TypeName.FLOAT)]))
+    'float'
+    """
+    if {kind.name for kind in kinds if not kind.name.is_integer} == {TypeName.FLOAT}:
+        return ColumnType(TypeName.FLOAT)
+    found = kinds[0] if kinds else ANY
+    for kind in kinds[1:]:
+        found = common_type(found, kind) or found
+    return found
 
 
 def _select_names(tree: exp.Expr) -> tuple[str, ...]:
