@@ -64,8 +64,9 @@ def require_unedited(catalog: Catalog, store: OpenStore, names: Iterable[str] | 
         return
     views = " ".join(f"--view {name}" for name in shown)
     hint = (
-        f"`selfmaint import WAREHOUSE.toml {views}` brings its rows in anew; with `--keep` in place of `--view` they "
-        "stay, if they are those of the new definition, too"
+        f"`selfmaint import WAREHOUSE.toml {views}` brings its rows in anew, from sources as they were before the "
+        "updates that wait: else maintain these by the old definition first, or import all views and leave these out; "
+        "with `--keep` in place of `--view` the rows stay, if they are those of the new definition, too"
     )
     raise InputError(
         [

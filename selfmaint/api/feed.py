@@ -14,6 +14,7 @@ from datalog.model import Row
 from selfmaint.api.places import require_outside
 from selfmaint.api.platform import platform_of
 from selfmaint.api.update import Update
+from selfmaint.api.update_rows import digest_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import D
@@ -75,7 +76,7 @@ def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
         inserted, deleted, report = _on_engine(warehouse, feeds, request)
     if effective is None:
         effective = report.has_keys or warehouse.effective
-    return Update(
+    found = Update(
         cast(dict[str, D], inserted),
         cast(dict[str, D], deleted),
         effective,
@@ -83,6 +84,10 @@ def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
         id=id,
         positions=_ends(report, feeds, within),
     )
+    if warehouse.store is None or found.positions:
+        return found
+    # Nothing else tells a feed without positions from another one.
+    return replace(found, digest=digest_of(platform_of(warehouse.engine), {}, found))
 
 
 def _continued(warehouse: Warehouse[D], feeds: Iterable[str | None], after: Ends) -> Ends:

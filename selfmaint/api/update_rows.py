@@ -92,7 +92,7 @@ def update_from(
         id=id,
     )
     if warehouse.store is not None and not problems:
-        result = replace(result, digest=_digest(platform, files, result))
+        result = replace(result, digest=digest_of(platform, files, result))
     if not problems:
         copies = (warehouse.present, warehouse.absent)
         known = known_families(platform, warehouse.catalog, warehouse.contents, *copies)
@@ -116,7 +116,7 @@ def _files(
     }
 
 
-def _digest(platform: Platform[D], files: Mapping[Predicate, str], update: Update[D]) -> str | None:
+def digest_of(platform: Platform[D], files: Mapping[Predicate, str], update: Update[D]) -> str | None:
     """What tells an update from another: the contents of its files, the rows of its frames, and what these are of.
 
     None for files in other places, and for an update without parts, or of frames without rows.

@@ -187,3 +187,14 @@ def test_two_texts_of_one_form_have_the_same_rows() -> None:
     assert len({written(catalog_of(text))["v"] for text in texts}) == 1
     other = ".decl r(b: int, a: int, c: int)."
     assert written(catalog_of(other + rule)) != written(catalog_of(texts[0]))
+
+
+@pytest.mark.usefixtures("shop")
+def test_the_same_feed_without_positions_is_known_again() -> None:
+    Path("monday").mkdir()
+    Path("monday/r.insert.csv").write_text("a,b,d\n4,x,9\n")
+    Path("r.csv").write_text("a,b,d\n1,x,4\n2,x,7\n3,y,2\n4,x,9\n")
+    assert run("maintain", "w.toml", "--feed", "monday").status == 0
+    again = run("maintain", "w.toml", "--feed", "monday")
+    assert "committed before" in again.stdout + again.stderr
+    assert [state.said.kind for state in selfmaint.history("w.toml") if state.said] == ["init", "maintain"]
