@@ -55,7 +55,8 @@ def _programs(catalog: Catalog, part_of: Mapping[str, int]) -> Mapping[int, Prog
     rules: dict[int, list[Rule]] = {number: [] for number in part_of.values()}
     declarations: dict[int, list[Declaration]] = {number: [] for number in rules}
     for rule in catalog.program.rules:
-        rules[part_of[rule.head.predicate.name]].append(rule)
+        if rule.head.predicate.name in part_of:  # else of a view that was left out
+            rules[part_of[rule.head.predicate.name]].append(rule)
     for declaration in catalog.program.declarations:
         if declaration.name in part_of:
             declarations[part_of[declaration.name]].append(declaration)

@@ -218,20 +218,18 @@ class Search:
         return cell.outcome() if cell.rules else Always()
 
     @cached_property
-    def _over_summands(self) -> Search:
-        """The same warehouse with the rules of unions as views, of which nothing is stored."""
-        return Search(self.catalog.with_summands, self.known, True, budget_s=self.budget_s)
+    def _over_summands(self) -> Decision:
+        """The decision with the rules of unions as views, of which nothing is stored."""
+        return Decision(self.catalog.with_summands)
 
     def _summed(self, view: View, change: Change) -> Outcome:
-        """Of a union: always, if what each of its rules gains and loses always is, and no row that is lost may stay."""
+        """Of a union: always, if no test asks what its rules gain and lose, and no row that is lost may stay."""
         situation = change.situation(self.catalog, self.known)
         loses = not situation.deleted.isdisjoint(relations_of(self.catalog, view))
         if not situation.effective or (loses and view.stands_once):
             return Unclear((str(view.limitation),))
-        for part in self.catalog.summands[view.name]:
-            if not isinstance(self._over_summands.outcome(part, change), Always):
-                return Unclear((str(view.limitation),))
-        return Always()
+        tests = (self._over_summands.depends(part, situation) for part in self.catalog.summands[view.name])
+        return Unclear((str(view.limitation),)) if any(tests) else Always()
 
     @cached_property
     def _plain(self) -> Search:

@@ -11,11 +11,13 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
+from selfmaint.api.audit import AuditOptions, audit_catalog
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from selfmaint.errors import InputError
+from selfmaint.warehouse.situation import Situation
 
 TABLES = {
     "web": "id int primary key, day int not null, customer int, amount decimal(9,2) not null",
@@ -193,3 +195,40 @@ def test_columns_of_two_types_are_not_added_up() -> None:
     both = "create view v as select day from web union all select {} from shop;"
     of = [catalog_of(tables + both.format(column)).summands for column in ("amount", "store", "null")]
     assert [len(found.get("v", ())) for found in of] == [0, 2, 2]
+
+
+BESIDE = """
+create table c (id bigint not null, n string not null, g int, primary key (id));
+create table t (id bigint not null, k bigint not null, d date not null, primary key (id));
+create table s (k bigint not null, p decimal(9,2), d date not null, foreign key (k) references c (id));
+create table r (id bigint not null, k bigint, y smallint, primary key (id), foreign key (k) references c (id));
+create view u0 as select * from (select c.id as c0, coalesce(m.k, 0) as c1 from s m join c on m.k = c.id where
+    m.p > cast(0 as decimal(9,2)) union all select m.k as c0, m.id as c1 from r m where m.k = 1
+    union all select m.k as c0, m.k as c1 from s m) z where c0 is not null;
+create view u2 as select m.d as c0, c.g as c1 from t m join c on m.k = c.id
+    union all select m.d as c0, c.g as c1 from s m join c on m.k = c.id;
+"""
+
+
+def test_the_audit_says_always_only_where_no_test_asks() -> None:
+    words = audit_catalog(
+        catalog_of(BESIDE), Situation(effective=True), AuditOptions(advise=False)
+    ).audit.words()
+    assert words["u2", "c", "insert"] == "undecided"  # which rows of `t` wait for the new one nobody knows
+    assert words["u2", "*", "any"] == "undecided"
+    alone = catalog_of(
+        "create table t (id int primary key, d date); create view v as select d from t union all select d from t;"
+    )
+    words = audit_catalog(alone, Situation(effective=True), AuditOptions(advise=False)).audit.words()
+    assert words["v", "t", "any"] == "always"
+
+
+def test_the_audit_of_unions_beside_what_is_only_text_ends() -> None:
+    text = """create table c (id int primary key, n string);
+    create view words as select n from c union select 'x' from c where id > 4;
+    create view ranked as select id, rank() over (order by n) as place from c;
+    create view plain as select id, n from c;"""
+    words = audit_catalog(
+        catalog_of(text), Situation(effective=True), AuditOptions(advise=False)
+    ).audit.words()
+    assert words["plain", "c", "insert"] == "always"
