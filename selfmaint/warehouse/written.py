@@ -1,9 +1,11 @@
 """What views are defined as, as texts: a store keeps those that its rows are of, so that an edit does not go unnoticed.
 
 A text stays the same when what is edited does not matter to the rows: spaces, comments, the names of temporary views,
-columns that are not read, keys, and, of views that are read as rules, how the query is written.
+and, of views that are read as rules, how the query is written, and columns that are not read. It has the types of what
+is read. Of a view that is known by its text alone all columns of what it reads are part of it: they may be what `*`, a
+natural join or a name in a subquery means.
 
-    CREATE VIEW big AS SELECT id FROM orders WHERE total > 100     big(Id) :- `orders(id, total)`(Id, Total) ...
+    CREATE VIEW big AS SELECT id FROM orders WHERE total > 100     big(Id) :- `orders(id int, total int)`(Id, Total) ...
 """
 
 from __future__ import annotations
@@ -30,16 +32,17 @@ from datalog.syntax import show
 from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.catalog import Catalog
 
-_SOME_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
-"""Definitions that read the current date or time are written as of then: they are not edited as time goes on."""
+_SOME_MOMENT = datetime(1583, 7, 19, 3, 14, 15, 926535, tzinfo=UTC)
+"""Definitions that read the current date or time are written as of then, a date that nobody writes: they are not edited
+as time goes on."""
 
 
 def written(catalog: Catalog) -> dict[str, str]:
-    """The definition of each view, over base relations and the views that are stored.
+    r"""The definition of each view, over base relations and the views that are stored.
 
     >>> from selfmaint.api.programs import catalog_of
     >>> written(catalog_of(".decl r(a: int, b: int, c: int). v(A) :- r(A, _, 3)."))
-    {'v': 'v(A) :- `r(a, c)`(A, 3).'}
+    {'v': 'v(a)\nv(A) :- `r(a int, c int)`(A, 3).'}
     """
     if catalog.clock is not None:
         catalog = replace(catalog.clock.at(_SOME_MOMENT), clock=None)
@@ -49,20 +52,29 @@ def written(catalog: Catalog) -> dict[str, str]:
     found = {}
     for view in catalog.views:
         if isinstance(view.definition, OpaqueView):
-            found[view.name] = _query(view.definition)
+            found[view.name] = _query(view.definition, catalog.relations)
         elif isinstance(view.definition, ViewDefinition):
             found[view.name] = show(_narrowed(view.definition, catalog.relations))
         else:
             its = (_narrowed_rule(rule, catalog.relations) for rule in rules[view.name])
-            found[view.name] = "\n".join(map(show, its))
+            names = ", ".join(view.stored_columns)
+            found[view.name] = "\n".join([f"{view.name}({names})", *map(show, its)])
     return found
 
 
-def _query(view: OpaqueView) -> str:
+def _query(view: OpaqueView, relations: Mapping[str, BaseRelation]) -> str:
     """A query of which no more is known than its text, with the queries that are read within."""
     if not isinstance(view.query, TextQuery):
-        return view.text
-    return _filled(view.query)
+        every = sorted(relations)
+        return " ".join([view.text, *(_columns(relations[name]) for name in every)])
+    read = (relations[name] for name in view.query.relations if name in relations)
+    return " ".join([_filled(view.query), *map(_columns, read)])
+
+
+def _columns(relation: BaseRelation, kept: Iterable[int] | None = None) -> str:
+    """A relation's columns with their types, all or some."""
+    places = range(relation.given) if kept is None else kept
+    return f"{relation.name}({', '.join(f'{relation.columns[i]} {relation.types[i]}' for i in places)})"
 
 
 def _filled(query: TextQuery) -> str:
@@ -98,9 +110,8 @@ def _narrowed_rule(rule: Rule, relations: Mapping[str, BaseRelation], above: Ite
             return replace(literal, body=tuple(map(narrowed, literal.body)))
         if not isinstance(literal, Atom) or literal.predicate.name not in relations:
             return literal
-        columns = relations[literal.predicate.name].columns
         kept = [i for i, t in enumerate(literal.terms) if not isinstance(t, Variable) or uses[t] > 1]
-        name = f"{literal.predicate.name}({', '.join(columns[i] for i in kept)})"
+        name = _columns(relations[literal.predicate.name], kept)
         return Atom(replace(literal.predicate, name=name), tuple(literal.terms[i] for i in kept))
 
     return replace(rule, body=tuple(map(narrowed, rule.body)))

@@ -9,7 +9,6 @@ Such calls become calls by name with the arguments that stand there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -60,15 +59,12 @@ def as_written(tree: exp.Expr, text: str, tokens: Sequence[Token] | None) -> exp
 
 
 def without_comments(text: str) -> str:
-    r"""A query, or a piece of one, without comments and with one space where there were several.
+    r"""A query, or a piece of one, without comments and with one space between its tokens.
 
-    >>> without_comments("a  -- b\n + 'c  d'")
-    "a + 'c  d'"
+    >>> without_comments("f(a)  -- b\n + 'c  d'")
+    "f ( a ) + 'c  d'"
     """
-    tokens = sqlglot.tokenize(text, read="spark")
-    gaps = ["", *(" " if one.end + 1 < other.start else "" for one, other in pairwise(tokens))]
-    pieces = (text[one.start : one.end + 1] for one in tokens)
-    return "".join(gap + piece for gap, piece in zip(gaps, pieces, strict=False))
+    return " ".join(text[one.start : one.end + 1] for one in sqlglot.tokenize(text, read="spark"))
 
 
 def _arguments(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -198,3 +199,43 @@ def test_the_same_feed_without_positions_is_known_again() -> None:
     again = run("maintain", "w.toml", "--feed", "monday")
     assert "committed before" in again.stdout + again.stderr
     assert [state.said.kind for state in selfmaint.history("w.toml") if state.said] == ["init", "maintain"]
+
+
+LEFT = "create table r (a int primary key, b int);\ncreate table c (id int primary key, {});\n"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("n int, m int); create view v (w, x, y, z) as select r.a, c.* from r left join c on r.a = c.id",
+         "m int, n int); create view v (w, x, y, z) as select r.a, c.* from r left join c on r.a = c.id"),
+        ("n int); create view v as select a, n from r natural left join c",
+         "n int, b int); create view v as select a, n from r natural left join c"),
+        ("n int); create view v as select b from r where not exists (select 1 from c where id = a)",
+         "n int, a int); create view v as select b from r where not exists (select 1 from c where id = a)"),
+        ("n int); create view v as select id from c where n + 0.1 = 0.3",
+         "n double); create view v as select id from c where n + 0.1 = 0.3"),
+        ("n date); create view v as select id, current_date as t from c",
+         "n date); create view v as select id, date '2000-01-01' as t from c"),
+    ],
+)  # fmt: skip
+def test_what_a_query_means_by_its_tables_is_part_of_it(one: str, other: str) -> None:
+    moment = datetime(2026, 11, 24, tzinfo=UTC)
+    found = [written(catalog_of(LEFT.replace("{});\n", text), moment=moment))["v"] for text in (one, other)]
+    assert found[0] != found[1]
+
+
+def test_columns_of_rules_have_names() -> None:
+    rule = "v(A, B) :- r(A, B)."
+    texts = [
+        f".decl r(a: int, b: int). .decl v({names}). {rule}" for names in ("x: int, y: int", "y: int, x: int")
+    ]
+    assert len({written(catalog_of(text))["v"] for text in texts}) == 2
+
+
+def test_spaces_of_a_text_are_no_edit() -> None:
+    query = "create view v as select a, 'A' as k, rank() over (order by b) as n from r;"
+    found = {
+        written(catalog_of(LEFT.format("n int") + text))["v"] for text in (query, query.replace(", ", " ,"))
+    }
+    assert len(found) == 1
