@@ -165,7 +165,7 @@ def test_an_update_of_unknown_effect_is_not_counted() -> None:
     [
         (
             SALES + ".view v(c) bag. v(C) :- sale(I, C, A). v(C) :- cust(C, R).",
-            "`v` is a union that keeps duplicates (UNION ALL): deciding that is not supported yet",
+            "`v` is a union that keeps duplicates (UNION ALL)",
         ),
         (
             SALES + ".view v(c) bag. v(C) :- sale(I, C, A).\n.view w(c) bag. w(C) :- v(C).",
