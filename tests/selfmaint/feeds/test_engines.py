@@ -1,6 +1,6 @@
 """Change feeds on both engines: many random histories in one statement, each format against the simulated table.
 
-Oracle: `tests.selfmaint.feeds.histories`, which knows nothing of feeds. The memory engine is held against it elsewhere.
+Oracle: `histories`, which knows nothing of feeds.
 """
 
 from __future__ import annotations

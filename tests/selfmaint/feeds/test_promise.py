@@ -1,6 +1,6 @@
-"""Arbitrary changes, most of which no table ever made: the statements refuse what the rules in memory refuse.
+"""Arbitrary changes, most of which no table ever made: the statements refuse what the rules refuse.
 
-Oracle: `selfmaint.feeds.memory`, which evaluates the Datalog rules and shares no code with the window functions.
+Oracle: `by_rules`, which evaluates the Datalog rules and shares no code with the window functions.
 Every case has a key of its own, so that one statement judges all of them.
 """
 
@@ -22,10 +22,10 @@ from selfmaint.errors import InputError
 from selfmaint.feeds.changes import Change, RowEvent, split
 from selfmaint.feeds.condense import Changes, Condensed, condensed, judged_changes
 from selfmaint.feeds.lines import PlacedEvent
-from selfmaint.feeds.memory import NetEffect, net_effect
 from selfmaint.feeds.ranges import Scale
 from selfmaint.feeds.spilled import spilled
 from selfmaint.feeds.table import FeedTable
+from tests.selfmaint.feeds.by_rules import NetEffect, net_effect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""Feeds that are refused or read with care, on the memory engine: tables, snapshots, order, missing keys."""
+"""Feeds that are refused or read with care, for sets of rows: tables, snapshots, order, missing keys."""
 
 from __future__ import annotations
 

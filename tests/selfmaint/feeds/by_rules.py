@@ -1,4 +1,4 @@
-"""The net effect of changes that are at hand, by evaluating its rules: for small batches, and as the reference."""
+"""The net effect of changes by Datalog rules, evaluated: the oracle of the statements over windows."""
 
 from __future__ import annotations
 
@@ -157,20 +157,6 @@ def _net_effect_rules(table: FeedTable) -> Program:
         added(Id, A) :- change(Id, A, N, 'insert', _), not later(Id, N).
         deleted(Id, A) :- removed(Id, A), not added(Id, A).
         inserted(Id, A) :- added(Id, A), not removed(Id, A).
-
-    First and last change of each key are all that matters: insert ... insert leaves the last row, insert ... delete
-    nothing, delete ... delete the first row's deletion, delete ... insert both (partial condense), and nothing if both
-    are the same row (a row that is carried over, or changed back).
-
-    Conditions of soundness:
-
-    1. The numbers order the changes of each key as the source made them.
-    2. No rule of `_promise_rules` has a fact: then the first change of a key, if it deletes, deletes the row of
-       before the batch, and if it inserts, there was none.
-    3. A key is in one row at a time. Without a declared key, the whole row is the key: each row occurs at most once.
-
-    Source: Zhou, Larson and Elmongui, Lazy Maintenance of Materialized Views (VLDB 2007), section 4, Table 1 and
-    "partial condense".
     """
     row, key = _row(table), _key(table)
     return Program(
