@@ -8,7 +8,6 @@ from datalog.containment import (
     contained_in,
     contained_in_union,
     containment_mapping,
-    equivalent,
     mappings,
     minimise,
     union_contained_in,
@@ -126,7 +125,9 @@ def test_not_comparable(query: str, other: str) -> None:
 
 
 def test_the_names_of_variables_and_heads_do_not_matter() -> None:
-    assert equivalent(parse_rule("q(X, Y) :- e(X, Y), e(Y, Z)."), parse_rule("p(Y, Z) :- e(Y, Z), e(Z, X)."))
+    one, other = parse_rule("q(X, Y) :- e(X, Y), e(Y, Z)."), parse_rule("p(Y, Z) :- e(Y, Z), e(Z, X).")
+    assert contained_in(one, other)
+    assert contained_in(other, one)
 
 
 def test_a_cycle_of_odd_and_even_length() -> None:
@@ -145,7 +146,7 @@ def test_a_stored_null_joins_so_a_guard_makes_a_query_smaller() -> None:
 
 def test_a_query_with_a_negation_of_its_own_is_contained_in_itself() -> None:
     rule = parse_rule("q(X) :- r(X), not (s(X, Y), not t(Y, Z)).")
-    assert equivalent(rule, rule)
+    assert contained_in(rule, rule)
 
 
 def test_an_existential_variable_of_a_negation_is_not_captured() -> None:

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from datalog.evaluate import EvaluationError, core_rows, evaluate_view
+from datalog.evaluate import EvaluationError, evaluate_view
 from datalog.evaluate.scalars import call
 from datalog.model import ColumnType, Predicate, Row, TypeName, Value
 from datalog.syntax import parse_program
@@ -64,12 +64,6 @@ def test_nan_is_the_largest_number() -> None:
         assert rows(test, r=some)[2, 1] == 1
     unknown = Counter[Row]({(None, math.nan): 1})
     assert rows(".view v bag. v(1) :- r(X, Y) where any(X > 9, Y > 0).", r=unknown) == Counter({(1,): 1})
-
-
-def test_the_core_is_a_bag_of_what_is_used() -> None:
-    (view,) = parse_program("v(count(*)) :- r(X, Y) where Y = 'a'.").views
-    assert view.blocks[0].variables == view.blocks[0].core.head.terms
-    assert core_rows(view.blocks[0], {R: ROWS}) == Counter({("a",): 3})
 
 
 def test_decimals_have_the_digits_of_their_types() -> None:

@@ -24,7 +24,6 @@ from hypothesis import strategies as st
 
 from datalog.containment import (
     contained_in,
-    equivalent,
     mappings,
     minimise,
     union_contained_in,
@@ -403,7 +402,8 @@ def test_minimised_queries_are_equivalent_and_cannot_lose_an_atom(query: Rule) -
     for one, other in ((query, smallest), (smallest, query)):
         head, facts = frozen(one)
         assert head in meaning(Program((other,)), V, facts)
-    assert equivalent(query, smallest)
+    assert contained_in(query, smallest)
+    assert contained_in(smallest, query)
     assert minimise(smallest) == smallest
     head, facts = frozen(smallest)
     for atom in smallest.body:
