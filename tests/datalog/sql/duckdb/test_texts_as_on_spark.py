@@ -69,13 +69,14 @@ def test_texts(number: int, spark: SparkSession) -> None:
     kinds = ", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, KINDS, strict=True))
     duck = DuckEngine(most_few=0)
     facts = Facts({Predicate("sale"): duck.load(given, COLUMNS, KINDS)})
-    spark.createDataFrame(given, kinds).coalesce(1).createOrReplaceTempView("sale")
+    session = spark.newSession()
+    session.createDataFrame(given, kinds).coalesce(1).createOrReplaceTempView("sale")
     for query in QUERIES:
         found = read_sql([SqlText(TABLE, "tables"), SqlText(query, "v")])
         text = found.opaque[0]
         assert isinstance(text, OpaqueView)
         made = text_rows(duck.database, text, facts)
-        right = spark.sql(query)
+        right = session.sql(query)
         mine = Counter(tuple(row.values()) for row in pa.table(made).to_pylist())
         its = Counter(tuple(row.values()) for row in right.toArrow().to_pylist())
         assert mine == its, query
