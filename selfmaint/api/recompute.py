@@ -9,7 +9,7 @@ from typing import Generic
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.verdict import Undecided, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
@@ -89,13 +89,11 @@ def recomputing_of(
     now: Catalog | None = None,
 ) -> Recomputing[D]:
     """What runs the views' queries after an update, unions whole; the arguments are those of `recomputed_views`."""
-    facts, situation = warehouse.given(update)
     decision = warehouse.decision
     if warehouse.catalog.unions:
         decision = Decision(warehouse.catalog, decision.budget_s)
-    return Recomputing(
-        decision, warehouse.engine, facts, situation, warehouse.readable, followed, progress, now
-    )
+    known = decision.knowledge(warehouse.engine, *warehouse.given(update))
+    return Recomputing(known, warehouse.readable, followed, progress, now)
 
 
 def recomputed_views(

@@ -22,8 +22,9 @@ from selfmaint.api.group_statements import bag_statements, group_statements
 from selfmaint.api.not_maintained import uncountable
 from selfmaint.api.printed import Statement, StatementKind, Statements
 from selfmaint.api.toml_tables import dotted
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE, Decision
+from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.fallback.probes import Probe, options, roughly
 from selfmaint.maintain import gained, lost

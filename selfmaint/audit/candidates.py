@@ -33,7 +33,7 @@ from selfmaint.audit.grounding import ROOM, grounded
 from selfmaint.audit.instance import Body, Instance, Unfolding, frozen, unfolded
 from selfmaint.audit.ruled_out import RuledOut
 from selfmaint.countermodel.databases import Evaluation, satisfies, stored_rows, updated
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.situation import Situation

@@ -25,10 +25,9 @@ from datalog.model import (
 )
 from datalog.rewrite import drop_empty
 from selfmaint.canonical import after_rules, row_atom
-from selfmaint.decide.decision import Decision
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import (
-    AT_HAND_ROWS,
     ATTEMPTS,
     COMPLETE_ROWS,
     Counterexample,
@@ -42,8 +41,9 @@ from selfmaint.decide.pairs import (
     value_of,
 )
 from selfmaint.decide.positions import substitution
+from selfmaint.decide.saturation import saturated
 from selfmaint.decide.verdict import Witness
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.engine.protocol import D, Engine
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
@@ -52,35 +52,31 @@ class NotConfirmedError(AssertionError):
     """A counterexample that its own evaluation does not confirm: a broken invariant of this package."""
 
 
-def counterexample(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, witness: Witness
-) -> Counterexample:
+def counterexample(known: Knowledge[D], witness: Witness) -> Counterexample:
     """The counterexample of a witness, evaluated again.
 
     Args:
-        decision: the symbolic side.
-        engine: evaluates the views on both databases.
-        facts: everything known.
-        situation: the kinds of it.
+        known: everything known.
         witness: one witness of a failing test.
 
     Raises:
         NotConfirmedError: the two databases do not do what they should.
     """
-    known = given(decision, engine, facts, situation, AT_HAND_ROWS)
-    if known is not None:
-        found = two_databases(known, witness)
+    known = saturated(known)
+    at_hand, catalog = given(known), known.catalog
+    if at_hand is not None:
+        found = two_databases(at_hand, witness)
         if found is not None:
             return found
-    problem = "no two databases were found" if known is not None else ""
-    for attempt in range(ATTEMPTS if known is None else 0):
-        values = {**chosen_values(witness), **fresh_values(decision.catalog, witness.new_facts, attempt)}
-        values |= next(placed_values(decision.catalog, (), witness.new_facts, values), {})
+    problem = "no two databases were found" if at_hand is not None else ""
+    for attempt in range(ATTEMPTS if at_hand is None else 0):
+        values = {**chosen_values(witness), **fresh_values(catalog, witness.new_facts, attempt)}
+        values |= next(placed_values(catalog, (), witness.new_facts, values), {})
         added = ground_facts(witness, values)
-        held = facts.extended(_loaded(decision.catalog, engine, added))
-        problem = _problem(decision, engine, held, situation, witness.new_facts, values)
+        held = known.learning(known.facts.extended(_loaded(catalog, known.engine, added)))
+        problem = _problem(held, witness.new_facts, values)
         if not problem:
-            return _certificate(decision, engine, facts, situation, witness, values, added)
+            return _certificate(known, witness, values, added)
     raise NotConfirmedError(f"the counterexample for `{witness.new_facts.view.name}` is not one: {problem}")
 
 
@@ -92,18 +88,11 @@ def _loaded(catalog: Catalog, engine: Engine[D], added: Mapping[str, frozenset[R
     return loaded
 
 
-def _problem(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    new_facts: NewFacts,
-    values: Mapping[Variable, Value],
-) -> str:
+def _problem(known: Knowledge[D], new_facts: NewFacts, values: Mapping[Variable, Value]) -> str:
     """What is wrong with the second database, or nothing: it must explain what is known, and differ after U."""
-    catalog = decision.catalog
-    added = {p.name for p in facts.relations if p.version is Version.NEW}
-    base = [*decision.known(situation), *after_rules(catalog, situation)]
+    catalog, situation = known.catalog, known.situation
+    added = {p.name for p in known.facts.relations if p.version is Version.NEW}
+    base = [*known.decision.known(situation), *after_rules(catalog, situation)]
     base += _second_database(catalog, situation, added)
     contradictions = list(_contradictions(catalog, situation, added))
     differs = _difference(new_facts, values)
@@ -113,7 +102,7 @@ def _problem(
     missing = [Predicate(n, v) for n in catalog.relations for v in (Version.KNOWN, Version.AFTER)]
     program = drop_empty(program, [p for p in missing if p not in defined])
     asked = [goal for goal in (*goals, *_OUTCOMES) if program.rules_for(goal)]
-    found = engine.nonempty(program, asked, facts)
+    found = known.engine.nonempty(program, asked, known.facts)
     for goal, message in goals.items():
         if goal in found:
             return message
@@ -195,24 +184,21 @@ def _difference(new_facts: NewFacts, values: Mapping[Variable, Value]) -> list[R
 
 
 def _certificate(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
+    known: Knowledge[D],
     witness: Witness,
     values: Mapping[Variable, Value],
     added: Mapping[str, frozenset[Row]],
 ) -> Counterexample:
     """The two databases whole if they are small, else the facts that the row's derivation uses."""
-    row = row_of(witness, values)
-    program = Program(decision.known(situation))
+    row, engine = row_of(witness, values), known.engine
+    program = Program(known.decision.known(known.situation))
     versions = (Version.KNOWN, Version.INSERTED, Version.DELETED)
     whole: dict[Version, dict[str, frozenset[Row]]] = {version: {} for version in versions}
     for version, found in whole.items():
-        for name, relation in decision.catalog.relations.items():
+        for name, relation in known.catalog.relations.items():
             predicate = Predicate(name, version)
-            if program.rules_for(predicate) or predicate in facts.relations:
-                rows = engine.evaluate(program, predicate, facts, relation.columns)
+            if program.rules_for(predicate) or predicate in known.facts.relations:
+                rows = engine.evaluate(program, predicate, known.facts, relation.columns)
                 found[name] = frozenset(engine.sample(rows, COMPLETE_ROWS + 1))
     if all(len(rows) <= COMPLETE_ROWS for found in whole.values() for rows in found.values()):
         first, inserted, deleted = whole.values()
@@ -223,7 +209,7 @@ def _certificate(
         atom = witness.new_facts.instance.body[j]
         fact = tuple(value_of(t, values) for t in atom.terms)
         arrived = Atom(atom.predicate.of(Version.INSERTED), tuple(map(Constant, fact)))
-        is_inserted = holds(engine, facts, arrived)
+        is_inserted = holds(known, arrived)
         (arriving if is_inserted else used).setdefault(atom.predicate.name, set()).add(fact)
     return Counterexample(witness, row, _frozen(used), added, _frozen(arriving), {}, complete=False)
 
@@ -232,9 +218,9 @@ def _frozen(rows: Mapping[str, set[Row]]) -> dict[str, frozenset[Row]]:
     return {name: frozenset(found) for name, found in rows.items()}
 
 
-def holds(engine: Engine[D], facts: Facts[D], fact: Atom) -> bool:
+def holds(known: Knowledge[D], fact: Atom) -> bool:
     """Whether a ground fact is among the facts."""
     goal = Predicate("holds", Version.PROBLEM)
-    if fact.predicate not in facts.relations:
+    if fact.predicate not in known.facts.relations:
         return False
-    return bool(engine.nonempty(Program((Rule(Atom(goal, ()), (fact,)),)), [goal], facts))
+    return bool(known.engine.nonempty(Program((Rule(Atom(goal, ()), (fact,)),)), [goal], known.facts))

@@ -29,7 +29,8 @@ from selfmaint.conformance.cases import Case as Recorded
 from selfmaint.conformance.cases import case_of
 from selfmaint.conformance.run import run_case
 from selfmaint.decide.counterexample import NotConfirmedError, counterexample
-from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.procedure import check
 from selfmaint.decide.searched import found_databases
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
@@ -177,13 +178,13 @@ def test_what_is_shown_as_a_counterexample_is_one(wanted: str, seed: int) -> Non
     situation = Situation.of(
         (p for p in made.contents if p.name in schema.relations), effective=made.effective
     )
-    decision, engine, facts = Decision(schema), MemoryEngine(), Facts(made.contents)
-    for view, verdict in check(decision, engine, facts, situation, schema.views).items():
+    known = Decision(schema).knowledge(MemoryEngine(), Facts(made.contents), situation)
+    for view, verdict in check(known, schema.views).items():
         if isinstance(verdict, NotSelfMaintainable):
             try:
-                found = found_databases(decision, engine, facts, situation, verdict)
+                found = found_databases(known, verdict)
                 if found is None:
-                    found = counterexample(decision, engine, facts, situation, verdict.witnesses[0])
+                    found = counterexample(known, verdict.witnesses[0])
             except NotConfirmedError:
                 continue  # of several witnesses one may have none where keys and comparisons meet
             first, second = (
@@ -461,4 +462,5 @@ def verdicts(case: Case) -> dict[str, Any]:
     situation = Situation.of(
         (p for p in made.contents if p.name in schema.relations), effective=made.effective
     )
-    return check(Decision(schema), MemoryEngine(), Facts(made.contents), situation, schema.views)
+    known = Decision(schema).knowledge(MemoryEngine(), Facts(made.contents), situation)
+    return check(known, schema.views)
