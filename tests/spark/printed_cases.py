@@ -126,7 +126,7 @@ def stars(make: Callable[[Random], Schema], seed: int) -> list[Case]:
         if schema.is_sound(before) and schema.is_sound(after) and before != after:
             one = Case(made, *(renamed(part, f"{number}:") for part in (before, after)), decision)
             every.append(one)
-            verdicts, _, _ = verdicts_of(one)
+            verdicts, _ = verdicts_of(one)
             if all(isinstance(verdict, SelfMaintainable) for verdict in verdicts.values()):
                 passing.append(one)
     return [together(part) for part in (passing, every) if part]
