@@ -87,13 +87,15 @@ def recomputing_of(
     followed: Callable[[View], D],
     progress: Callable[[str], None] = lambda _message: None,
     now: Catalog | None = None,
+    *,
+    is_doubted: bool = False,
 ) -> Recomputing[D]:
-    """What runs the views' queries after an update, unions whole; the arguments are those of `recomputed_views`."""
+    """What runs the views' queries after an update, unions whole; see `recomputed_views` and `Recomputing`."""
     decision = warehouse.decision
     if warehouse.catalog.unions:
         decision = Decision(warehouse.catalog, decision.budget_s)
     known = decision.knowledge(warehouse.engine, *warehouse.given(update))
-    return Recomputing(known, warehouse.readable, followed, progress, now)
+    return Recomputing(known, warehouse.readable, followed, progress, now, is_doubted)
 
 
 def recomputed_views(
