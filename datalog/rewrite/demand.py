@@ -11,9 +11,9 @@ A body is gone through in join order. What it has bound so far is a step; the va
 met with are demanded, and its demanded rows take the relation's place. A negated body starts from the values that the
 body around it binds.
 
-Demands of one round for one relation, by the same columns, are one demand, whoever has them: the relation is read
-once for them. The round of a demand is one more than that of whatever its values come from; so no demand depends on
-rows that are read for it, and the program stays free of recursion.
+Demands of one round for one relation, by the same columns, are one demand, whoever has them, unless they are asked for
+apart: the relation is read once for them. The round of a demand is one more than that of whatever its values come from;
+so no demand depends on rows that are read for it, and the program stays free of recursion.
 
 Conditions of soundness:
 
@@ -82,8 +82,8 @@ def demand(
         kinds: the kinds of the large and the small relations' columns.
         choose: which of several bound columns to demand a relation's rows by. Fewer columns are cheaper to look rows up
             by, and shared by more demands, but may bring rows that are not met.
-        together: whether demands on a relation are one, so that it is read once by who holds the rows; else each has rows
-            of its own, and a query that needs the few rows of one does not compute those of all.
+        together: whether demands on a relation are one, so that it is read once by who holds the rows; else each has
+            rows of its own, and a query that needs the few rows of one does not compute those of all.
 
     Returns:
         Rules for the goals, and for the demands, demanded rows and steps that they use. A large relation that nothing

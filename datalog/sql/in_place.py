@@ -5,12 +5,14 @@ Before: `p(X, Z) :- new(X, Y), r@demanded(Y, Z), not step(Y).      r@demanded(Y,
          step(Y) :- new(X, Y), s@demanded(Y).                      s@demanded(Y) :- s@demand(Y), s(Y, Z).`
 After:  `p(X, Z) :- new(X, Y), r(Y, Z), not s(Y, Z').`
 
-An engine that evaluates a predicate at a time needs them all. A query that starts at the rows which the values come from
-asks for them itself: demands that the literals around it imply are left out.
+An engine that evaluates a predicate at a time needs them all. A query that starts at the rows whose values are demanded
+asks by them anyway: a demand that the literals around imply is left out. The others ask for no more than binds their
+values, so that little is computed twice where an engine (Spark) computes an expression wherever it is read.
 
 Conditions of soundness:
 
-1. A demand only restricts (`datalog/rewrite/demand.py`): as a test, `not not`, it multiplies no rows.
+1. A demand only restricts what is met again, so it may have more values, or be left out (`datalog/rewrite/demand.py`,
+   condition 1); as a test, `not not`, it multiplies no rows.
 2. A test, or an atom of a negation, whose own variables stand nowhere else is implied by literals that hold around it
    if it maps to them, what is bound there staying as it is.
 3. Sets do not show how often a row is derived. A step that shows a part of its body, and so makes rows fewer, is put in
@@ -204,7 +206,9 @@ def _without_said(
             case Negation((Negation(test),)) if _is_said(test, [*around, *others], here):
                 left.remove(literal)
             case Negation(inner):
-                kept = _without_said(_without_atoms(inner, [*around, *others], here), [*around, *others], here)
+                kept = _without_said(
+                    _without_atoms(inner, [*around, *others], here), [*around, *others], here
+                )
                 left[left.index(literal)] = replace(literal, body=kept)
             case _:
                 pass

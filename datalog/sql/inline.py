@@ -9,23 +9,14 @@ without a satisfiable rule is empty. The steps of a demand transformation are pu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import count
+from collections.abc import Iterable, Mapping, Sequence
 
 from datalog.analysis.dependency import atoms_of, evaluation_order
 from datalog.diagnostics import ProgramError
 from datalog.model import (
-    Literal,
-    Negation,
     Predicate,
     Program,
     Rule,
-    Term,
-    Variable,
-    apply_literal,
-    apply_rule,
-    variables_of,
 )
 from datalog.rewrite.reachable import drop_empty, drop_unreachable, predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
