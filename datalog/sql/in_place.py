@@ -119,13 +119,14 @@ def _moves(
 
 
 def _moved(rule: Rule, definition: Rule) -> Rule | None:
-    """A rule with a step in place; None if that could multiply rows."""
+    """A rule with a step in place; None if that could multiply rows, or leaves none."""
     body = _ready(rule.body, definition.head.predicate, _shows_all(definition))
     start = rule if body is None else replace(rule, body=body)
     unfolded = unfold(Program((start,)), {definition.head.predicate: definition}).rules
-    if not unfolded:
+    normal = normal_rule(unfolded[0]) if unfolded else None
+    if normal is None:
         return None
-    made = _unsaid(normal_rule(unfolded[0]) or unfolded[0])
+    made = _unsaid(normal)
     is_more = len(_bound(made.body)) > len(_bound(rule.body))
     return None if body is None and is_more else made
 
@@ -151,8 +152,9 @@ def _ready(body: Sequence[Literal], predicate: Predicate, shows_all: bool) -> tu
                     return None
                 made.append(replace(literal, body=found))
             case Atom() if literal.predicate == predicate and not shows_all:
-                others = [li for li in body if isinstance(li, Atom) and li is not literal]
-                if not others:
+                atoms = [li for li in body if isinstance(li, Atom)]
+                others = [atom for atom in atoms if atom.predicate != predicate]
+                if len(atoms) == 1:
                     made.append(literal)
                 elif _binds(others, literal):
                     made.append(Negation((Negation((literal,)),)))
@@ -206,10 +208,10 @@ def _without_said(
             case Negation((Negation(test),)) if _is_said(test, [*around, *others], here):
                 left.remove(literal)
             case Negation(inner):
-                kept = _without_said(
-                    _without_atoms(inner, [*around, *others], here), [*around, *others], here
-                )
-                left[left.index(literal)] = replace(literal, body=kept)
+                given = [*around, *others]
+                kept = _without_said(_without_atoms(inner, given, here), given, here)
+                if kept:  # of a body of which all is said the negation never holds: it stays as it is
+                    left[left.index(literal)] = replace(literal, body=kept)
             case _:
                 pass
     return tuple(left)
