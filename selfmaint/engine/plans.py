@@ -48,8 +48,9 @@ def in_one_query(program: Program, goal: Predicate) -> Program:
         program: safe, non-recursive rules, over the update and whatever is stored.
         goal: the predicate asked for.
     """
-    small = [p for p in undefined(program) if p.version in (Version.INSERTED, Version.DELETED)]
-    return drop_unused_columns(demand(program, [goal], small, together=False), [goal])
+    needed = drop_unreachable(program, [goal])
+    small = {p for p in undefined(needed) if p.version in (Version.INSERTED, Version.DELETED)}
+    return drop_unused_columns(demand(needed, [goal], small, together=False), [goal])
 
 
 def over_tables(rule: Rule, read: Mapping[Predicate, object]) -> tuple[object, ...]:
