@@ -230,32 +230,6 @@ def select(
     >>> text(select(Program((rule,)), p, here), pretty=False)
     'SELECT DISTINCT `r`.`a` FROM `r` WHERE NOT EXISTS(SELECT 1 FROM `s` WHERE `s`.`b` = `r`.`a`)'
     """
-    made, expressions = _united(program, goal, tables, columns, hints=hints)
-    return _with(made.query(distinct=distinct), expressions)
-
-
-def held(
-    program: Program, goal: Predicate, tables: Mapping[Predicate, Table], name: str
-) -> tuple[Table, exp.Query]:
-    """A predicate's rows, as `select` has them, and a table that holds them."""
-    made, expressions = _united(program, goal, tables, None, hints=False)
-    return made.table(name), _with(made.query(distinct=True), expressions)
-
-
-def _with(query: exp.Query, expressions: Mapping[str, exp.Query]) -> exp.Query:
-    for name, one in expressions.items():
-        query = query.with_(exp.to_identifier(name, quoted=True), as_=one, copy=False)
-    return query
-
-
-def _united(
-    program: Program,
-    goal: Predicate,
-    tables: Mapping[Predicate, Table],
-    columns: Sequence[str] | None,
-    *,
-    hints: bool,
-) -> tuple[Union, Mapping[str, exp.Query]]:
     found = inline(program, goal) if goal in program.heads else {goal: (_stored(goal, tables),)}
     definitions = dict(found)
     arity = (program.rules_for(goal) or definitions[goal])[0].head.arity
@@ -264,7 +238,10 @@ def _united(
     rules = definitions.pop(goal, ()) or (_nothing(goal, arity),)
     known, expressions = _expressions(program, definitions, tables, hints=hints)
     names = columns or _declared(program, goal, arity)
-    return Union.of(rules, Writer(known, hints), names), expressions
+    result = Union.of(rules, Writer(known, hints), names).query(distinct=distinct)
+    for name, query in expressions.items():
+        result = result.with_(exp.to_identifier(name, quoted=True), as_=query, copy=False)
+    return result
 
 
 def _expressions(
