@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from shapes import SHAPES, one_view, windows
 
 from datalog.syntax import parse_program
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
 

@@ -98,10 +98,9 @@ def followed(
         began = time.perf_counter()
         verdicts = warehouse.check(change)
         seconds = time.perf_counter() - began
-        facts, situation = warehouse.given(change)
-        known = warehouse.decision.knowledge(warehouse.engine, facts, situation)
+        known = warehouse.decision.knowledge(warehouse.engine, *warehouse.given(change))
         yes = [v for v in verdicts.values() if isinstance(v, SelfMaintainable)]
-        deltas = {v.view: determined_delta(known, warehouse.catalog, v) for v in yes}
+        deltas = {v.view: determined_delta(known, v) for v in yes}
         connection.sql("BEGIN")
         for name, table in sides.items():
             connection.register("changed", table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from selfmaint.conformance.cases import Case
 from selfmaint.conformance.run import case_facts
 from selfmaint.countermodel.model_check import Given
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.searched import at_hand
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.warehouse.catalog import Catalog
@@ -17,6 +17,6 @@ def given_of(record: Case, schema: Catalog) -> Given:
     engine = MemoryEngine()
     base = (p for p in record.contents if p.name in schema.relations)
     situation = Situation.of(base, effective=record.effective)
-    known = at_hand(Decision(schema), engine, case_facts(record, schema, engine), situation)
+    known = at_hand(Decision(schema).knowledge(engine, case_facts(record, schema, engine), situation))
     assert known is not None
     return known

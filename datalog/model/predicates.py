@@ -95,8 +95,6 @@ class Version(Enum):
     """The rows with these values."""
     PROJECTED = "projected"
     """Some columns of demanded rows."""
-    LOOKUP = "lookup"
-    """What a query uses of some rows: each once."""
 
 
 @dataclass(frozen=True, slots=True, order=False)

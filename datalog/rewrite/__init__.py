@@ -3,7 +3,6 @@
 from datalog.rewrite.comparisons import propagate_equalities, simplify_comparisons, simplify_rule
 from datalog.rewrite.demand import demand
 from datalog.rewrite.guards import guard_joins, guarded_variables
-from datalog.rewrite.lookups import with_lookups
 from datalog.rewrite.negations import drop_implied_negations, without_given
 from datalog.rewrite.pipeline import SIMPLIFY, minimised, simplify
 from datalog.rewrite.plain_views import Beyond, MoreThanRules, alternatives, plain_rules, undetermined
@@ -35,6 +34,5 @@ __all__ = [
     "unfold",
     "unfold_negation",
     "unfold_single_rules",
-    "with_lookups",
     "without_given",
 ]

@@ -11,9 +11,9 @@ A body is gone through in join order. What it has bound so far is a step; the va
 met with are demanded, and its demanded rows take the relation's place. A negated body starts from the values that the
 body around it binds.
 
-Demands of one round for one relation, by the same columns, are one demand, whoever has them: the relation is read
-once for them. The round of a demand is one more than that of whatever its values come from; so no demand depends on
-rows that are read for it, and the program stays free of recursion.
+Demands of one round for one relation, by the same columns, are one demand, whoever has them, unless they are asked for
+apart: the relation is read once for them. The round of a demand is one more than that of whatever its values come from;
+so no demand depends on rows that are read for it, and the program stays free of recursion.
 
 Conditions of soundness:
 
@@ -45,7 +45,7 @@ from datalog.model import (
     Term,
     Variable,
     Version,
-    apply_literal,
+    apply_rule,
     value_kind,
     variables_of,
 )
@@ -70,6 +70,8 @@ def demand(
     small: Collection[Predicate],
     kinds: Kinds | None = None,
     choose: Choice = all_columns,
+    *,
+    together: bool = True,
 ) -> Program:
     """An equivalent program for the goals that reads of each large relation only rows with demanded values.
 
@@ -80,6 +82,8 @@ def demand(
         kinds: the kinds of the large and the small relations' columns.
         choose: which of several bound columns to demand a relation's rows by. Fewer columns are cheaper to look rows up
             by, and shared by more demands, but may bring rows that are not met.
+        together: whether demands on a relation are one, so that it is read once by who holds the rows; else each has
+            rows of its own, and a query that needs the few rows of one does not compute those of all.
 
     Returns:
         Rules for the goals, and for the demands, demanded rows and steps that they use. A large relation that nothing
@@ -87,7 +91,7 @@ def demand(
     """
     wanted = tuple(dict.fromkeys(goals))
     needed = drop_unreachable(program, wanted)
-    work = _Transformation(needed, frozenset(small), dict(kinds or {}), choose)
+    work = _Transformation(needed, frozenset(small), dict(kinds or {}), choose, together)
     for rule in needed.rules:
         if rule.head.predicate in wanted:
             found = work.solved(rule.body, _Bindings((), 0), variables_of([rule.head]))
@@ -142,6 +146,7 @@ class _Transformation:
     small: frozenset[Predicate]
     kinds: dict[Predicate, Sequence[Hashable]]
     choose: Choice
+    together: bool
     rules: dict[Rule, None] = field(default_factory=dict)
     _is_small: dict[Predicate, bool] = field(default_factory=dict)
     _steps: dict[Rule, Predicate] = field(default_factory=dict)
@@ -243,14 +248,23 @@ class _Transformation:
         if atom.predicate not in self._by_head:
             columns = self.choose(atom.predicate, columns)
         kinds = tuple(self._kind(atom.terms[c], step.body) for c in columns)
-        entry = self._entry(atom, columns, kinds, step.round + 1)
-        self.add(Atom(entry.keys, tuple(atom.terms[c] for c in columns)), step.body)
+        values = tuple(atom.terms[c] for c in columns)
+        source = None if self.together else _renamed(Rule(Atom(_STEP, values), step.body))
+        entry = self._entry(atom, columns, kinds, step.round + 1, source)
+        self.add(Atom(entry.keys, values), step.body)
         return Atom(entry.rows, atom.terms), entry.round
 
-    def _entry(self, atom: Atom, columns: tuple[int, ...], kinds: tuple[Hashable, ...], at: int) -> _Demanded:
-        """The demanded rows of an atom's predicate by some columns, in a round."""
+    def _entry(
+        self,
+        atom: Atom,
+        columns: tuple[int, ...],
+        kinds: tuple[Hashable, ...],
+        at: int,
+        source: Rule | None = None,
+    ) -> _Demanded:
+        """The demanded rows of an atom's predicate by some columns, in a round; for one source of values alone."""
         predicate = atom.predicate
-        key = (predicate, columns, kinds, at)
+        key = (predicate, columns, kinds, at, source)
         if key in self._demanded:
             return self._demanded[key]
         number = (len(self._demanded),)
@@ -286,12 +300,10 @@ class _Transformation:
             different = {t for t in only.terms if isinstance(t, Variable)}
             if len(different) == only.arity:
                 return current
-        names = {v: Variable(f"X{i}") for i, v in enumerate(variables_of(current.body))}
-        body = tuple(apply_literal(names, literal) for literal in current.body)
-        made = Rule(Atom(_STEP, tuple(names[v] for v in kept)), body)
+        made = _renamed(Rule(Atom(_STEP, kept), current.body))
         if made not in self._steps:
             predicate = self._steps[made] = _STEP.of(Version.STEP, (len(self._steps),))
-            self.add(Atom(predicate, made.head.terms), body)
+            self.add(Atom(predicate, made.head.terms), made.body)
             self.kinds[predicate] = tuple(self._kind(v, current.body) for v in kept)
         return _Bindings((Atom(self._steps[made], kept),), current.round)
 
@@ -311,3 +323,8 @@ class _Transformation:
             heads = [[self._kind(t, r.body) for t in r.head.terms] for r in self._by_head.get(predicate, ())]
             self.kinds[predicate] = [frozenset(c) for c in zip(*heads, strict=True)] or [None] * arity
         return self.kinds[predicate]
+
+
+def _renamed(rule: Rule) -> Rule:
+    """A rule whose variables are named by where they stand: equal for rules that differ in names."""
+    return apply_rule({v: Variable(f"X{i}") for i, v in enumerate(variables_of(rule.body))}, rule)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import chain
 from typing import assert_never
 
 from sqlglot import exp
@@ -38,12 +37,12 @@ from datalog.model import (
     ViewDefinition,
 )
 from datalog.rewrite.guards import guard_joins
-from datalog.rewrite.lookups import with_lookups
 from datalog.sql.block import Frame
 from datalog.sql.conditions import OPERATORS, Writer
 from datalog.sql.errors import EmissionError
+from datalog.sql.in_place import STEPS
 from datalog.sql.inline import inline
-from datalog.sql.names import casefolded, identifier, unique
+from datalog.sql.names import casefolded, plain_name, unique
 from datalog.sql.tables import Table
 from datalog.sql.unions import Union
 
@@ -196,12 +195,11 @@ def select(
     columns: Sequence[str] | None = None,
     hints: bool = False,
     distinct: bool = True,
-    is_small: Callable[[Predicate], bool] | None = None,
 ) -> exp.Query:
     """The query whose rows are a predicate's extension.
 
     Duplicates: whoever reads a common table expression tests existence or removes duplicates itself, so these are
-    UNION ALL without DISTINCT; only the goal's own query removes duplicates, and one of rows that are looked up.
+    UNION ALL without DISTINCT; only the goal's own query removes duplicates, and those of the steps that lead there.
 
     Args:
         program: safe, non-recursive rules.
@@ -212,7 +210,6 @@ def select(
             the first rule takes them from.
         hints: whether to hint at broadcasts of the tables marked so.
         distinct: whether each row is to come once; else equal rows may come several times.
-        is_small: which predicates have few rows; of the others only what is needed is joined (see `with_lookups`).
 
     Returns:
         A query with one column for each term, in order.
@@ -233,7 +230,8 @@ def select(
     >>> text(select(Program((rule,)), p, here), pretty=False)
     'SELECT DISTINCT `r`.`a` FROM `r` WHERE NOT EXISTS(SELECT 1 FROM `s` WHERE `s`.`b` = `r`.`a`)'
     """
-    definitions = _defined(program, goal, tables, is_small)
+    found = inline(program, goal) if goal in program.heads else {goal: (_stored(goal, tables),)}
+    definitions = dict(found)
     arity = (program.rules_for(goal) or definitions[goal])[0].head.arity
     if columns is not None and len(columns) != max(arity, 1):
         raise EmissionError(f"predicate `{goal}` has arity {arity}, not {len(columns)} columns")
@@ -244,21 +242,6 @@ def select(
     for name, query in expressions.items():
         result = result.with_(exp.to_identifier(name, quoted=True), as_=query, copy=False)
     return result
-
-
-def _defined(
-    program: Program,
-    goal: Predicate,
-    tables: Mapping[Predicate, Table],
-    is_small: Callable[[Predicate], bool] | None,
-) -> dict[Predicate, tuple[Rule, ...]]:
-    """The rules of the goal and of what it is left to use."""
-    found: dict[Predicate, tuple[Rule, ...]]
-    found = inline(program, goal) if goal in program.heads else {goal: (_stored(goal, tables),)}
-    if is_small is None:
-        return found
-    made = with_lookups(Program(tuple(chain(*found.values()))), goal, is_small)
-    return {predicate: made.rules_for(predicate) for predicate in made.heads}
 
 
 def _expressions(
@@ -275,10 +258,10 @@ def _expressions(
     for predicate, rules in definitions.items():
         names = _declared(program, predicate, rules[0].head.arity)
         union = Union.of(rules, Writer(known, hints), names)
-        name = unique(identifier(str(predicate)), taken)
+        name = unique(plain_name(predicate), taken)
         taken.add(name.casefold())
         known[predicate] = union.table(name)
-        expressions[name] = union.query(distinct=predicate.version is Version.LOOKUP)
+        expressions[name] = union.query(distinct=predicate.version in STEPS)
     return known, expressions
 
 

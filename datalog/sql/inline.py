@@ -3,34 +3,25 @@
 Before: `d(Z) :- v2(Y, Z), not t(Z).   t(C) :- v1(A, B, C), not s(A).`
 After:  `d(Z) :- v2(Y, Z), not (v1(A', B', Z), not s(A')).`
 
-What several rules define, or one that cannot be put in place of its head anywhere, stays a predicate of its own, and so
-does what is looked up; one without a satisfiable rule is empty.
+What several rules define, or one that cannot be put in place of its head anywhere, stays a predicate of its own; one
+without a satisfiable rule is empty. The steps of a demand transformation are put in place by `in_place.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import count
+from collections.abc import Iterable, Mapping, Sequence
 
 from datalog.analysis.dependency import atoms_of, evaluation_order
 from datalog.diagnostics import ProgramError
 from datalog.model import (
-    Literal,
-    Negation,
     Predicate,
     Program,
     Rule,
-    Term,
-    Variable,
-    Version,
-    apply_literal,
-    apply_rule,
-    variables_of,
 )
 from datalog.rewrite.reachable import drop_empty, drop_unreachable, predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
 from datalog.sql.errors import EmissionError
+from datalog.sql.in_place import STEPS, in_place
 from datalog.sql.normal import normal_rule
 
 
@@ -56,14 +47,15 @@ def inline(program: Program, goal: Predicate) -> dict[Predicate, tuple[Rule, ...
         rules = reached.rules_for(predicate)
         _require_one_arity(rules, found)
         unfolded = unfold(drop_empty(Program(rules), empty), once).rules if once or empty else rules
-        normal = (normal_rule(_apart(rule)) for rule in unfolded)
+        normal = (normal_rule(rule) for rule in unfolded)
         made = found[predicate] = tuple(dict.fromkeys(rule for rule in normal if rule is not None))
         if not made:
             empty.add(predicate)
-        elif len(made) == 1 and is_unfoldable(made[0]) and predicate.version is not Version.LOOKUP:
+        elif len(made) == 1 and is_unfoldable(made[0]) and predicate.version not in STEPS:
             once[predicate] = made[0]
+    found = in_place(found, goal)
     needed = {goal}
-    for predicate in reversed(order):
+    for predicate in reversed(found):
         if predicate in needed:
             needed.update(p for rule in found[predicate] for p in predicates_of(rule.body))
     return {p: rules for p, rules in found.items() if p in needed}
@@ -75,25 +67,3 @@ def _require_one_arity(rules: Iterable[Rule], defined: Mapping[Predicate, Sequen
             if other.head.arity != atom.arity:
                 said = f"predicate `{atom.predicate}` has arity {other.head.arity}, not {atom.arity}"
                 raise EmissionError(said)
-
-
-def _apart(rule: Rule) -> Rule:
-    """The rule with variables of its own in each scope."""
-    numbers = count(1)
-
-    def fresh(variables: Iterable[Variable]) -> dict[Variable, Term]:
-        return {v: Variable(f"{v.name}#{next(numbers)}") for v in variables}
-
-    def scopes(body: Iterable[Literal], bound: frozenset[Term]) -> Iterator[Literal]:
-        for literal in body:
-            if isinstance(literal, Negation):
-                here = variables_of(li for li in literal.body if not isinstance(li, Negation))
-                local = fresh(v for v in here if v not in bound)
-                inner = (apply_literal(local, li) for li in literal.body)
-                yield replace(literal, body=tuple(scopes(inner, bound | frozenset(local.values()))))
-            else:
-                yield literal
-
-    outer = fresh(variables_of([rule.head, *(li for li in rule.body if not isinstance(li, Negation))]))
-    renamed = apply_rule(outer, rule)
-    return replace(renamed, body=tuple(scopes(renamed.body, frozenset(outer.values()))))

@@ -14,6 +14,7 @@ from sqlglot import exp
 from datalog.model import Predicate, Value, Version, WallClock
 from datalog.sql.errors import EmissionError
 
+_STEPS = (Version.STEP, Version.DEMANDED, Version.PROJECTED)
 _SHORT = {Version.INSERTED: "i", Version.DELETED: "d"}
 
 
@@ -23,9 +24,16 @@ def alias_for(predicate: Predicate, taken: Collection[str]) -> str:
     >>> alias_for(Predicate("r", Version.INSERTED), {"i"}), alias_for(Predicate("v2"), ())
     ('i2', 'v2')
     """
-    is_step = predicate.version is Version.STEP and not predicate.columns
-    plain = identifier(predicate.name if is_step else str(predicate))
-    return unique(_SHORT.get(predicate.version) or plain, taken)
+    return unique(_SHORT.get(predicate.version) or plain_name(predicate), taken)
+
+
+def plain_name(predicate: Predicate) -> str:
+    """A predicate's name as a plain identifier; steps have no numbers of their own.
+
+    >>> plain_name(Predicate("t@known", Version.DEMANDED, (3,))), plain_name(Predicate("t", Version.KNOWN))
+    ('t_known', 't_known')
+    """
+    return identifier(predicate.name if predicate.version in _STEPS else str(predicate))
 
 
 def identifier(text: str) -> str:

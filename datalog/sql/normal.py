@@ -9,8 +9,9 @@ a constant replaces a variable only where no atom binds that variable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import count
 
 from datalog.model import (
     Atom,
@@ -24,6 +25,7 @@ from datalog.model import (
     Variable,
     apply_atom,
     apply_literal,
+    apply_rule,
     variables_of,
 )
 from datalog.order import constants_compare
@@ -34,17 +36,36 @@ class UnsatisfiableError(Exception):
 
 
 def normal_rule(rule: Rule) -> Rule | None:
-    """The rule in normal form; None if it derives nothing.
-
-    Args:
-        rule: a rule in which no two scopes share a local variable's name.
-    """
+    """The rule in normal form, with variables of its own in each scope; None if it derives nothing."""
+    rule = _apart(rule)
     substitution: dict[Variable, Term] = {}
     try:
         body = _body(rule.body, frozenset(), substitution)
     except UnsatisfiableError:
         return None
     return replace(rule, head=apply_atom(substitution, rule.head), body=body)
+
+
+def _apart(rule: Rule) -> Rule:
+    """The rule with variables of its own in each scope."""
+    numbers = count(1)
+
+    def fresh(variables: Iterable[Variable]) -> dict[Variable, Term]:
+        return {v: Variable(f"{v.name}#{next(numbers)}") for v in variables}
+
+    def scopes(body: Iterable[Literal], bound: frozenset[Term]) -> Iterator[Literal]:
+        for literal in body:
+            if isinstance(literal, Negation):
+                here = variables_of(li for li in literal.body if not isinstance(li, Negation))
+                local = fresh(v for v in here if v not in bound)
+                inner = (apply_literal(local, li) for li in literal.body)
+                yield replace(literal, body=tuple(scopes(inner, bound | frozenset(local.values()))))
+            else:
+                yield literal
+
+    outer = fresh(variables_of([rule.head, *(li for li in rule.body if not isinstance(li, Negation))]))
+    renamed = apply_rule(outer, rule)
+    return replace(renamed, body=tuple(scopes(renamed.body, frozenset(outer.values()))))
 
 
 def has_atom(body: Iterable[Literal]) -> bool:

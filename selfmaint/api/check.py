@@ -10,7 +10,6 @@ from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.unions import of_unions
 from selfmaint.decide.verdict import Verdicts
@@ -33,11 +32,11 @@ def check(
     decision, turned = warehouse.decision_within(budget_s), moved(warehouse)
     facts, situation = warehouse.given(update)
     require_possible(warehouse, facts, situation, update.files, full=full)
-    facts, situation = informed(decision, warehouse.engine, facts, situation)
     catalog = warehouse.catalog
     chosen = catalog.views if views is None else [warehouse.view(name) for name in views]
     parts = [part for view in with_views_below(catalog, chosen) for part in catalog.parts(view)]
-    found = decide(decision, warehouse.engine, facts, situation, parts)
+    known = decision.knowledge(warehouse.engine, facts, situation)
+    found = decide(known, parts)
     verdicts = of_views_below(catalog, of_unions(catalog, found))
     if turned is not None:
         verdicts = Verdicts(turned.verdicts(verdicts))
@@ -47,5 +46,5 @@ def check(
         return Verdicts(wanted)
     from selfmaint.api.cross_examine import cross_examined  # noqa: PLC0415 - only where it is asked for
 
-    result = cross_examined(warehouse, update, (facts, situation), found, wanted, cross_examine)
+    result = cross_examined(warehouse, update, known, found, wanted, cross_examine)
     return Verdicts(result.less(wanted, {}), result.views)

@@ -22,7 +22,9 @@ from selfmaint.cross_examine.examine import MOST_TO_CONFIRM, CrossExamination, e
 from selfmaint.cross_examine.neighbourhood import TooManyRowsError, fetched, near
 from selfmaint.cross_examine.question import Question, Rows
 from selfmaint.cross_examine.report import Examined, Outcome
-from selfmaint.decide.pairs import AT_HAND_ROWS, given, two_databases
+from selfmaint.decide.knowledge import Knowledge
+from selfmaint.decide.pairs import given, two_databases
+from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions
 from selfmaint.decide.verdict import (
@@ -31,11 +33,10 @@ from selfmaint.decide.verdict import (
     Undecided,
     Verdict,
 )
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code
 from selfmaint.maintain import Delta
 from selfmaint.warehouse.catalog import Catalog, View
-from selfmaint.warehouse.situation import Situation
 
 _WITNESSES = 3
 """So many witnesses of a "no" are tried for two databases."""
@@ -82,7 +83,7 @@ class CrossExamined(Generic[D]):
 def cross_examined(
     warehouse: Warehouse[D],
     update: Update[D],
-    known: tuple[Facts[D], Situation],
+    known: Knowledge[D],
     found: Mapping[str, Verdict],
     verdicts: Mapping[str, Verdict],
     asked_for: CrossExamination | Literal[True],
@@ -125,7 +126,7 @@ def cross_examined(
         return _promising(engine, replace(question, rows=every), asked, whole, MOST_TO_CONFIRM)
 
     def certificates(name: str) -> Sequence[tuple[Rows, Rows]]:
-        return _certificates(warehouse, known, verdicts[name]) if rows.is_whole else ()
+        return _certificates(known, verdicts[name]) if rows.is_whole else ()
 
     result = {**none, **examined(question, certificates, budget, everything)}
     ordered = {name: result[name] for name in verdicts}
@@ -175,15 +176,13 @@ def _all_skipped(views: Sequence[View], why: str) -> dict[str, Examined]:
 
 def _deltas(
     warehouse: Warehouse[D],
-    known: tuple[Facts[D], Situation],
+    known: Knowledge[D],
     found: Mapping[str, Verdict],
     verdicts: Mapping[str, Verdict],
 ) -> dict[str, Delta[D]]:
     """The changes of the views with a "yes", by branch."""
-    decision = warehouse.decision
-    state = decision.knowledge(warehouse.engine, *known)
     return {
-        name: determined_delta(state, decision.catalog, its)
+        name: determined_delta(known, its)
         for name, its in found.items()
         if isinstance(its, SelfMaintainable)
         and isinstance(verdicts.get(warehouse.catalog.whole(name)), SelfMaintainable)
@@ -227,17 +226,14 @@ def _after(view: View, stored: frozenset[Row], gained: Iterable[Row], lost: Iter
     return frozenset((*row, number) for row, number in copies.items() if number > 0)
 
 
-def _certificates(
-    warehouse: Warehouse[D], known: tuple[Facts[D], Situation], verdict: Verdict
-) -> Sequence[tuple[Rows, Rows]]:
+def _certificates(known: Knowledge[D], verdict: Verdict) -> Sequence[tuple[Rows, Rows]]:
     """Two databases that a "no" rests on, if it has some."""
     if not isinstance(verdict, NotSelfMaintainable):
         return ()
     if verdict.databases is not None:
         return [(verdict.databases.first, verdict.databases.second)]
-    decision = warehouse.decision
-    with suppress(BudgetSpentError), limit(decision.budget_s, "finding the two databases of a verdict"):
-        at_hand = given(decision, warehouse.engine, *known, AT_HAND_ROWS)
+    with suppress(BudgetSpentError), limit(known.decision.budget_s, "finding the two databases of a verdict"):
+        at_hand = given(saturated(known))
         for witness in verdict.witnesses[:_WITNESSES] if at_hand is not None else ():
             pair = two_databases(at_hand, witness) if at_hand is not None else None
             if pair is not None:

@@ -30,17 +30,18 @@ from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.at_hand import tests_at_hand
 from selfmaint.decide.counterexample import NotConfirmedError, counterexample, holds
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.inconsistency import Contradiction
-from selfmaint.decide.informed import informed
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import Counterexample
-from selfmaint.decide.procedure import Decision
 from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import found_databases
 from selfmaint.decide.selftest import compact_program
 from selfmaint.decide.unions import of_unions
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Witness
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.engine.protocol import D
 from selfmaint.fallback.probes import options
 from selfmaint.maintain import gained
 from selfmaint.possible.queries import queries
@@ -190,16 +191,17 @@ def explain(
     """The certificate of a verdict; see `Warehouse.explain`."""
     catalog, asked = warehouse.catalog, warehouse.view(view)
     parts = catalog.parts(asked)
-    decision, engine = warehouse.decision_within(budget_s), warehouse.engine
+    decision = warehouse.decision_within(budget_s)
     facts, situation = warehouse.given(update)
     require_possible(warehouse, facts, situation, update.files)
     turned = moved(warehouse)
     if turned is not None and view in turned.names:
         undecided = Undecided(view, (turned.why,))
         return Explanation(asked, situation, undecided, (), (), None, (), {}, ())
-    facts, situation = informed(decision, engine, facts, situation)
+    known = saturated(decision.knowledge(warehouse.engine, facts, situation))
+    situation = known.situation
     every = [part for below in with_views_below(catalog, [asked]) for part in catalog.parts(below)]
-    verdicts = decide(decision, engine, facts, situation, every)
+    verdicts = decide(known, every)
     chosen = min(parts, key=lambda part: _IN_ORDER.index(type(verdicts[part.name])))
     verdict = verdicts[chosen.name]
     over_views = of_views_below(catalog, of_unions(catalog, verdicts))[view]
@@ -209,10 +211,10 @@ def explain(
     settled: tuple[tuple[str, tuple[str, ...]], ...] = ()
     if not isinstance(verdict, SelfMaintainable) and verdict.witnesses:
         if isinstance(verdict, NotSelfMaintainable):
-            proof = _proof(decision, engine, facts, situation, verdict.witnesses)
-        settled = _settled_by(warehouse, facts, situation, chosen, verdict.witnesses[0].new_facts)
+            proof = _proof(known, verdict.witnesses)
+        settled = _settled_by(known, chosen, verdict.witnesses[0].new_facts)
     if isinstance(verdict, NotSelfMaintainable) and verdict.databases is not None:
-        proof = found_databases(decision, engine, facts, situation, verdict)
+        proof = found_databases(known, verdict)
         settled = _differing(warehouse.catalog, verdict)
     is_cut = isinstance(verdict, Undecided) and verdict.is_cut
     rules = queries(decision.catalog).get(chosen.name, ())
@@ -220,40 +222,35 @@ def explain(
         view=chosen,
         situation=situation,
         verdict=verdict,
-        ruled_out=() if is_cut else _ruled_out(warehouse, chosen),
-        tested=() if is_cut else _tested(warehouse, facts, situation, chosen, verdict),
+        ruled_out=() if is_cut else _ruled_out(decision, chosen),
+        tested=() if is_cut else _tested(known, chosen, verdict),
         counterexample=proof,
         settled_by=settled,
-        supplies=_supplies(warehouse, facts, situation, chosen, verdict)
-        if isinstance(verdict, SelfMaintainable)
-        else {},
+        supplies=_supplies(known, chosen, verdict) if isinstance(verdict, SelfMaintainable) else {},
         rules=tuple(Rule(Atom(chosen.stored_in, q.head), (*q.body, *q.filters)) for q in rules),
     )
     return replace(found, ruled_out=(), tested=()) if found.is_searched else found
 
 
-def _proof(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    witnesses: Sequence[Witness],
-) -> Counterexample | None:
+def _proof(known: Knowledge[D], witnesses: Sequence[Witness]) -> Counterexample | None:
     """The counterexample of the first witness that has one: where keys or comparisons meet, one may have none."""
     name = witnesses[0].new_facts.view.shown
-    with suppress(BudgetSpentError), limit(decision.budget_s, f"looking for databases that show {name}"):
+    with (
+        suppress(BudgetSpentError),
+        limit(known.decision.budget_s, f"looking for databases that show {name}"),
+    ):
         for witness in witnesses[:PROOF_WITNESSES]:
             try:
-                return counterexample(decision, engine, facts, situation, witness)
+                return counterexample(known, witness)
             except NotConfirmedError:
                 continue
     return None
 
 
-def _ruled_out(warehouse: Warehouse[D], view: View) -> tuple[RuledOut, ...]:
+def _ruled_out(decision: Decision, view: View) -> tuple[RuledOut, ...]:
     if view.limitation is not None or view.unchanging:
         return ()
-    instance = warehouse.decision.plain_instance(view)
+    instance = decision.plain_instance(view)
     found: dict[int, Contradiction] = {}
     for contradiction in instance.dead:
         if not any(facts & ~contradiction.facts == 0 for facts in found):
@@ -280,21 +277,18 @@ def _anonymous(atom: Atom, named: frozenset[Variable]) -> Atom:
     return apply_atom({v: Variable(next(names)) for v in variables_of([atom]) if v not in named}, atom)
 
 
-def _tested(
-    warehouse: Warehouse[D], facts: Facts[D], situation: Situation, view: View, verdict: Verdict
-) -> tuple[Tested, ...]:
+def _tested(known: Knowledge[D], view: View, verdict: Verdict) -> tuple[Tested, ...]:
     failing = (
         set() if isinstance(verdict, SelfMaintainable) else {w.new_facts.number for w in verdict.witnesses}
     )
-    decision = warehouse.decision
-    tests = tests_at_hand(decision, warehouse.engine, facts, situation, view).rules
-    program = compact_program(decision.support(situation), tests)
+    tests = tests_at_hand(known, view).rules
+    program = compact_program(known.support, tests)
     found: dict[tuple[Atom, ...], Tested] = {}
     for rules in tests:
         own = Program(program.rules_for(rules.goal))
         if own.rules:
             subgoals = tuple(rules.new_facts.instance.body[j] for j in rules.new_facts.subgoals)
-            fresh = _free(warehouse.catalog, subgoals, rules.new_facts.fresh)
+            fresh = _free(known.catalog, subgoals, rules.new_facts.fresh)
             fails = rules.new_facts.number in failing
             same = found.get(subgoals)
             if same is not None:  # with other companions, links or positions
@@ -314,13 +308,13 @@ def _free(catalog: Catalog, subgoals: Sequence[Atom], fresh: frozenset[Variable]
 
 
 def _settled_by(
-    warehouse: Warehouse[D], facts: Facts[D], situation: Situation, view: View, new_facts: NewFacts
+    known: Knowledge[D], view: View, new_facts: NewFacts
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    tests = tests_at_hand(warehouse.decision, warehouse.engine, facts, situation, view)
+    tests = tests_at_hand(known, view)
     rules = next(r for r in tests.rules if r.new_facts.number == new_facts.number)
     return tuple(
-        (probe.relation, tuple(warehouse.catalog.relations[probe.relation].columns[i] for i in probe.columns))
-        for probe in options(warehouse.catalog, rules)
+        (probe.relation, tuple(known.catalog.relations[probe.relation].columns[i] for i in probe.columns))
+        for probe in options(known.catalog, rules)
     )
 
 
@@ -331,23 +325,18 @@ def _differing(catalog: Catalog, verdict: NotSelfMaintainable) -> tuple[tuple[st
     return tuple((r.name, tuple(r.columns[i] for key in r.keys[:1] for i in key)) for r in relations)
 
 
-def _supplies(
-    warehouse: Warehouse[D], facts: Facts[D], situation: Situation, view: View, verdict: SelfMaintainable
-) -> dict[Row, tuple[Supply, ...]]:
+def _supplies(known: Knowledge[D], view: View, verdict: SelfMaintainable) -> dict[Row, tuple[Supply, ...]]:
     if verdict.change is not None:
         return dict.fromkeys(sorted(verdict.change.gained, key=repr)[:SHOWN_ROWS], ())
     if isinstance(view, GroupedView):  # its rows are groups
         return {}
-    engine = warehouse.engine
-    program = warehouse.decision.maintenance(view, situation)
+    engine = known.engine
+    program = known.decision.maintenance(view, known.situation)
     goal = gained(view)
     if not program.rules_for(goal):
         return {}
-    rows = engine.sample(engine.evaluate(program, goal, facts, view.columns), SHOWN_ROWS)
-    return {
-        row: tuple(_supply(warehouse, facts, situation, fact) for fact in _facts_of(view, row))
-        for row in rows
-    }
+    rows = engine.sample(engine.evaluate(program, goal, known.facts, view.columns), SHOWN_ROWS)
+    return {row: tuple(_supply(known, fact) for fact in _facts_of(view, row)) for row in rows}
 
 
 def _facts_of(view: View, row: Row) -> tuple[Atom, ...]:
@@ -357,21 +346,21 @@ def _facts_of(view: View, row: Row) -> tuple[Atom, ...]:
     return tuple(apply_atom(values, atom) for atom in view.body)
 
 
-def _supply(warehouse: Warehouse[D], facts: Facts[D], situation: Situation, fact: Atom) -> Supply:
+def _supply(known: Knowledge[D], fact: Atom) -> Supply:
     """The rows that prove one fact."""
     found: list[Atom] = []
-    name = fact.predicate.name
+    name, situation = fact.predicate.name, known.situation
     given = ((Version.INSERTED, situation.inserted), (Version.PRESENT, situation.present))
     for version, names in given:
-        if name in names and holds(warehouse.engine, facts, fact.of(version)):
+        if name in names and holds(known, fact.of(version)):
             found.append(fact.of(version))
-    for contribution in warehouse.decision.contributions:
+    for contribution in known.decision.contributions:
         if contribution.rule.head.predicate.name == name and not found:
-            found.extend(_view_rows(warehouse, facts, contribution.rule, fact))
+            found.extend(_view_rows(known, contribution.rule, fact))
     return Supply(fact, tuple(found))
 
 
-def _view_rows(warehouse: Warehouse[D], facts: Facts[D], rule: Rule, fact: Atom) -> list[Atom]:
+def _view_rows(known: Knowledge[D], rule: Rule, fact: Atom) -> list[Atom]:
     """One row of a view that contributes a fact."""
     pattern: dict[Variable, Term] = {}
     for term, value in zip(rule.head.terms, fact.terms, strict=True):
@@ -383,6 +372,6 @@ def _view_rows(warehouse: Warehouse[D], facts: Facts[D], rule: Rule, fact: Atom)
     free = tuple(dict.fromkeys(t for t in stored.terms if isinstance(t, Variable)))
     goal = Predicate(stored.predicate.name, Version.FOUND)
     program = Program((Rule(Atom(goal, free), (stored,)),))
-    rows = warehouse.engine.sample(warehouse.engine.evaluate(program, goal, facts), 1)
-    shown = Atom(replace(stored.predicate, name=warehouse.catalog.whole(stored.predicate.name)), stored.terms)
+    rows = known.engine.sample(known.engine.evaluate(program, goal, known.facts), 1)
+    shown = Atom(replace(stored.predicate, name=known.catalog.whole(stored.predicate.name)), stored.terms)
     return [apply_atom({v: Constant(x) for v, x in zip(free, row, strict=False)}, shown) for row in rows]

@@ -20,6 +20,7 @@ from datalog.sql import (
 from selfmaint.api.printed import Statement, StatementKind
 from selfmaint.api.toml_tables import dotted
 from selfmaint.decide.decision import Decision
+from selfmaint.engine.plans import in_one_query
 from selfmaint.maintain.core_rows import core_gained, core_lost, core_program
 from selfmaint.maintain.dropped_groups import dropping
 from selfmaint.maintain.group_plan import PARTS, GroupPlan
@@ -133,7 +134,7 @@ class _Made:
         columns = tuple(f"c{i}" for i in range(self.plan.core.head.arity))
         for name in self.plan.parts:
             rows = (core_gained if name == "gained" else core_lost)(view)
-            yield rows, self.program, columns
+            yield rows, in_one_query(self.program, rows), columns
             part = self.plan.part(rows)
             yield PARTS[name], part, part.columns
         dropped = (self.plan.old_dropped, self.plan.gone) if self.plan.dropped else ()

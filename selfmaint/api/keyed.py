@@ -230,10 +230,9 @@ def followed_by_keys(
     """
     if not plans:
         return ByKeys()
-    catalog, engine = warehouse.catalog, warehouse.engine
+    catalog = warehouse.catalog
     recomputing = recomputing_of(warehouse, update, lambda view: warehouse.contents[view.name])
-    decision, facts, situation = recomputing.decision, recomputing.facts, recomputing.situation
-    reader = KeyedRows(decision, engine, facts, situation, warehouse.readable, most_keys, progress)
+    reader = KeyedRows(recomputing.known, warehouse.readable, most_keys, progress)
     followed: dict[str, KeyedDelta[D]] = {}
     failed: dict[str, str] = {}
     for name, how in plans.items():

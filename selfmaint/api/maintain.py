@@ -19,12 +19,13 @@ from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible
 from selfmaint.api.verify import Difference, differences, require_sources
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.decide.informed import informed
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
-from selfmaint.engine.protocol import D, Facts
+from selfmaint.engine.protocol import D
 from selfmaint.errors import Code
 from selfmaint.fallback.groups import settle_groups
 from selfmaint.fallback.keyed import KeyedDelta
@@ -33,7 +34,6 @@ from selfmaint.fallback.settle import Reader, settle
 from selfmaint.maintain import Delta, applied, delta
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
-from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
     from selfmaint.cross_examine.examine import CrossExamination
@@ -90,23 +90,24 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
 ) -> Maintained[D]:
     """The deltas of all views; see `Warehouse.maintain`."""
     engine, catalog = warehouse.engine, warehouse.catalog
-    decision, turned = warehouse.decision_within(budget_s), moved(warehouse)
+    warehouse.decision_within(budget_s)
+    turned = moved(warehouse)
     require_not_strict(recompute=recompute, strict=strict)
     if verify:
         require_sources(catalog, warehouse.readable)
     known, found = _decided(warehouse, update, progress, full=full)
     found, verdicts, examined = _examined(warehouse, update, known, found, cross_examine, progress)
-    others = Others(warehouse, known[1], 0 if strict else most_keys, recompute=recompute)
+    others = Others(warehouse, known.situation, 0 if strict else most_keys, recompute=recompute)
     if turned is not None:
         verdicts = Verdicts(turned.verdicts(verdicts), verdicts.examined)
         others.add_moved(turned, verdicts)
     views = _but(catalog, catalog.apart.views, others.views)
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
-    others.add(_wholes(catalog, not_followed(open_views, known[1], found)), verdicts)
+    others.add(_wholes(catalog, not_followed(open_views, known.situation, found)), verdicts)
     open_views = _but(catalog, open_views, others.views)
     _require_class(open_views, found, verdicts, others.reasons, strict=strict)
     readable = {} if strict else warehouse.readable
-    reader = Reader(decision, engine, *known, readable, progress, partial(require_alike, warehouse))
+    reader = Reader(known, readable, progress, partial(require_alike, warehouse))
     open_views, verdicts = _settled(reader, open_views, verdicts, others, strict=strict)
     by_keys = others.followed(update, verdicts, progress)
     changes = _changes(reader, _but(catalog, views, others.views), found, open_views, examined)
@@ -134,7 +135,7 @@ def _settled(
     Raises:
         SourceError, NotMaintainedError: see `_settle`; SM404 one is none of the others.
     """
-    catalog, seconds = reader.decision.catalog, reader.decision.budget_s
+    catalog, seconds = reader.known.catalog, reader.known.decision.budget_s
     wholes = _wholes(catalog, open_views)
     try:
         # Where keyed reads can follow all of them, they need not wait for long.
@@ -162,13 +163,11 @@ def _changes(
     Those that were examined are what becomes of the views: others may be found another way.
     """
     reader.progress("computing the deltas")
-    decision = reader.decision
-    state = decision.knowledge(reader.engine, reader.facts, reader.situation)
     whole = {view.name for view in settled if isinstance(view, GroupedView)}
     return {
-        view.name: examined.get(view.name) or determined_delta(state, decision.catalog, verdict)
+        view.name: examined.get(view.name) or determined_delta(reader.known, verdict)
         if isinstance(verdict := found[view.name], SelfMaintainable)
-        else delta(state, decision.catalog, view, whole=view.name in whole)
+        else delta(reader.known, view, whole=view.name in whole)
         for view in views
     }
 
@@ -208,22 +207,21 @@ def _but(catalog: Catalog, parts: Sequence[View], left_out: Sequence[View]) -> l
 
 def _decided(
     warehouse: Warehouse[D], update: Update[D], progress: Callable[[str], None], *, full: bool
-) -> tuple[tuple[Facts[D], Situation], Verdicts]:
+) -> tuple[Knowledge[D], Verdicts]:
     """What is known, and the verdicts from that alone, on the branches of unions where they are told apart."""
-    decision, engine = warehouse.decision, warehouse.engine
     facts, situation = warehouse.given(update)
     progress("checking the update against what is known")
     require_possible(warehouse, facts, situation, update.files, full=full)
     progress("deciding")
-    known = informed(decision, engine, facts, situation)
-    found = decide(decision, engine, *known, decision.catalog.views, sample=SHOWN_WITNESSES)
+    known = saturated(warehouse.decision.knowledge(warehouse.engine, facts, situation))
+    found = decide(known, known.catalog.views, sample=SHOWN_WITNESSES)
     return known, Verdicts(found)
 
 
 def _examined(
     warehouse: Warehouse[D],
     update: Update[D],
-    known: tuple[Facts[D], Situation],
+    known: Knowledge[D],
     found: Verdicts,
     budget: bool | CrossExamination,
     progress: Callable[[str], None],
@@ -256,20 +254,20 @@ def _settle(
         NotMaintainedError: SM404 what they need cannot be read.
         BudgetSpentError: it is not found out in time.
     """
-    engine, decision = reader.engine, reader.decision
+    catalog = reader.known.catalog
     if open_views:
         with limit(seconds, "testing the views again after each read"):
             failing = settle(reader, open_views)
         if failing:
-            names = {decision.catalog.whole(r.new_facts.view.name) for r in failing}
+            names = {catalog.whole(r.new_facts.view.name) for r in failing}
             raise not_determined(names, verdicts, strict=strict)
         if reader.reads:
-            reader.facts, reader.situation = informed(decision, engine, reader.facts, reader.situation)
+            reader.known = saturated(reader.known)
     with_core = [view for view in open_views if isinstance(view, GroupedView)]
     if with_core:
-        left = settle_groups(reader, countable(with_core, reader.situation, verdicts))
+        left = settle_groups(reader, countable(with_core, reader.known.situation, verdicts))
         if left:
-            raise not_determined({decision.catalog.whole(name) for name in left}, verdicts, strict=strict)
+            raise not_determined({catalog.whole(name) for name in left}, verdicts, strict=strict)
 
 
 def _require_class(

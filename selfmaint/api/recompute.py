@@ -9,7 +9,7 @@ from typing import Generic
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.verdict import Undecided, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
@@ -91,14 +91,11 @@ def recomputing_of(
     is_doubted: bool = False,
 ) -> Recomputing[D]:
     """What runs the views' queries after an update, unions whole; see `recomputed_views` and `Recomputing`."""
-    facts, situation = warehouse.given(update)
     decision = warehouse.decision
     if warehouse.catalog.unions:
         decision = Decision(warehouse.catalog, decision.budget_s)
-    readable = warehouse.readable
-    return Recomputing(
-        decision, warehouse.engine, facts, situation, readable, followed, progress, now, is_doubted
-    )
+    known = decision.knowledge(warehouse.engine, *warehouse.given(update))
+    return Recomputing(known, warehouse.readable, followed, progress, now, is_doubted)
 
 
 def recomputed_views(

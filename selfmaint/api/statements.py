@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any
 from datalog.budget import BudgetSpentError, check, limit
 from datalog.containment import containment_mapping
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
-from datalog.rewrite import drop_unreachable, minimised, simplify
+from datalog.rewrite import minimised, simplify
 from datalog.sql import Table, counted_view, read_set, select, text
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, group_statements
 from selfmaint.api.not_maintained import uncountable
 from selfmaint.api.printed import Statement, StatementKind, Statements
 from selfmaint.api.toml_tables import dotted
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE, Decision
+from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE
 from selfmaint.decide.selftest import DependsRules, compact_program
+from selfmaint.engine.plans import in_one_query
 from selfmaint.fallback.probes import Probe, options, roughly
 from selfmaint.maintain import gained, lost
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
@@ -259,14 +261,10 @@ def _statement(
     tables: Mapping[Predicate, Table],
     names: tuple[str, ...],
 ) -> Statement:
-    needed = drop_unreachable(program, [goal])
-    query = select(needed, goal, tables, columns=names or None, is_small=_is_update)
+    needed = in_one_query(program, goal)
+    query = select(needed, goal, tables, columns=names or None)
     reads = tuple(sorted(dotted(name) for name in read_set(query)))
     return Statement(kind, str(goal), about, needed, text(query), reads)
-
-
-def _is_update(predicate: Predicate) -> bool:
-    return predicate.version in (Version.INSERTED, Version.DELETED)
 
 
 def _without_implied(tests: Sequence[DependsRules], exact: Sequence[bool]) -> tuple[DependsRules, ...]:

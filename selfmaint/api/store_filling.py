@@ -256,7 +256,7 @@ def _computed(
     progress: Told,
 ) -> dict[str, D]:
     """The rows of views, each as often as it stands, from their sources."""
-    from selfmaint.decide.procedure import Decision  # noqa: PLC0415 - only where something is computed
+    from selfmaint.decide.decision import Decision  # noqa: PLC0415 - only where something is computed
 
     if not views:
         return {}
@@ -265,15 +265,8 @@ def _computed(
     empty = {v.name: engine.load((), columns[v.name].names, columns[v.name].types) for v in catalog.views}
     facts = {catalog.view(n).predicate: rows for n, rows in with_counts(platform, catalog, empty).items()}
     counted = with_counts(platform, catalog, {n: rows for n, rows in given.items() if "@" not in n})
-    recomputing = Recomputing(
-        Decision(catalog),
-        engine,
-        Facts(facts),
-        Situation(),
-        readable,
-        lambda view: counted[view.name],
-        progress,
-    )
+    known = Decision(catalog).knowledge(engine, Facts(facts), Situation())
+    recomputing = Recomputing(known, readable, lambda view: counted[view.name], progress)
     found = recomputing.recomputed(views).contents
     bags = {
         catalog.view(n).predicate: engine.bags.expanded(r) if catalog.view(n).is_counted else r

@@ -11,7 +11,7 @@ from datalog.budget import DEFAULT_S
 from datalog.model import Predicate, Program
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.update import Update
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.feeds.settings import FeedSettings
@@ -288,7 +288,6 @@ class Warehouse(Generic[D]):
 
     def close(self) -> None:
         """Ends the connections of the sources, and lets go of what the engine holds for this warehouse."""
-        self.decision.forget()
         self.engine.release()
         close_sources(entry.source for entry in self.readable.values())
 
@@ -309,9 +308,8 @@ class Warehouse(Generic[D]):
 
     def define(self, catalog: Catalog) -> None:
         """Goes on with other definitions of the same views."""
-        self.decision.forget()
         self.catalog = catalog
-        del self.decision
+        self.__dict__.pop("decision", None)
 
     def decision_within(self, budget_s: float | None) -> Decision:
         """The same, from now on with a budget; the warehouse's if None.

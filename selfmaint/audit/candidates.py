@@ -1,7 +1,9 @@
 """Ground situations in which a rule of the self-maintainability test may have a row, the most general ones.
 
 If the rule has a row in any warehouse that satisfies the constraints, it has one in one of these, provided that
-all of them could be made: `Candidates.are_all` says so afterwards.
+all of them could be made: `Candidates.are_all` says so afterwards. A stored row that is unfolded stands for its whole
+body, and the views have to hold it on the ground database: those that store less than their bodies say, for filters
+that no literal states, tell nothing here (`parts.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from selfmaint.audit.grounding import ROOM, grounded
 from selfmaint.audit.instance import Body, Instance, Unfolding, frozen, unfolded
 from selfmaint.audit.ruled_out import RuledOut
 from selfmaint.countermodel.databases import Evaluation, satisfies, stored_rows, updated
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.situation import Situation

@@ -46,7 +46,7 @@ from datalog.model import (
 )
 from datalog.order import implies
 from selfmaint.audit.instance import Definitions, Instance, definitions, frozen, not_null_here
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, certain_variables
 from selfmaint.warehouse.constraints import Reference, merged_by_keys, never_null

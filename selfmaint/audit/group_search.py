@@ -43,7 +43,7 @@ from selfmaint.audit.group_examples import Tried, group_examples
 from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.ruled_out import views_of
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.memory import MemoryEngine

@@ -21,7 +21,7 @@ from datalog.model import (
 )
 from datalog.rewrite.reachable import predicates_of
 from selfmaint.countermodel.databases import Evaluation
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.warehouse.situation import Situation

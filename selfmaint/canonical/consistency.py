@@ -33,9 +33,9 @@ from datalog.rewrite import drop_empty, drop_unreachable, simplify
 from datalog.rewrite.branches import Branch, in_none
 from selfmaint.canonical.constraint_checks import Check, constraint_checks
 from selfmaint.canonical.group_checks import group_checks
-from selfmaint.canonical.references import row_atom
 from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
 from selfmaint.errors import Code
+from selfmaint.warehouse.base_relations import row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, Outside, View
 from selfmaint.warehouse.situation import Situation
 

@@ -21,8 +21,8 @@ from datalog.model import (
     Variable,
     Version,
 )
-from selfmaint.canonical.references import row_atom
 from selfmaint.errors import Code
+from selfmaint.warehouse.base_relations import row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, Reference
 from selfmaint.warehouse.situation import Situation
 

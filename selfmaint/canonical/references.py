@@ -34,17 +34,13 @@ from datalog.model import (
     Variable,
     Version,
 )
+from selfmaint.warehouse.base_relations import row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.situation import Situation
 
 Proofs = dict[tuple[str, tuple[int, ...]], list[Rule]]
 """For columns of a relation, the rules that prove rows with certain values there."""
-
-
-def row_atom(relation: BaseRelation, version: Version) -> Atom:
-    """A version of a relation applied to distinct variables, one for each column."""
-    return Atom(Predicate(relation.name, version), tuple(Variable(f"X{i}") for i in range(relation.arity)))
 
 
 def reference_order(catalog: Catalog) -> tuple[BaseRelation, ...]:

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from datalog.containment import contained_in
 from datalog.model import Atom, Constant, Literal, Negation, NullTest, Rule, Term, Variable, Version
 from datalog.rewrite import guarded_variables
-from selfmaint.canonical.references import proved, row_atom
+from selfmaint.canonical.references import proved
+from selfmaint.warehouse.base_relations import row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 from selfmaint.warehouse.situation import Situation

@@ -6,10 +6,11 @@ own; what no rule defines is empty. Negations are prepared once and used in many
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Generic
+from typing import Any, Generic
 
 from datalog.containment import minimise
 from datalog.model import (
@@ -268,26 +269,30 @@ class Bindings(Generic[D]):
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge(Generic[D]):
-    """Everything known before some views are decided or followed.
+class CanonicalDatabase(ABC, Generic[D]):
+    """The canonical database and the facts that prove it: what rules over it are evaluated on.
 
     Attributes:
         engine: holds the facts, and evaluates.
-        support: the canonical database's rules.
-        situation: the kinds of facts known.
         facts: everything known.
-        changes: the changes of views that group, by the view's name and by whether its open groups are known whole.
+        situation: the kinds of it.
+        kept: what was found with it, each thing once.
     """
 
     engine: Engine[D]
-    support: Support
-    situation: Situation
     facts: Facts[D]
-    changes: dict[tuple[str, bool], object] = field(default_factory=dict)
+    situation: Situation
+    kept: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
 
-    def is_over(self, engine: Engine[D], facts: Facts[D], situation: Situation) -> bool:
-        """Whether this is the knowledge of these facts in this situation: what was found holds in no other."""
-        return self.engine is engine and self.facts is facts and self.situation == situation
+    @property
+    @abstractmethod
+    def catalog(self) -> Catalog:
+        """The warehouse's schema."""
+
+    @property
+    @abstractmethod
+    def support(self) -> Support:
+        """Its rules, prepared for use in others."""
 
     def bindings(
         self,

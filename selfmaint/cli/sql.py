@@ -10,7 +10,7 @@ from selfmaint.api.statements import any_change, printed
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.options import BUDGET, EFFECTIVE, FORMAT, WAREHOUSE, option, repeatable, switch
 from selfmaint.cli.output import Format, print_json, print_note, print_text, print_warnings, reporting
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.table1 import diff_program, incon_program
 from selfmaint.report.statements import (
     definition_datalog,

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from datalog.model import ANY, Predicate, Row, Version
-from selfmaint.canonical.support import Knowledge
 from selfmaint.conformance.cases import Case
-from selfmaint.decide.informed import informed
-from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.knowledge import Knowledge
+from selfmaint.decide.procedure import check
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Verdict
@@ -94,10 +94,9 @@ def run_case(case: Case, engine: Engine[D]) -> Iterator[Outcome]:
     situation = Situation.of(
         (p for p in case.contents if p.name in schema.relations), effective=case.effective
     )
-    given = case_facts(case, schema, engine)
-    facts, situation = informed(decision, engine, given, situation)
-    found = check(decision, engine, facts, situation, decision.catalog.views, sample=0)
-    verdicts, known = of_unions(schema, found), decision.knowledge(engine, facts, situation)
+    known = decision.knowledge(engine, case_facts(case, schema, engine), situation)
+    found = check(known, decision.catalog.views, sample=0)
+    verdicts = of_unions(schema, found)
     states = {
         view.name: _state(case, known, schema, view, found)
         for view in schema.views
@@ -154,9 +153,7 @@ def _state(
 ) -> frozenset[Row]:
     parts = (verdicts[part.name] for part in schema.parts(view))
     changes = {
-        part.view: determined_delta(known, schema.apart, part)
-        for part in parts
-        if isinstance(part, SelfMaintainable)
+        part.view: determined_delta(known, part) for part in parts if isinstance(part, SelfMaintainable)
     }
     change = deltas_of_unions(schema, known.engine, changes)[view.name]
     gained, lost = (

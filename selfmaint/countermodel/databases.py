@@ -15,7 +15,7 @@ from datalog.evaluate import EvaluationError, Evaluator
 from datalog.evaluate.views import evaluate_view
 from datalog.model import ANY, Constant, OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
 from datalog.rewrite import guard_joins
-from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View, reads
 from selfmaint.warehouse.constraints import Reference
 
 Rows = Mapping[str, frozenset[Row]]
@@ -192,15 +192,20 @@ def broken(catalog: Catalog, database: Rows) -> Iterator[str]:
     """The constraints that a database breaks, in words."""
     for name, rows in database.items():
         relation = catalog.relations[name]
-        if any(row[i] is None for row in rows for i in range(relation.arity) if i not in relation.nullable):
-            yield f"`{name}` would have null in a column that is not null"
-        for key in relation.unique:
-            values = [v for row in rows if None not in (v := tuple(row[i] for i in key))]
-            if len(set(values)) < len(values):
-                yield f"a key of `{name}` would be there twice"
+        yield from ill_formed(relation, rows)
         for reference in relation.references:
             if missing(reference, rows, database.get(reference.target, frozenset())):
                 yield f"a row of `{name}` would reference none of `{reference.target}`"
+
+
+def ill_formed(relation: BaseRelation, rows: frozenset[Row]) -> Iterator[str]:
+    """The constraints that some rows of a relation break among themselves, in words."""
+    if any(row[i] is None for row in rows for i in range(relation.arity) if i not in relation.nullable):
+        yield f"`{relation.name}` would have null in a column that is not null"
+    for key in relation.unique:
+        values = [v for row in rows if None not in (v := tuple(row[i] for i in key))]
+        if len(set(values)) < len(values):
+            yield f"a key of `{relation.name}` would be there twice"
 
 
 def missing(reference: Reference, rows: frozenset[Row], targets: frozenset[Row]) -> frozenset[Row]:

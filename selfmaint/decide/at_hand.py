@@ -15,17 +15,17 @@ Conditions of soundness:
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from datalog.budget import BudgetSpentError, limit, share
 from datalog.model import Atom, Literal, Predicate, Version
-from selfmaint.decide.decision import Decision
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.selftest import DependsRules, depends_rules, known_parts
 from selfmaint.decide.surviving import candidates, placed
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.engine.protocol import D
 from selfmaint.warehouse.catalog import View
-from selfmaint.warehouse.situation import Situation
 
 FIRST_SHARE = 0.2
 """What part of the budget may be spent on finding all tests, where they may be found with the data at hand."""
@@ -47,80 +47,64 @@ class Tests:
     spent: BudgetSpentError | None = None
 
 
-def tests_at_hand(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
-) -> Tests:
+def tests_at_hand(known: Knowledge[D], view: View) -> Tests:
     """The tests of a view: all that there are, or those that can have a row in the facts.
-
-    Args:
-        decision: the symbolic side.
-        engine: evaluates.
-        facts: what is known.
-        situation: the kinds of it.
-        view: the view.
 
     Raises:
         BudgetSpentError: finding them takes longer than it may, and there is too much data to look at first.
     """
-    if decision.catalog.grouped_views or view.limitation is not None:
-        return Tests(decision.depends(view, situation))
-    try:
-        return Tests(decision.depends(view, situation, FIRST_SHARE))
-    except BudgetSpentError:
-        kept = decision.kept(facts)
-    key = (view.name, situation, decision.budget_s)
-    if key not in kept:
+    decision, key = known.decision, (Tests, view.name)
+    if known.catalog.grouped_views or view.limitation is not None:
+        return Tests(decision.depends(view, known.situation))
+    with suppress(BudgetSpentError):
+        return Tests(decision.depends(view, known.situation, FIRST_SHARE))
+    if key not in known.kept:
         with limit(decision.budget_s, _named(view)):
-            kept[key] = _found(decision, engine, facts, situation, view)
-    found: Tests = kept[key]
+            known.kept[key] = _found(known, view)
+    found: Tests = known.kept[key]
     return found
 
 
-def all_tests(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
-) -> tuple[DependsRules, ...]:
+def all_tests(known: Knowledge[D], view: View) -> tuple[DependsRules, ...]:
     """The same where a part of them will not do.
 
     Raises:
         BudgetSpentError: finding them takes longer than it may.
     """
-    found = tests_at_hand(decision, engine, facts, situation, view)
+    found = tests_at_hand(known, view)
     if found.spent is not None:
         raise found.spent
     return found.rules
 
 
-def _found(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View) -> Tests:
-    possible = _with_known_part(decision, engine, facts, situation, view)
+def _found(known: Knowledge[D], view: View) -> Tests:
+    possible = _with_known_part(known, view)
     arranged: list[NewFacts] = []
     spent: BudgetSpentError | None = None
     try:
         with share(ARRANGING_SHARE, _named(view)):
-            arranged.extend(placed(decision.catalog, possible))
+            arranged.extend(placed(known.catalog, possible))
     except BudgetSpentError:
-        spent = BudgetSpentError(_named(view), decision.budget_s)
-    return Tests(depends_rules(decision.catalog, situation, arranged), spent)
+        spent = BudgetSpentError(_named(view), known.decision.budget_s)
+    return Tests(depends_rules(known.catalog, known.situation, arranged), spent)
 
 
 def _named(view: View) -> str:
     return f"finding what {view.shown} depends on"
 
 
-def _with_known_part(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, view: View
-) -> list[NewFacts]:
+def _with_known_part(known: Knowledge[D], view: View) -> list[NewFacts]:
     """Condition 1: the candidates whose known part has a row; equal parts are asked for once."""
-    support = decision.support(situation)
     goals: dict[tuple[Literal, ...], Predicate] = {}
     asked: list[tuple[NewFacts, list[Predicate]]] = []
-    for candidate in candidates(decision.catalog, view):
-        parts = known_parts(decision.catalog, situation, candidate)
+    for candidate in candidates(known.catalog, view):
+        parts = known_parts(known.catalog, known.situation, candidate)
         for part in parts:
             goals.setdefault(part, Predicate(view.name, Version.DEPENDS, (len(goals),)))
         asked.append((candidate, [goals[part] for part in parts]))
-    rules = [support.rule(Atom(goal, ()), part, ()) for part, goal in goals.items()]
+    rules = [known.support.rule(Atom(goal, ()), part, ()) for part, goal in goals.items()]
     made = [rule for rule in rules if rule is not None]
-    program = support.program(made, [rule.head.predicate for rule in made])
+    program = known.support.program(made, [rule.head.predicate for rule in made])
     waiting = [rule.head.predicate for rule in made]
-    found = engine.nonempty(program, waiting, facts) if waiting else frozenset()
+    found = known.engine.nonempty(program, waiting, known.facts) if waiting else frozenset()
     return [candidate for candidate, its in asked if not found.isdisjoint(its)]

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import OpaqueView, Program, Rule
 from selfmaint.canonical import Contribution, contributions
 from selfmaint.canonical.rules import known_rules
-from selfmaint.canonical.support import Knowledge, Support
+from selfmaint.canonical.support import Support
 from selfmaint.decide.instances import Instance, plain_instance
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.newness import may_be_other
 from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules
@@ -41,7 +41,6 @@ class Decision:
 
     catalog: Catalog
     budget_s: float = math.inf
-    _knowledge: Knowledge[Any] | None = None
     _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)
     _known: dict[Situation, tuple[Rule, ...]] = field(default_factory=dict)
@@ -49,7 +48,6 @@ class Decision:
     _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
     _spent: dict[str, float] = field(default_factory=dict)
     _own: dict[tuple[str, frozenset[str]], tuple[OwnSchema, Decision] | None] = field(default_factory=dict)
-    _kept: tuple[Facts[Any], dict[object, Any]] | None = None
 
     @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -169,25 +167,14 @@ class Decision:
         return compact_program(self.support(situation), self.depends(view, situation))
 
     def knowledge(self, engine: Engine[D], facts: Facts[D], situation: Situation) -> Knowledge[D]:
-        """What is known of some facts in a situation; the last one asked for keeps what was found with it."""
-        if self._knowledge is None or not self._knowledge.is_over(engine, facts, situation):
-            self._knowledge = Knowledge(engine, self.support(situation), situation, facts)
-        return self._knowledge
+        """What is known, for one question.
 
-    def kept(self, facts: Facts[D]) -> dict[object, Any]:
-        """What was found with some facts at hand; kept until it is asked for others."""
-        if self._kept is None or self._kept[0] is not facts:
-            self._kept = (facts, {})
-        return self._kept[1]
-
-    def forget(self) -> None:
-        """Lets go of what was found with data."""
-        self._knowledge = self._kept = None
-        for own in self._own.values():
-            if own is not None:
-                own[1].forget()
-        if "over_summands" in self.__dict__:
-            self.over_summands.forget()
+        Args:
+            engine: holds the facts, and evaluates.
+            facts: the views' contents, the update, and what else is known; no base relation.
+            situation: the kinds of it.
+        """
+        return Knowledge(engine, facts, situation, self)
 
     def maintenance(self, view: View, situation: Situation) -> Program:
         """The maintenance queries of one view."""

@@ -7,36 +7,33 @@ from dataclasses import replace
 from itertools import product
 
 from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Variable, Version
-from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.warehouse.catalog import Catalog
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.knowledge import Knowledge
+from selfmaint.engine.protocol import D
 from selfmaint.warehouse.own_relations import OwnSchema
-from selfmaint.warehouse.situation import Situation
 
 SIDES = (Version.DELETED, Version.INSERTED)
 
 
-def known_there(
-    schema: OwnSchema, catalog: Catalog, engine: Engine[D], facts: Facts[D], situation: Situation
-) -> tuple[Facts[D], Situation]:
+def known_there(known: Knowledge[D], schema: OwnSchema, decision: Decision) -> Knowledge[D]:
     """What is known of the relations of a view's own, besides all else: how the update changes them.
 
     Args:
+        known: everything known.
         schema: the relations.
-        catalog: the warehouse's schema.
-        engine: projects the update's rows.
-        facts: what is known.
-        situation: the kinds of it.
+        decision: the symbolic side there.
     """
+    engine, situation = known.engine, known.situation
     rules, goals = list[Rule](), dict[Predicate, tuple[str, ...]]()
     for name, own in schema.changing.items():
         changed = {Version.DELETED: name in situation.deleted, Version.INSERTED: name in situation.inserted}
         heads = {side: Predicate(own.relation.name, side) for side in SIDES if changed[side]}
         places = [p for _, p in own.kept]
-        arity = catalog.relations[name].arity
+        arity = known.catalog.relations[name].arity
         rules += projected_changes(name, arity, places, heads, heads.__getitem__, own.tests)
         goals |= dict.fromkeys(heads.values(), own.relation.columns)
     program = Program(tuple(rules))
-    found = engine.evaluate_all(program, goals, facts) if goals else {}
+    found = engine.evaluate_all(program, goals, known.facts) if goals else {}
     names = {side: frozenset(p.name for p in goals if p.version is side) for side in SIDES}
     more = replace(
         situation,
@@ -44,7 +41,8 @@ def known_there(
         inserted=situation.inserted | names[Version.INSERTED],
         ruled_out=frozenset(),  # of other tests
     )
-    return facts.extended({p: engine.keep(rows) for p, rows in found.items()}), more
+    facts = known.facts.extended({p: engine.keep(rows) for p, rows in found.items()})
+    return decision.knowledge(engine, facts, more)
 
 
 def projected_changes(

@@ -31,14 +31,13 @@ from datalog.order import assign, constants_compare
 from selfmaint.countermodel.completion import NUMBER, explaining, fresh_value
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given
-from selfmaint.decide.decision import Decision
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.positions import Above, At, Below, Position, in_one_gap, substitution
 from selfmaint.decide.verdict import Witness
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.engine.protocol import D
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog
-from selfmaint.warehouse.situation import Situation
 
 ATTEMPTS = 3
 """How many choices of fresh values are tried."""
@@ -94,47 +93,37 @@ class Counterexample:
         }
 
 
-def given(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, limit: int
-) -> Given | None:
-    """Everything known, or None if some relation has more than `limit` rows."""
+def given(known: Knowledge[D]) -> Given | None:
+    """Everything known, or None if some relation has more than `AT_HAND_ROWS` rows."""
     rows: dict[Predicate, frozenset[Row]] = {}
-    for predicate, data in facts.relations.items():
-        found = engine.sample(data, limit + 1)
-        if len(found) > limit:
+    for predicate, data in known.facts.relations.items():
+        found = known.engine.sample(data, AT_HAND_ROWS + 1)
+        if len(found) > AT_HAND_ROWS:
             return None
         rows[predicate] = frozenset(found)
-    return given_rows(decision, situation, rows)
+    return given_rows(known, rows)
 
 
-def given_rows(decision: Decision, situation: Situation, rows: Mapping[Predicate, frozenset[Row]]) -> Given:
+def given_rows(known: Knowledge[D], rows: Mapping[Predicate, frozenset[Row]]) -> Given:
     """Everything known, with the canonical database that it proves."""
-    program = Program(decision.known(situation))
-    known = {
-        name: evaluate(program, Predicate(name, Version.KNOWN), rows) for name in decision.catalog.relations
+    program = Program(known.decision.known(known.situation))
+    proved = {
+        name: evaluate(program, Predicate(name, Version.KNOWN), rows) for name in known.catalog.relations
     }
-    return Given(decision.catalog, situation, rows, known)
+    return Given(known.catalog, known.situation, rows, proved)
 
 
-def confirmed(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    witnesses: Sequence[Witness],
-) -> bool | None:
+def confirmed(known: Knowledge[D], witnesses: Sequence[Witness]) -> bool | None:
     """Whether two databases can be shown for one of some witnesses, by the definition alone.
 
     Returns:
         None where the data is too large to be at hand, or there is no witness.
     """
-    if not witnesses:
-        return None
-    known = given(decision, engine, facts, situation, AT_HAND_ROWS)
-    if known is None:
+    at_hand = given(known) if witnesses else None
+    if at_hand is None:
         return None
     tried = islice(_in_turns(witnesses), _CONFIRMED_WITNESSES)
-    return any(two_databases(known, witness) is not None for witness in tried)
+    return any(two_databases(at_hand, witness) is not None for witness in tried)
 
 
 def _in_turns(witnesses: Sequence[Witness]) -> Iterator[Witness]:

@@ -43,7 +43,7 @@ from datalog.model import (
     ViewDefinition,
     variables_of,
 )
-from selfmaint.canonical.support import Bindings, Knowledge
+from selfmaint.canonical.support import Bindings, CanonicalDatabase
 from selfmaint.engine.protocol import D
 from selfmaint.maintain import RollUp, roll_ups
 from selfmaint.maintain.core_rows import Asked
@@ -127,14 +127,13 @@ def sources(catalog: Catalog, view: GroupedView) -> Iterator[Source]:
 class Room(Generic[D]):
     """Asks the stored groups of a warehouse about worlds."""
 
-    known: Knowledge[D]
-    catalog: Catalog
+    known: CanonicalDatabase[D]
 
     def impossible(self, worlds: Iterable[World]) -> frozenset[World]:
         """The worlds for which some group has no room."""
         waiting, refuted = list(dict.fromkeys(worlds)), set[World]()
-        for view in self.catalog.grouped_views:
-            for source in sources(self.catalog, view):
+        for view in self.known.catalog.grouped_views:
+            for source in sources(self.known.catalog, view):
                 left = [w for w in waiting if w not in refuted]
                 if left:
                     refuted.update(self._impossible(source, left))
@@ -182,7 +181,7 @@ class Room(Generic[D]):
         return found
 
     def _columns(self, name: str) -> tuple[tuple[str, ...], tuple[ColumnType, ...]]:
-        relation = self.catalog.relations[name]
+        relation = self.known.catalog.relations[name]
         return ("world", *relation.columns), (ColumnType(TypeName.INT), *relation.types)
 
     def _joined(
@@ -296,8 +295,8 @@ def expanded(room: Room[D], facts: Iterable[Atom]) -> frozenset[World]:
 def _rows(room: Room[D], fact: Atom) -> frozenset[Row] | None:
     if not variables_of([fact]):
         return frozenset({tuple(t.value for t in fact.terms if isinstance(t, Constant))})
-    for view in room.catalog.grouped_views:
-        for roll in roll_ups(room.catalog, view):
+    for view in room.known.catalog.grouped_views:
+        for roll in roll_ups(room.known.catalog, view):
             if len(roll.others) == 1 and view.grouped.tells_absence:
                 found = _of_groups(room, Source(roll.plan, roll), fact)
                 if found is not None:
@@ -327,7 +326,7 @@ def _of_groups(room: Room[D], source: Source, fact: Atom) -> frozenset[Row] | No
     tests = [f for f in source.plan.core.filters if told.issuperset(variables_of([f]))]
     if len(set(free.values())) < len(free) or any(v in free for v in variables_of(tests)):
         return None
-    types = variable_types([atom], room.catalog.relations)
+    types = variable_types([atom], room.known.catalog.relations)
     row = tuple(c.value for c in given.values())
     start = room.asked(tuple(given), [row], [types.get(v, ANY) for v in given])
     finer = (start.atom, *source.stored, *tests)

@@ -6,16 +6,14 @@ from dataclasses import replace
 from time import process_time
 
 from datalog.model import ANY, Predicate, Row
-from selfmaint.canonical.support import Knowledge
 from selfmaint.countermodel.model_check import Given
-from selfmaint.decide.decision import Decision
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.pairs import Counterexample, given_rows, shown
+from selfmaint.decide.saturation import saturated
 from selfmaint.decide.verdict import Change, NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.engine.protocol import D
 from selfmaint.maintain import Delta, delta
 from selfmaint.possible.new_state import Determined, NewStates, Open, TwoDatabases
-from selfmaint.warehouse.catalog import Catalog
-from selfmaint.warehouse.situation import Situation
 
 MOST_ROWS = 400
 """A search is made where everything known, the views, the update and the copies, has at most so many rows in all."""
@@ -24,28 +22,22 @@ MOST_SECONDS = 3.0
 """How long one may take, whatever the budget; after so long for some views others are not searched for."""
 
 
-def searched(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, verdict: Undecided
-) -> Verdict:
+def searched(known: Knowledge[D], verdict: Undecided) -> Verdict:
     """The verdict on a view that was left undecided, with the reason if it still is.
 
     Args:
-        decision: the symbolic side.
-        engine: holds what is known.
-        facts: what is known.
-        situation: the kinds of it.
+        known: everything known.
         verdict: the verdict without a search.
     """
-    view = decision.catalog.view(verdict.view)
-    states = _states(decision, engine, facts, situation) if view.name in decision.searchable else None
+    view = known.catalog.view(verdict.view)
+    states = _states(known) if view.name in known.decision.searchable else None
     if states is None:
         return verdict
-    kept, spent = decision.kept(facts), (searched, situation)
-    before, start = float(kept.get(spent, 0)), process_time()
+    before, start = float(known.kept.get(searched, 0)), process_time()
     if before > MOST_SECONDS:
         return replace(verdict, reasons=(*verdict.reasons, "the searches for other views took the time"))
     answer = states.of(view)
-    kept[spent] = before + process_time() - start
+    known.kept[searched] = before + process_time() - start
     match answer:
         case Determined(state):
             stored = states.stored(view)
@@ -56,53 +48,47 @@ def searched(
             return replace(verdict, reasons=(*verdict.reasons, reason))
 
 
-def found_databases(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    verdict: NotSelfMaintainable,
-) -> Counterexample | None:
+def found_databases(known: Knowledge[D], verdict: NotSelfMaintainable) -> Counterexample | None:
     """The two databases of a "no" that were found by search; None of another "no"."""
     found = verdict.databases
-    states = None if found is None else _states(decision, engine, facts, situation)
+    states = None if found is None else _states(saturated(known))
     if found is None or states is None:
         return None
     return shown(states.known, None, found.row, found.first, found.second)
 
 
-def _states(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> NewStates | None:
-    """The search over some facts; None if there are too many."""
-    kept = decision.kept(facts)
-    key = (NewStates, situation, decision.budget_s)
-    if key not in kept:
-        known = at_hand(decision, engine, facts, situation)
-        kept[key] = known and NewStates(known, min(decision.budget_s, MOST_SECONDS))
-    found: NewStates | None = kept[key]
+def _states(known: Knowledge[D]) -> NewStates | None:
+    """The search over what is known; None if that is too much."""
+    if NewStates not in known.kept:
+        given = at_hand(known)
+        seconds = min(known.decision.budget_s, MOST_SECONDS)
+        known.kept[NewStates] = given and NewStates(given, seconds)
+    found: NewStates | None = known.kept[NewStates]
     return found
 
 
-def at_hand(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> Given | None:
+def at_hand(known: Knowledge[D]) -> Given | None:
     """Everything known, with exactly the values that are stored; None if there is too much of it."""
     rows: dict[Predicate, frozenset[Row]] = {}
     left = MOST_ROWS
-    for predicate, data in facts.relations.items():
-        found = engine.fetch(data, left)
+    for predicate, data in known.facts.relations.items():
+        found = known.engine.fetch(data, left)
         if found is None:
             return None
         rows[predicate] = frozenset(found)
         left -= len(found)
-    return given_rows(decision, situation, rows)
+    return given_rows(known, rows)
 
 
-def determined_delta(known: Knowledge[D], catalog: Catalog, verdict: SelfMaintainable) -> Delta[D]:
+def determined_delta(known: Knowledge[D], verdict: SelfMaintainable) -> Delta[D]:
     """The change of a view that is self-maintainable, held by the engine."""
-    view = catalog.view(verdict.view)
+    known = saturated(known)
+    view = known.catalog.view(verdict.view)
     if verdict.delta is not None:
         found: Delta[D] = verdict.delta()
         return found
     if verdict.change is None:
-        return delta(known, catalog, view)
+        return delta(known, view)
     engine, stored = known.engine, known.facts.relations[view.predicate]
     gained, lost = (
         engine.keep(engine.like(engine.load(rows, view.columns, [ANY] * len(view.columns)), stored))

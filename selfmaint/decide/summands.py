@@ -21,12 +21,12 @@ from typing import Generic
 
 from datalog.model import Atom, Constant, Negation, Predicate, Program, Rule, Variable, Version
 from selfmaint.canonical.consistency import NOT_EFFECTIVE
-from selfmaint.canonical.support import Knowledge
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.decide.knowledge import Knowledge
+from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, input_error
 from selfmaint.maintain import Delta
 from selfmaint.maintain.groups import certain_rows, core_changes
-from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+from selfmaint.warehouse.catalog import GroupedView, View
 
 _GAINED, _LOST, _NEW, _LEFT, _OPEN, _GIVEN = (
     Predicate(name, Version.STEP) for name in ("gained", "lost", "new", "left", "open", "given")
@@ -38,19 +38,17 @@ class Told(Generic[D]):
     """A summand whose core rows gained and lost are determined.
 
     Attributes:
-        known: everything known.
-        catalog: the schema in which they are.
+        known: everything known, in the schema in which they are.
         part: the summand.
     """
 
     known: Knowledge[D]
-    catalog: Catalog
     part: GroupedView
 
     @cached_property
     def changes(self) -> tuple[D | None, D | None]:
         """What it gains and loses, as counted rows; None if there are none."""
-        return core_changes(self.known, self.catalog, self.part)
+        return core_changes(self.known, self.part)
 
 
 @dataclass(frozen=True)
@@ -58,18 +56,18 @@ class Summed(Generic[D]):
     """The change of a union from those of its summands.
 
     Attributes:
-        engine: evaluates.
-        facts: what is known.
+        known: everything known.
         view: the union.
         told: the summands that may change.
-        is_set: whether equal rows stand once.
     """
 
-    engine: Engine[D]
-    facts: Facts[D]
+    known: Knowledge[D]
     view: View
     told: Sequence[Told[D]]
-    is_set: bool
+
+    @property
+    def _engine(self) -> Engine[D]:
+        return self.known.engine
 
     @property
     def _columns(self) -> tuple[Variable, ...]:
@@ -83,15 +81,17 @@ class Summed(Generic[D]):
         return self._sum(gained), self._sum(lost)
 
     def _sum(self, parts: Sequence[D]) -> D | None:
-        return self.engine.keep(self.engine.bags.recounted([(rows, 1) for rows in parts])) if parts else None
+        return (
+            self._engine.keep(self._engine.bags.recounted([(rows, 1) for rows in parts])) if parts else None
+        )
 
     def is_open(self) -> bool:
         """Condition 4: whether it is a UNION, and loses a row that may stay."""
         gained, lost = self._sides
-        if lost is None or not self.is_set:
+        if lost is None or not self.view.stands_once:
             return False
         given = dict(zip((_GAINED, _LOST), (gained, lost), strict=True))
-        return bool(self.engine.count(self._made(_OPEN, dict(self._still(given)))))
+        return bool(self._engine.count(self._made(_OPEN, dict(self._still(given)))))
 
     def _still(self, given: Mapping[Predicate, D | None]) -> Iterator[tuple[Predicate, D]]:
         """Rows lost and not gained, and those of them that are certainly given."""
@@ -100,7 +100,7 @@ class Summed(Generic[D]):
         lost = Rule(Atom(_LEFT, (*columns, Constant(1))), (Atom(_LOST, (*columns, Variable("N"))), *less))
         left = self._evaluated([lost], {p: rows for p, rows in given.items() if rows is not None})
         yield _LEFT, left
-        parts = [certain_rows(told.known, told.catalog, told.part, left) for told in self.told]
+        parts = [certain_rows(told.known, told.part, left) for told in self.told]
         some = self._sum([rows for rows in parts if rows is not None])
         if some is not None:
             yield _GIVEN, some
@@ -115,8 +115,8 @@ class Summed(Generic[D]):
     def _evaluated(self, rules: Sequence[Rule], given: Mapping[Predicate, D]) -> D:
         head = rules[0].head
         names = [f"c{i}" for i in range(head.arity)]
-        facts = self.facts.extended(given)
-        return self.engine.keep(self.engine.evaluate(Program(tuple(rules)), head.predicate, facts, names))
+        facts = self.known.facts.extended(given)
+        return self._engine.keep(self._engine.evaluate(Program(tuple(rules)), head.predicate, facts, names))
 
     def delta(self) -> Delta[D]:
         """The change, held by the engine: of a UNION ALL each row as often as it does.
@@ -125,19 +125,19 @@ class Summed(Generic[D]):
             InputError: SM302 more rows are lost than are stored.
         """
         gained, lost = self._sides
-        stored = self.facts.relations[self.view.predicate]
-        nothing = self.engine.empty(stored)
-        if self.is_set:
+        stored = self.known.facts.relations[self.view.predicate]
+        nothing = self._engine.empty(stored)
+        if self.view.stands_once:
             new = nothing if gained is None else self._not_stored(gained)
-            return Delta(self.engine.keep(self.engine.like(new, stored)), nothing)
+            return Delta(self._engine.keep(self._engine.like(new, stored)), nothing)
         sides = []
         for more, fewer in ((gained, lost), (lost, gained)):
             parts = [(rows, sign) for rows, sign in ((more, 1), (fewer, -1)) if rows is not None]
             if more is None:
                 sides.append(nothing)
                 continue
-            net = self.engine.bags.expanded(self.engine.keep(self.engine.bags.recounted(parts)))
-            sides.append(self.engine.keep(self.engine.like(net, stored)))
+            net = self._engine.bags.expanded(self._engine.keep(self._engine.bags.recounted(parts)))
+            sides.append(self._engine.keep(self._engine.like(net, stored)))
         if lost is not None:
             self._require_stored(sides[1], stored)
         return Delta(*sides)
@@ -150,7 +150,7 @@ class Summed(Generic[D]):
 
     def _require_stored(self, lost: D, stored: D) -> None:
         every = range(len(self.view.columns))
-        there = self.engine.bags.matching(stored, every, lost)
-        if self.engine.count(self.engine.minus_all(lost, there)):
+        there = self._engine.bags.matching(stored, every, lost)
+        if self._engine.count(self._engine.minus_all(lost, there)):
             message = f"more rows are deleted than there were: {self.view.shown} would lose rows that it does not hold"
             raise input_error(Code.CONTRADICTS, message, NOT_EFFECTIVE)

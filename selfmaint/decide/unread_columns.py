@@ -33,10 +33,10 @@ from datalog.model import (
     Version,
     ViewDefinition,
 )
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.own_columns import SIDES, projected_changes
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.engine.protocol import D
 from selfmaint.warehouse.catalog import Catalog, View, reads
-from selfmaint.warehouse.situation import Situation
 from selfmaint.warehouse.views import Outside
 
 _MOVED = "moved"
@@ -45,18 +45,14 @@ _Held: TypeAlias = tuple[str, tuple[int, ...]]
 """A relation, and some of its columns."""
 
 
-def untouched(
-    catalog: Catalog, engine: Engine[D], facts: Facts[D], situation: Situation, views: Iterable[View]
-) -> frozenset[str]:
+def untouched(known: Knowledge[D], views: Iterable[View]) -> frozenset[str]:
     """The names of views that an update leaves as they are because it changes no column that they read.
 
     Args:
-        catalog: the warehouse's schema.
-        engine: compares the update's rows.
-        facts: the update among them.
-        situation: what changes; nothing is found if the update may not be effective.
+        known: everything known; nothing is found if the update may not be effective.
         views: the views to look at.
     """
+    catalog, situation = known.catalog, known.situation
     changed, both = situation.inserted | situation.deleted, situation.inserted & situation.deleted
     views = tuple(views)
     elsewhere = frozenset(_reading_others(catalog, views, changed))
@@ -74,7 +70,9 @@ def untouched(
     }
     program = Program(tuple(rule for (name, at), n in tests.items() for rule in _rules(catalog, n, name, at)))
     goals = [head for head in program.heads if head.name == _MOVED]
-    moved = {goal.columns[0] for goal in engine.nonempty(program, goals, facts)} if goals else set()
+    moved = (
+        {goal.columns[0] for goal in known.engine.nonempty(program, goals, known.facts)} if goals else set()
+    )
     same = (name for name, its in asked.items() if moved.isdisjoint(tests[one] for one in its))
     return elsewhere.union(same)
 

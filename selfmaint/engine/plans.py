@@ -1,14 +1,14 @@
-"""What an engine evaluates for some goals: the program after the passes that every engine's programs go through."""
+"""What is evaluated for some goals, or printed: the program after the passes that all programs go through."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule
+from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule, Version
 from datalog.rewrite import demand, drop_unreachable, drop_unused_columns
 from datalog.rewrite.demand import Choice
 from selfmaint.engine.column_types import is_integer
-from selfmaint.engine.guard import require_given
+from selfmaint.engine.guard import require_given, undefined
 
 
 def prepared(
@@ -39,6 +39,18 @@ def prepared(
         return best or tuple(c for c in columns if is_integer(types[predicate][c])) or columns
 
     return drop_unused_columns(demand(program, goals, small, kinds, by_keys), goals)
+
+
+def in_one_query(program: Program, goal: Predicate) -> Program:
+    """What one query asks for a goal: the same program, where each demand has rows of its own, as no rows are held.
+
+    Args:
+        program: safe, non-recursive rules, over the update and whatever is stored.
+        goal: the predicate asked for.
+    """
+    needed = drop_unreachable(program, [goal])
+    small = {p for p in undefined(needed) if p.version in (Version.INSERTED, Version.DELETED)}
+    return drop_unused_columns(demand(needed, [goal], small, together=False), [goal])
 
 
 def over_tables(rule: Rule, read: Mapping[Predicate, object]) -> tuple[object, ...]:

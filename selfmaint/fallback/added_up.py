@@ -69,11 +69,11 @@ def add_up(
         SourceError: a source that does not answer, or is in another state (SM402).
         InputError: SM404 a query that the engine refuses.
     """
-    engine = reader.engine
-    stored = reader.facts.relations[view.predicate]
+    engine = reader.known.engine
+    stored = reader.known.facts.relations[view.predicate]
     columns = engine.columns(stored) or view.columns
     root = next(step for step in how.rows.steps if step.sources[0][0] is None)
-    relation = reader.decision.catalog.relations[root.relation]
+    relation = reader.known.catalog.relations[root.relation]
     names = tuple(relation.columns[i] for i in root.columns)
     keys = affected_keys(reader, how.rows, names)
     if not engine.count(keys):
@@ -86,7 +86,7 @@ def add_up(
 
 def _touched(reader: KeyedRows[D], how: Additive, stored: D, more: D, less: D, names: Sequence[str]) -> D:
     """The stored rows of the groups that gain or lose rows."""
-    engine = reader.engine
+    engine = reader.known.engine
     if not how.groups:
         return stored
     width = len(how.groups) + len({*how.counts, *how.sums, *how.averages})
@@ -104,7 +104,7 @@ def _added(reader: KeyedRows[D], how: Additive, parts: tuple[D, D, D], types: Se
     Raises:
         NotKnownError: that does not tell a group's values.
     """
-    engine = reader.engine
+    engine = reader.known.engine
     row = tuple(Variable(f"X{i}") for i in range(len(types)))
     measures = {*how.counts, *how.sums}
     blocks = []

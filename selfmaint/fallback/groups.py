@@ -37,7 +37,7 @@ def settle_groups(reader: Reader[D], views: Iterable[GroupedView]) -> tuple[str,
     """
     left: list[str] = []
     for view in views:
-        change = group_change(reader.known, reader.decision.catalog, view)
+        change = group_change(reader.known, view)
         if change is None or change.open is None:
             continue
         if any(a.predicate.name not in reader.readable for a in view.core.body):
@@ -49,7 +49,7 @@ def settle_groups(reader: Reader[D], views: Iterable[GroupedView]) -> tuple[str,
 
 def _read(reader: Reader[D], view: GroupedView, groups: D) -> None:
     """The subgoals of a view's core, one after the other."""
-    current: Bindings[D] | None = _first(reader.engine, view, groups)
+    current: Bindings[D] | None = _first(reader.known.engine, view, groups)
     waiting = list(view.core.body)
     while waiting and current is not None:
         bound = set(current.variables)

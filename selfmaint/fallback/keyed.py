@@ -64,8 +64,8 @@ def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
         SourceError: a source that does not answer, or is in another state (SM402).
         InputError: SM404 a query that the engine refuses.
     """
-    engine = reader.engine
-    stored = reader.facts.relations[view.predicate]
+    engine = reader.known.engine
+    stored = reader.known.facts.relations[view.predicate]
     columns = engine.columns(stored) or view.columns
     names = tuple(columns[i] for i in how.key)
     keys = affected_keys(reader, how, names)
@@ -83,7 +83,7 @@ def unchanged(
     reader: KeyedRows[D], view: View, names: tuple[str, ...], of: str | None = None
 ) -> KeyedDelta[D]:
     """That nothing of a view changes, no key being affected."""
-    nothing = reader.engine.empty(reader.facts.relations[view.predicate])
+    nothing = reader.known.engine.empty(reader.known.facts.relations[view.predicate])
     return KeyedDelta(view.name, names, 0, (), (), Delta(nothing, nothing), of)
 
 
@@ -91,7 +91,7 @@ def by_keys(
     reader: KeyedRows[D], view: View, how: Keyed, keys: D, change: Delta[D], of: str | None = None
 ) -> KeyedDelta[D]:
     """A view's change with how it came about, for some affected keys."""
-    engine = reader.engine
+    engine = reader.known.engine
     relations = tuple(dict.fromkeys(step.relation for step in how.steps))
     return KeyedDelta(view.name, engine.columns(keys), engine.count(keys), relations, how.whole, change, of)
 
@@ -99,14 +99,14 @@ def by_keys(
 def affected_keys(reader: KeyedRows[D], how: Keyed, names: tuple[str, ...]) -> D:
     """The keys for which rows may differ, in columns of these names."""
     steps = {step.scan: step for step in how.steps}
-    changed = reader.situation.inserted | reader.situation.deleted
+    changed = reader.known.situation.inserted | reader.known.situation.deleted
     parts: list[D] = []
     for step in how.steps:
         if step.relation in changed:
             _back(reader, steps, step, reader.changed(step.relation), names, parts)
     if not parts:  # nothing changes that the view reads
-        return reader.engine.load((), names, [ANY] * len(names))
-    return reader.engine.keep(reader.engine.union(parts))
+        return reader.known.engine.load((), names, [ANY] * len(names))
+    return reader.known.engine.keep(reader.known.engine.union(parts))
 
 
 def _back(
@@ -123,7 +123,7 @@ def _back(
             parts.append(reader.values(step.relation, rows, step.columns, names, known=False))
             continue
         before = steps[source]
-        columns = reader.decision.catalog.relations[before.relation].columns
+        columns = reader.known.catalog.relations[before.relation].columns
         to = [columns[i] for i in positions]
         values = reader.values(step.relation, rows, step.columns, to, known=True)
         found = reader.rows_of_either_state(before.relation, positions, values)
@@ -136,7 +136,7 @@ def needed_rows(reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = Fal
     found: dict[int, D] = {}
     relation_of = {step.scan: step.relation for step in how.steps}
     for step in how.steps:
-        columns = reader.decision.catalog.relations[step.relation].columns
+        columns = reader.known.catalog.relations[step.relation].columns
         to = [columns[i] for i in step.columns]
         parts = [
             reader.renamed(keys, positions, to)
@@ -144,20 +144,22 @@ def needed_rows(reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = Fal
             else reader.values(relation_of[source], found[source], positions, to, known=True)
             for source, positions in step.sources
         ]
-        asked = reader.engine.keep(reader.engine.union(parts)) if len(parts) > 1 else parts[0]
+        asked = reader.known.engine.keep(reader.known.engine.union(parts)) if len(parts) > 1 else parts[0]
         found[step.scan] = read(step.relation, step.columns, asked)
     together: dict[str, list[D]] = {}
     for scan, rows in found.items():
         together.setdefault(relation_of[scan], []).append(rows)
-    needed = {name: reader.engine.keep(reader.engine.union(parts)) for name, parts in together.items()}
+    needed = {
+        name: reader.known.engine.keep(reader.known.engine.union(parts)) for name, parts in together.items()
+    }
     return {**needed, **{name: reader.whole(name) for name in how.whole}}
 
 
 def rows_both_times(reader: KeyedRows[D], how: Keyed, keys: D) -> tuple[dict[str, D], dict[str, D]]:
     """What rows of some keys depend on, after and before the update; what does not change is the same in both."""
-    engine, changes = reader.engine, reader.facts.relations
+    engine, changes = reader.known.engine, reader.known.facts.relations
     new, old = (needed_rows(reader, how, keys, before=before) for before in (False, True))
-    situation = reader.situation
+    situation = reader.known.situation
     for name in set(new) & (situation.inserted | situation.deleted):
         after, before = new[name], old[name]
         kept, stayed = after, before
@@ -187,11 +189,11 @@ def differ(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
         SourceError: a source that does not answer, or is in another state (SM402).
         InputError: SM404 a query that the engine refuses.
     """
-    engine = reader.engine
+    engine = reader.known.engine
     root = next((step for step in how.steps if step.sources[0][0] is None), None)
     if root is None:
         return unchanged(reader, view, ())
-    relation = reader.decision.catalog.relations[root.relation]
+    relation = reader.known.catalog.relations[root.relation]
     names = tuple(relation.columns[i] for i in root.columns)
     keys = affected_keys(reader, how, names)
     if not engine.count(keys):
@@ -200,7 +202,7 @@ def differ(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
         engine.keep(recomputing.evaluated(view, needed)) for needed in rows_both_times(reader, how, keys)
     )
     change = difference(engine, view, new, old)
-    stored = reader.facts.relations[view.predicate]
+    stored = reader.known.facts.relations[view.predicate]
     if engine.count(engine.keep(engine.minus_all(change.lost, stored))):
         raise NotKnownError(
             "its stored rows are not those that its query gives now for the state before the update"

@@ -15,15 +15,14 @@ from typing import Generic
 
 from datalog.model import Atom, NullTest, Predicate, Program, Rule, Variable, Version
 from selfmaint.canonical import row_atom
-from selfmaint.decide.procedure import Decision
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.decide.knowledge import Knowledge
+from selfmaint.engine.protocol import D, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
 from selfmaint.fallback.states import rows_after, rows_of, signs_of_state
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import BaseRelation
-from selfmaint.warehouse.situation import Situation
 
 
 class TooManyKeysError(Exception):
@@ -39,10 +38,7 @@ class KeyedRows(Generic[D]):
     """Reads rows by keys; those of one key of the same columns once.
 
     Attributes:
-        decision: the symbolic side.
-        engine: where the data is.
-        facts: the views' old contents, the update and what else is known.
-        situation: the kinds of facts.
+        known: the views' old contents, the update and what else is known.
         readable: the base relations that have a source.
         most_keys: how many keys may be asked for in all.
         progress: told of every read.
@@ -50,10 +46,7 @@ class KeyedRows(Generic[D]):
         asked: how many keys were asked for.
     """
 
-    decision: Decision
-    engine: Engine[D]
-    facts: Facts[D]
-    situation: Situation
+    known: Knowledge[D]
     readable: Mapping[str, Readable[D]]
     most_keys: int
     progress: Progress = lambda _message: None
@@ -72,11 +65,11 @@ class KeyedRows(Generic[D]):
             SourceError: the source's own; SM402 a source in another state.
         """
         if name not in self._whole:
-            relation, source = self.decision.catalog.relations[name], self.readable[name].source
-            rows, read = read_after(self.decision, self.engine, self.facts, self.situation, relation, source)
+            relation, source = self.known.catalog.relations[name], self.readable[name].source
+            rows, read = read_after(self.known, relation, source)
             self.reads.append(read)
             self.progress(f"read all {read.rows_read} rows of {name}")
-            self._whole[name] = self.engine.keep(rows)
+            self._whole[name] = self.known.engine.keep(rows)
         return self._whole[name]
 
     def rows(self, name: str, columns: tuple[int, ...], keys: D) -> D:
@@ -86,7 +79,7 @@ class KeyedRows(Generic[D]):
             TooManyKeysError: that would be more keys than are allowed.
             SourceError: the source's own; SM402 a source in another state.
         """
-        engine = self.engine
+        engine = self.known.engine
         known = self._here.get((name, columns))
         new = keys if known is None else engine.keep(engine.minus(keys, known[0]))
         number = engine.count(new)
@@ -105,35 +98,42 @@ class KeyedRows(Generic[D]):
     def rows_before(self, name: str, columns: tuple[int, ...], keys: D) -> D:
         """The same rows as they were before the update, which has to be effective."""
         after = self.rows(name, columns, keys)
-        if name in self.situation.inserted:
-            after = self.engine.minus(after, self.facts.relations[Predicate(name, Version.INSERTED)])
-        return self.engine.keep(self._with_deleted(after, name, columns, keys))
+        if name in self.known.situation.inserted:
+            after = self.known.engine.minus(
+                after, self.known.facts.relations[Predicate(name, Version.INSERTED)]
+            )
+        return self.known.engine.keep(self._with_deleted(after, name, columns, keys))
 
     def rows_of_either_state(self, name: str, columns: tuple[int, ...], keys: D) -> D:
         """The same with the deleted rows that have such a key."""
         return self._with_deleted(self.rows(name, columns, keys), name, columns, keys)
 
     def _with_deleted(self, rows: D, name: str, columns: tuple[int, ...], keys: D) -> D:
-        if name not in self.situation.deleted:
+        if name not in self.known.situation.deleted:
             return rows
-        deleted = self.facts.relations[Predicate(name, Version.DELETED)]
-        gone = self.engine.bags.matching(deleted, columns, keys)
-        return self.engine.keep(self.engine.union([rows, gone]))
+        deleted = self.known.facts.relations[Predicate(name, Version.DELETED)]
+        gone = self.known.engine.bags.matching(deleted, columns, keys)
+        return self.known.engine.keep(self.known.engine.union([rows, gone]))
 
     def changed_like(self, name: str) -> D:
         """A relation with the columns of a base relation."""
-        relation = self.decision.catalog.relations[name]
-        return self.engine.load((), relation.columns, relation.types)
+        relation = self.known.catalog.relations[name]
+        return self.known.engine.load((), relation.columns, relation.types)
 
     def changed(self, name: str) -> D:
         """The rows of a relation that the update deletes or inserts."""
-        sides = ((Version.DELETED, self.situation.deleted), (Version.INSERTED, self.situation.inserted))
-        parts = [self.facts.relations[Predicate(name, version)] for version, names in sides if name in names]
-        return self.engine.union(parts)
+        sides = (
+            (Version.DELETED, self.known.situation.deleted),
+            (Version.INSERTED, self.known.situation.inserted),
+        )
+        parts = [
+            self.known.facts.relations[Predicate(name, version)] for version, names in sides if name in names
+        ]
+        return self.known.engine.union(parts)
 
     def values(self, name: str, rows: D, columns: Sequence[int], to: Sequence[str], *, known: bool) -> D:
         """The values that rows of a relation have in some columns; without null where they have to be `known`."""
-        relation = self.decision.catalog.relations[name]
+        relation = self.known.catalog.relations[name]
         row = row_atom(relation, Version.FOUND)
         terms = tuple(row.terms[i] for i in columns)
         goal = Predicate(name, Version.STEP)
@@ -149,37 +149,35 @@ class KeyedRows(Generic[D]):
 
     def _projected(self, rule: Rule, given: Predicate, rows: D, names: Sequence[str]) -> D:
         facts = Facts({given: rows}, {}, frozenset({given}))
-        return self.engine.keep(
-            self.engine.evaluate(Program((rule,)), rule.head.predicate, facts, list(names))
+        return self.known.engine.keep(
+            self.known.engine.evaluate(Program((rule,)), rule.head.predicate, facts, list(names))
         )
 
     def _read(self, name: str, columns: tuple[int, ...], keys: D) -> D:
-        relation, engine = self.decision.catalog.relations[name], self.engine
+        relation, engine = self.known.catalog.relations[name], self.known.engine
         names = [relation.columns[i] for i in columns]
         rows, read = rows_of(engine, relation, self.readable[name].source, names, keys)
         self.reads.append(read)
         self.progress(f"read {read.rows_read} rows of {name} for {read.keys_asked} keys")
         found = Predicate(name, Version.FOUND)
         probe = Probe(name, columns, Program(), ())
-        held = self.facts.extended({found: engine.keep(rows), probe.keys: keys})
+        held = self.known.learning(self.known.facts.extended({found: engine.keep(rows), probe.keys: keys}))
         after = self._after(relation, columns, held, probe)
-        require_keys_not_moved(self.decision, engine, held.extended({found: after}), self.situation, probe)
+        require_keys_not_moved(held.learning(held.facts.extended({found: after})), probe)
         return after
 
-    def _after(self, relation: BaseRelation, columns: tuple[int, ...], held: Facts[D], probe: Probe) -> D:
+    def _after(self, relation: BaseRelation, columns: tuple[int, ...], held: Knowledge[D], probe: Probe) -> D:
         """The rows that were found, after the update."""
-        name, situation, engine = relation.name, self.situation, self.engine
+        name, situation, engine = relation.name, held.situation, held.engine
         if name not in situation.inserted | situation.deleted:
-            return held.relations[Predicate(name, Version.FOUND)]
+            return held.facts.relations[Predicate(name, Version.FOUND)]
         row = row_atom(relation, Version.FOUND)
         asked = Atom(probe.keys, tuple(row.terms[i] for i in columns))
-        signs = signs_of_state(engine, held, situation, relation, (asked,)) | self._signs.get(
-            name, frozenset()
-        )
+        signs = signs_of_state(held, relation, (asked,)) | self._signs.get(name, frozenset())
         self._signs[name] = signs
-        keys = held.relations[probe.keys]
+        keys = held.facts.relations[probe.keys]
 
         def of_keys(rows: D) -> D:
             return engine.bags.matching(rows, columns, keys)
 
-        return engine.keep(rows_after(engine, held, situation, relation, signs, of_keys))
+        return engine.keep(rows_after(held, relation, signs, of_keys))

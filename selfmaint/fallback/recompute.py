@@ -22,14 +22,13 @@ from datalog.model import (
 )
 from datalog.rewrite import drop_unreachable, guard_joins
 from datalog.rewrite.reachable import predicates_of
-from selfmaint.decide.procedure import Decision
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.decide.knowledge import Knowledge
+from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code
 from selfmaint.fallback.settle import Progress, Readable, require_not_moved
 from selfmaint.fallback.states import rows_after, rows_of, signs_of_state
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
-from selfmaint.warehouse.situation import Situation
 
 _Contents = Callable[[View], D]
 """The new contents of a view that is not recomputed."""
@@ -122,10 +121,7 @@ class Recomputing(Generic[D]):
     """Recomputes views, each base relation read once.
 
     Attributes:
-        decision: the symbolic side.
-        engine: where the data is.
-        facts: the views' old contents, the update and what else is known.
-        situation: the kinds of facts.
+        known: the views' old contents, the update and what else is known.
         readable: the base relations that have a source.
         followed: the new contents of other views.
         progress: told of every read.
@@ -133,10 +129,7 @@ class Recomputing(Generic[D]):
         is_doubted: whether the views' rows prove nothing of the sources: they are what is to be judged.
     """
 
-    decision: Decision
-    engine: Engine[D]
-    facts: Facts[D]
-    situation: Situation
+    known: Knowledge[D]
     readable: Mapping[str, Readable[D]]
     followed: _Contents[D]
     progress: Progress = lambda _message: None
@@ -144,7 +137,7 @@ class Recomputing(Generic[D]):
     is_doubted: bool = False
 
     def __post_init__(self) -> None:
-        self.catalog = self.now or self.decision.catalog
+        self.catalog = self.now or self.known.catalog
         self._rows: dict[str, D] = {}
         self._reads: list[Read] = []
 
@@ -177,21 +170,20 @@ class Recomputing(Generic[D]):
         """The rows of a base relation or view after the update, each as often as it stands."""
         rows, catalog = self._contents(name, mine), self.catalog
         is_counted = name not in catalog.relations and catalog.view(name).is_counted
-        return self.engine.bags.expanded(rows) if is_counted else rows
+        return self.known.engine.bags.expanded(rows) if is_counted else rows
 
     def _read(self, name: str) -> D:
-        relation = self.decision.catalog.relations[name]
-        decision = None if self.is_doubted else self.decision
+        relation = self.known.catalog.relations[name]
         source = self.readable[name].source
-        rows, read = read_after(decision, self.engine, self.facts, self.situation, relation, source)
+        rows, read = read_after(self.known, relation, source, is_doubted=self.is_doubted)
         self._reads.append(read)
         self.progress(f"read all {read.rows_read} rows of {name}")
         return rows
 
     def evaluated(self, view: View, needed: Mapping[str, D]) -> D:
         """A view's rows, given those that it reads."""
-        catalog, engine = self.catalog, self.engine
-        old = self.facts.relations[view.predicate]
+        catalog, engine = self.catalog, self.known.engine
+        old = self.known.facts.relations[view.predicate]
         relations = {n: catalog.relations[n] for n in needed if n in catalog.relations}
         not_null = {Predicate(n): frozenset(range(r.arity)) - r.nullable for n, r in relations.items()}
         facts = Facts({Predicate(n): rows for n, rows in needed.items()}, not_null)
@@ -202,19 +194,14 @@ class Recomputing(Generic[D]):
         declared = {Predicate(d.name): tuple(c.type for c in d.columns) for d in catalog.program.declarations}
         types = declared | {Predicate(n): r.types for n, r in relations.items()}
         # Contents stay in the form that they have, whatever the view is computed from now.
-        is_counted = self.decision.catalog.view(view.name).is_counted
+        is_counted = self.known.catalog.view(view.name).is_counted
         definition = view.grouping if is_counted else view.definition
         assert definition is not None
         return engine.recompute(definition, facts, types, old)
 
 
 def read_after(
-    decision: Decision | None,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    relation: BaseRelation,
-    source: Source[D],
+    known: Knowledge[D], relation: BaseRelation, source: Source[D], *, is_doubted: bool = False
 ) -> tuple[D, Read]:
     """All rows of a base relation after the update.
 
@@ -228,23 +215,20 @@ def read_after(
        key, shows that the source is in a third state; so do rows that the views prove and that are not there.
 
     Args:
-        decision: the symbolic side; without it rows that the views prove may be missing.
-        engine: where the data is.
-        facts: the views, the update and what else is known.
-        situation: the kinds of facts.
+        known: the views, the update and what else is known.
         relation: the base relation.
         source: where it is, right before or right after the update.
+        is_doubted: whether rows that the views prove may be missing.
 
     Raises:
         SourceError: the source's own; SM402 a source in another state.
     """
-    rows, read = rows_of(engine, relation, source, [], None)
+    rows, read = rows_of(known.engine, relation, source, [], None)
     name, found = relation.name, Predicate(relation.name, Version.FOUND)
-    if name in situation.inserted | situation.deleted:
-        given = facts.extended({found: rows}, small=False)
-        signs = signs_of_state(engine, given, situation, relation)
-        rows = rows_after(engine, given, situation, relation, signs)
-    if decision is not None:
-        held = facts.extended({found: rows}, small=False)
-        require_not_moved(decision, engine, held, situation, relation)
+    held = known.learning(known.facts.extended({found: rows}, small=False))
+    if name in known.situation.inserted | known.situation.deleted:
+        rows = rows_after(held, relation, signs_of_state(held, relation))
+        held = known.learning(known.facts.extended({found: rows}, small=False))
+    if not is_doubted:
+        require_not_moved(held, relation)
     return rows, read

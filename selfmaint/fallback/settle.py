@@ -20,16 +20,15 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Negation, NullTest, Predicate, Program, Rule, Variable, Version
 from datalog.rewrite import drop_empty, simplify
 from selfmaint.canonical import row_atom
-from selfmaint.canonical.support import Knowledge
-from selfmaint.decide.procedure import Decision, failing_rules
+from selfmaint.decide.evaluation import failing_rules
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.selftest import DependsRules
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.probes import Probe, next_probes
 from selfmaint.fallback.states import moved, rows_of
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, View
-from selfmaint.warehouse.situation import Situation
 
 Progress = Callable[[str], None]
 
@@ -54,29 +53,18 @@ class Reader(Generic[D]):
     """Reads base rows and adds them to what is known.
 
     Attributes:
-        decision: the symbolic side.
-        engine: evaluates tests and holds what is learnt.
-        facts: what is known, with what was learnt.
-        situation: the kinds of facts known.
+        known: what is known, with what was learnt.
         readable: the base relations that may be read.
         progress: told of every read.
         require: refuses what is known with rows that were just read (`Version.FOUND`), if they cannot be used.
         reads: every read so far, in order.
     """
 
-    decision: Decision
-    engine: Engine[D]
-    facts: Facts[D]
-    situation: Situation
+    known: Knowledge[D]
     readable: Mapping[str, Readable[D]]
     progress: Progress = lambda _message: None
     require: Callable[[Facts[D]], None] = lambda _facts: None
     reads: list[Read] = field(default_factory=list)
-
-    @property
-    def known(self) -> Knowledge[D]:
-        """What is known, with what was learnt."""
-        return self.decision.knowledge(self.engine, self.facts, self.situation)
 
     def read(self, probe: Probe, witnesses: Mapping[Predicate, D]) -> None:
         """One read.
@@ -89,29 +77,25 @@ class Reader(Generic[D]):
             SourceError: SM401 or SM103 from a source; SM402 a source that is not in the state after the update;
                 SM104 one that has null in a column declared not null.
         """
-        self.facts, self.situation, read = self._learnt(probe, witnesses)
+        self.known, read = self._learnt(probe, witnesses)
         self.reads.append(read)
         self.progress(f"read {read.rows_read} rows of {read.relation} for {read.keys_asked} keys")
 
-    def _learnt(self, probe: Probe, witnesses: Mapping[Predicate, D]) -> tuple[Facts[D], Situation, Read]:
+    def _learnt(self, probe: Probe, witnesses: Mapping[Predicate, D]) -> tuple[Knowledge[D], Read]:
         """One read, checked against what is known, and added to it."""
-        decision, engine, facts, situation = self.decision, self.engine, self.facts, self.situation
-        relation = decision.catalog.relations[probe.relation]
+        engine, relation = self.known.engine, self.known.catalog.relations[probe.relation]
         names = [relation.columns[i] for i in probe.columns]
         keys = None
         if probe.columns:
             given = Facts(dict(witnesses), {}, frozenset(witnesses))
             keys = engine.keep(engine.evaluate(probe.program, probe.keys, given, names))
         rows, read = rows_of(engine, relation, self.readable[relation.name].source, names, keys)
-        found = _relation_predicate(relation, Version.FOUND)
-        held = facts.extended(
-            {found: engine.keep(rows)} | ({} if keys is None else {probe.keys: keys}),
-            small=bool(keys is not None),
-        )
-        self.require(held)
-        _require_no_null(engine, held, relation)
-        _check_moved(decision, engine, held, situation, probe, relation)
-        return (*_extended(engine, held, situation, probe, relation, keys), read)
+        more = {Predicate(relation.name, Version.FOUND): engine.keep(rows)}
+        more |= {} if keys is None else {probe.keys: keys}
+        held = self.known.learning(self.known.facts.extended(more, small=keys is not None))
+        self.require(held.facts)
+        require_keys_not_moved(held, probe)
+        return _extended(held, probe, relation, keys), read
 
 
 def settle(reader: Reader[D], views: Sequence[View]) -> tuple[DependsRules, ...]:
@@ -127,52 +111,37 @@ def settle(reader: Reader[D], views: Sequence[View]) -> tuple[DependsRules, ...]
     Raises:
         SourceError: SM401 or SM103 from a source; SM402 a source that is not in the state after the update.
     """
-    decision, engine = reader.decision, reader.engine
     costs = LazyCosts({name: partial(entry.cost_of, name) for name, entry in reader.readable.items()})
-    failing = failing_rules(decision, engine, reader.facts, reader.situation, views)
+    failing = failing_rules(reader.known, views)
     while True:
         rules = tuple(rule for rule, _ in failing)
-        probes = next_probes(decision.catalog, rules, costs) if failing else ()
+        probes = next_probes(reader.known.catalog, rules, costs) if failing else ()
         if not probes:
             return rules
         witnesses = {rule.goal: rows for rule, rows in failing}
         for probe in probes:
             reader.read(probe, witnesses)
-        failing = failing_rules(decision, engine, reader.facts, reader.situation, views)
+        failing = failing_rules(reader.known, views)
 
 
-def _require_no_null(engine: Engine[D], facts: Facts[D], relation: BaseRelation) -> None:
+def _require_no_null(known: Knowledge[D], relation: BaseRelation) -> None:
     """Refuses found rows that have null in a column declared not null."""
     found, goal = row_atom(relation, Version.FOUND), row_atom(relation, Version.PROBLEM)
     promised = [term for i, term in enumerate(found.terms) if i not in relation.nullable]
     program = Program(tuple(Rule(goal, (found, NullTest(term, negated=False))) for term in promised))
-    if engine.nonempty(program, [goal.predicate], facts):
-        rows = engine.sample(engine.evaluate(program, goal.predicate, facts), _SHOWN_ROWS)
+    if known.engine.nonempty(program, [goal.predicate], known.facts):
+        found_rows = known.engine.evaluate(program, goal.predicate, known.facts)
+        rows = known.engine.sample(found_rows, _SHOWN_ROWS)
         message = f"the source has null in a column of `{relation.name}` declared not null: {rows}"
         raise SourceError(
             [Diagnostic(Code.COLUMNS_DIFFER, message, hint="correct the rows, or the declaration")]
         )
 
 
-def _relation_predicate(relation: BaseRelation, version: Version) -> Predicate:
-    """A version of a relation."""
-    return Predicate(relation.name, version)
-
-
-def _extended(
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    probe: Probe,
-    relation: BaseRelation,
-    keys: D | None,
-) -> tuple[Facts[D], Situation]:
+def _extended(known: Knowledge[D], probe: Probe, relation: BaseRelation, keys: D | None) -> Knowledge[D]:
     """Condition 1: found rows that were not inserted are present; the keys join the region."""
-    name = relation.name
-    found, present = (
-        _relation_predicate(relation, Version.FOUND),
-        _relation_predicate(relation, Version.PRESENT),
-    )
+    name, engine, facts, situation = relation.name, known.engine, known.facts, known.situation
+    found, present = (Predicate(name, version) for version in (Version.FOUND, Version.PRESENT))
     inserted = Negation((row_atom(relation, Version.INSERTED),))
     body = (
         (row_atom(relation, Version.FOUND), inserted)
@@ -192,46 +161,35 @@ def _extended(
     remaining = {p: d for p, d in facts.relations.items() if p not in (found, probe.keys)}
     not_null = {present: frozenset(range(relation.arity)) - relation.nullable}
     after = replace(facts, relations=remaining).extended(kept, not_null=not_null, small=keys is not None)
-    return after, replace(
-        situation, present=situation.present | {name}, regions=situation.regions | {probe.region}
-    )
+    told = replace(situation, present=situation.present | {name}, regions=situation.regions | {probe.region})
+    return known.learning(after, told)
 
 
-def require_not_moved(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, relation: BaseRelation
-) -> None:
+def require_not_moved(known: Knowledge[D], relation: BaseRelation) -> None:
     """Condition 3, on a whole relation: its found rows, among the facts, agree with the update and what is known.
 
     Raises:
         SourceError: SM402.
     """
-    _check_moved(decision, engine, facts, situation, Probe(relation.name, (), Program(), ()), relation)
+    _check_moved(known, Probe(relation.name, (), Program(), ()), relation)
 
 
-def require_keys_not_moved(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, probe: Probe
-) -> None:
+def require_keys_not_moved(known: Knowledge[D], probe: Probe) -> None:
     """Condition 3, on the rows found for some keys, both among the facts.
 
     Raises:
         SourceError: SM402, SM303; SM104 null in a column declared not null.
     """
-    relation = decision.catalog.relations[probe.relation]
-    _require_no_null(engine, facts, relation)
-    _check_moved(decision, engine, facts, situation, probe, relation)
+    relation = known.catalog.relations[probe.relation]
+    _require_no_null(known, relation)
+    _check_moved(known, probe, relation)
 
 
-def _check_moved(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    probe: Probe,
-    relation: BaseRelation,
-) -> None:
+def _check_moved(known: Knowledge[D], probe: Probe, relation: BaseRelation) -> None:
     """Condition 3, on the probed keys; and the rows of the update have the rows there that they reference."""
-    _require_referenced(decision, engine, facts, situation, probe)
-    program, goals = _moved_program(decision, situation, probe, relation)
+    _require_referenced(known, probe)
+    engine, facts = known.engine, known.facts
+    program, goals = _moved_program(known, probe, relation)
     given = [goal for goal in goals if program.rules_for(goal)]
     for goal in sorted(engine.nonempty(program, given, facts), key=lambda p: p.columns):
         rows = engine.sample(engine.evaluate(program, goal, facts, relation.columns), _SHOWN_ROWS)
@@ -240,17 +198,15 @@ def _check_moved(
         raise moved(relation, f"{goals[goal]}: {shown}", note)
 
 
-def _require_referenced(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, probe: Probe
-) -> None:
+def _require_referenced(known: Knowledge[D], probe: Probe) -> None:
     """Refuses inserted rows that reference what was looked for and not found.
 
     Raises:
         SourceError: SM303.
     """
-    relations = decision.catalog.relations
+    engine, facts, relations = known.engine, known.facts, known.catalog.relations
     every = tuple(Variable(f"T{i}") for i in range(relations[probe.relation].arity))
-    for child in (relations[name] for name in sorted(situation.inserted)):
+    for child in (relations[name] for name in sorted(known.situation.inserted)):
         for one in child.references:
             if one.target != probe.relation or not set(probe.columns) <= set(one.target_columns):
                 continue
@@ -276,8 +232,9 @@ def _require_referenced(
 
 
 def _moved_program(
-    decision: Decision, situation: Situation, probe: Probe, relation: BaseRelation
+    given: Knowledge[D], probe: Probe, relation: BaseRelation
 ) -> tuple[Program, dict[Predicate, str]]:
+    decision, situation = given.decision, given.situation
     row = row_atom(relation, Version.FOUND)
     key: tuple[Atom, ...] = ()
     if probe.columns:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from datalog.diagnostics import Diagnostic
 from datalog.model import NUMBER, Atom, Negation, Predicate, Program, Rule, Variable, Version
 from selfmaint.canonical import row_atom
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, SourceError
 from selfmaint.sources.protocol import Read, Source
@@ -20,19 +21,11 @@ BEFORE = frozenset({"new rows missing", "old rows there"})
 """Signs of a source that is not in the state after the update."""
 
 
-def signs_of_state(
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    relation: BaseRelation,
-    asked: Sequence[Atom] = (),
-) -> frozenset[str]:
+def signs_of_state(known: Knowledge[D], relation: BaseRelation, asked: Sequence[Atom] = ()) -> frozenset[str]:
     """What the rows that a source gave (`Version.FOUND`) say of its state, in words.
 
     Args:
-        engine: where the data is.
-        facts: these rows, the update and what else is given.
-        situation: the kinds of facts.
+        known: these rows, the update and what else is given.
         relation: the base relation.
         asked: the keys that were asked for, over the terms of the relation's rows; none if all rows were.
     """
@@ -46,12 +39,12 @@ def signs_of_state(
         rules.append(Rule(Atom(goal, ()), (*asked, *body)))
 
     old: tuple[Negation, ...] = ()
-    if relation.name in situation.deleted:
+    if relation.name in known.situation.deleted:
         gone = row_atom(relation, Version.DELETED)
         add("old rows there", gone, row)
         add("old rows missing", gone, Negation((row,)))
         old = (Negation((gone,)),)
-    if relation.name in situation.inserted:
+    if relation.name in known.situation.inserted:
         new = row_atom(relation, Version.INSERTED)
         add("new rows missing", new, Negation((row,)))
         add("new rows there", new, row)
@@ -61,14 +54,12 @@ def signs_of_state(
             there = Atom(Predicate(relation.name, Version.DELETED), other.terms)
             kept = (Negation((there,)),) if old else ()
             add("a clash", new, Negation((row,)), other, *kept)
-    found = engine.nonempty(Program(tuple(rules)), list(words), facts)
+    found = known.engine.nonempty(Program(tuple(rules)), list(words), known.facts)
     return frozenset(words[goal] for goal in found)
 
 
 def rows_after(
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
+    known: Knowledge[D],
     relation: BaseRelation,
     signs: frozenset[str],
     of_keys: Callable[[D], D] = lambda rows: rows,
@@ -76,9 +67,7 @@ def rows_after(
     """The rows that a source gave (`Version.FOUND`) as they are after the update.
 
     Args:
-        engine: where the data is.
-        facts: these rows and the update.
-        situation: the kinds of facts.
+        known: these rows and the update.
         relation: the base relation.
         signs: what the rows say of the source's state.
         of_keys: the rows, of some of the relation, that have the keys that were asked for.
@@ -86,15 +75,16 @@ def rows_after(
     Raises:
         SourceError: SM402 the source is neither right before nor right after the update.
     """
-    name, rows = relation.name, facts.relations[Predicate(relation.name, Version.FOUND)]
+    name, relations, situation = relation.name, known.facts.relations, known.situation
+    rows = relations[Predicate(name, Version.FOUND)]
     if not signs & BEFORE:
         return rows
     _require_before(relation, situation, signs)
     if name in situation.deleted:
-        rows = engine.minus(rows, facts.relations[Predicate(name, Version.DELETED)])
+        rows = known.engine.minus(rows, relations[Predicate(name, Version.DELETED)])
     if name in situation.inserted:
-        new = of_keys(facts.relations[Predicate(name, Version.INSERTED)])
-        rows = engine.union([rows, new])
+        new = of_keys(relations[Predicate(name, Version.INSERTED)])
+        rows = known.engine.union([rows, new])
     return rows
 
 

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Version, variables_of
-from selfmaint.canonical.support import Knowledge, Support
+from selfmaint.canonical.support import CanonicalDatabase, Support
 from selfmaint.engine.protocol import D
 from selfmaint.maintain.roll_up import RollUp, roll_ups
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
@@ -87,18 +87,18 @@ def staying(dropped: Mapping[int, Atom]) -> tuple[Negation, ...]:
     return tuple(Negation((atom,)) for atom in dropped.values())
 
 
-def gained_rows(known: Knowledge[D], view: GroupedView) -> D | None:
+def gained_rows(known: CanonicalDatabase[D], view: GroupedView) -> D | None:
     """The core rows that a view gains, columns as in its core's head, held by the engine; None if there are none."""
     return _core_rows(known, view, core_gained(view), {})
 
 
-def lost_rows(known: Knowledge[D], view: GroupedView, dropped: Mapping[int, Atom]) -> D | None:
+def lost_rows(known: CanonicalDatabase[D], view: GroupedView, dropped: Mapping[int, Atom]) -> D | None:
     """The core rows lost but for dropped groups, columns as in the core's head, held; None if there are none."""
     return _core_rows(known, view, core_lost(view), dropped)
 
 
 def _core_rows(
-    known: Knowledge[D], view: GroupedView, goal: Predicate, dropped: Mapping[int, Atom]
+    known: CanonicalDatabase[D], view: GroupedView, goal: Predicate, dropped: Mapping[int, Atom]
 ) -> D | None:
     program = core_program(known.support, known.situation, view, dropped)
     if not program.rules_for(goal):
@@ -109,7 +109,7 @@ def _core_rows(
 
 
 def rows_of(
-    known: Knowledge[D],
+    known: CanonicalDatabase[D],
     core: View,
     bodies: Iterable[Sequence[Literal]],
     given: Mapping[Predicate, D] | None = None,
@@ -176,17 +176,17 @@ def for_all_rows(
     return None
 
 
-def rolled_gained(known: Knowledge[D], roll: RollUp) -> D | None:
+def rolled_gained(known: CanonicalDatabase[D], roll: RollUp) -> D | None:
     """The rows gained with an inserted fact of another subgoal; columns as in `RollUp.columns`."""
     return _rolled(known, roll, Version.INSERTED, Version.AFTER)
 
 
-def rolled_lost(known: Knowledge[D], roll: RollUp) -> D | None:
+def rolled_lost(known: CanonicalDatabase[D], roll: RollUp) -> D | None:
     """The rows lost with a deleted fact of another subgoal; columns as in `RollUp.columns`."""
     return _rolled(known, roll, Version.DELETED, Version.KNOWN)
 
 
-def _rolled(known: Knowledge[D], roll: RollUp, version: Version, others: Version) -> D | None:
+def _rolled(known: CanonicalDatabase[D], roll: RollUp, version: Version, others: Version) -> D | None:
     body, names = roll.plan.core.body, _changing(known.situation, version)
     row = roll.row.of(others if others is Version.AFTER else Version.STORED)
     bodies = []
@@ -198,7 +198,7 @@ def _rolled(known: Knowledge[D], roll: RollUp, version: Version, others: Version
     return _found(known, roll, bodies)
 
 
-def all_rows(known: Knowledge[D], roll: RollUp, keys: Asked[D] | None) -> D | None:
+def all_rows(known: CanonicalDatabase[D], roll: RollUp, keys: Asked[D] | None) -> D | None:
     """All rows after the update, of some groups if these are given."""
     after = [roll.plan.core.body[i].of(Version.AFTER) for i in roll.others]
     start = [] if keys is None else [keys.atom]
@@ -206,17 +206,17 @@ def all_rows(known: Knowledge[D], roll: RollUp, keys: Asked[D] | None) -> D | No
     return _found(known, roll, [body], {} if keys is None else keys.given)
 
 
-def kept_gained(known: Knowledge[D], roll: RollUp) -> D | None:
+def kept_gained(known: CanonicalDatabase[D], roll: RollUp) -> D | None:
     """Condition 4: the core rows gained without an inserted fact of another subgoal; columns as in the core's head."""
     return _kept(known, roll, Version.INSERTED, Version.AFTER)
 
 
-def kept_lost(known: Knowledge[D], roll: RollUp) -> D | None:
+def kept_lost(known: CanonicalDatabase[D], roll: RollUp) -> D | None:
     """Condition 4: the core rows lost without a deleted fact of another subgoal; columns as in the core's head."""
     return _kept(known, roll, Version.DELETED, Version.KNOWN)
 
 
-def _kept(known: Knowledge[D], roll: RollUp, version: Version, others: Version) -> D | None:
+def _kept(known: CanonicalDatabase[D], roll: RollUp, version: Version, others: Version) -> D | None:
     core, names = roll.plan.core, _changing(known.situation, version)
     stay = [
         Negation((core.body[i].of(version),)) for i in roll.others if core.body[i].predicate.name in names
@@ -235,7 +235,7 @@ def _changing(situation: Situation, version: Version) -> frozenset[str]:
 
 
 def _found(
-    known: Knowledge[D],
+    known: CanonicalDatabase[D],
     roll: RollUp,
     bodies: Iterable[Sequence[Atom]],
     given: Mapping[Predicate, D] | None = None,

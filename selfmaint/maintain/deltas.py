@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Generic
 
 from datalog.model import Atom, Negation, Predicate, Program, Rule, Version
-from selfmaint.canonical.support import Knowledge, Support
+from selfmaint.canonical.support import CanonicalDatabase, Support
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.maintain.core_rows import anchored
 from selfmaint.maintain.groups import group_change
-from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 
@@ -50,33 +50,32 @@ def recounted(engine: Engine[D], new: D, old: D) -> Delta[D]:
     return Delta(engine.keep(engine.bags.recounted(more)), engine.keep(engine.bags.recounted(fewer)))
 
 
-def delta(known: Knowledge[D], catalog: Catalog, view: View, *, whole: bool = False) -> Delta[D]:
+def delta(known: CanonicalDatabase[D], view: View, *, whole: bool = False) -> Delta[D]:
     """The change of a view whose new state is determined, held by the engine.
 
     Args:
         known: everything known.
-        catalog: the warehouse's schema.
         view: the view.
         whole: of a view that groups, whether all core rows of the groups that would be open are known.
     """
     if isinstance(view, GroupedView):
-        return _of_groups(known, catalog, view, whole=whole)
+        return _of_groups(known, view, whole=whole)
     program = maintenance_program(known.support, known.situation, view)
     nothing = known.engine.empty(known.facts.relations[view.predicate])
     gone, new = (_evaluated(known, program, goal, view) for goal in (lost(view), gained(view)))
     return Delta(nothing if new is None else new, nothing if gone is None else gone)
 
 
-def _evaluated(known: Knowledge[D], program: Program, goal: Predicate, view: View) -> D | None:
+def _evaluated(known: CanonicalDatabase[D], program: Program, goal: Predicate, view: View) -> D | None:
     if not program.rules_for(goal):
         return None
     return known.engine.keep(known.engine.evaluate(program, goal, known.facts, view.columns))
 
 
-def _of_groups(known: Knowledge[D], catalog: Catalog, view: GroupedView, *, whole: bool) -> Delta[D]:
+def _of_groups(known: CanonicalDatabase[D], view: GroupedView, *, whole: bool) -> Delta[D]:
     """The rows of the touched groups, or their numbers of copies, as far as they differ."""
     engine = known.engine
-    change = group_change(known, catalog, view, whole=whole)
+    change = group_change(known, view, whole=whole)
     if change is None:
         nothing = engine.empty(known.facts.relations[view.predicate])
         return Delta(nothing, nothing)

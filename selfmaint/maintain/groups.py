@@ -25,7 +25,7 @@ from datalog.model import (
 )
 from datalog.syntax import show
 from selfmaint.canonical.consistency import NOT_EFFECTIVE
-from selfmaint.canonical.support import Knowledge
+from selfmaint.canonical.support import CanonicalDatabase
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.maintain.core_rows import (
@@ -45,7 +45,7 @@ from selfmaint.maintain.dropped_groups import dropping
 from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Step
 from selfmaint.maintain.group_values import variables
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
-from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 
 _ASKED, _OVERDRAWN, _KEYS = (Predicate(name, Version.STEP) for name in ("open", "overdrawn", "keys"))
@@ -68,46 +68,43 @@ class GroupChange(Generic[D]):
 
 
 def group_change(
-    known: Knowledge[D], catalog: Catalog, view: GroupedView, *, whole: bool = False
+    known: CanonicalDatabase[D], view: GroupedView, *, whole: bool = False
 ) -> GroupChange[D] | None:
     """The change of a view whose gained and lost core rows are determined; None if none are. Computed once a state.
 
     Args:
         known: everything known.
-        catalog: the warehouse's schema.
         view: a view with a core.
         whole: whether all core rows of the groups that would be open are known: then these are computed anew.
     """
-    key = (view.name, whole)
-    if key not in known.changes:
-        known.changes[key] = _change(_Work(known, catalog, view), whole=whole)
-    found: GroupChange[D] | None = known.changes[key]  # type: ignore[assignment]  # put there above
+    key = (GroupChange, view.name, whole)
+    if key not in known.kept:
+        known.kept[key] = _change(_Work(known, view), whole=whole)
+    found: GroupChange[D] | None = known.kept[key]
     return found
 
 
-def core_changes(known: Knowledge[D], catalog: Catalog, view: GroupedView) -> tuple[D | None, D | None]:
+def core_changes(known: CanonicalDatabase[D], view: GroupedView) -> tuple[D | None, D | None]:
     """The rows that the core rows gained and lost make by themselves, held; None where there are none.
 
     Args:
         known: everything known.
-        catalog: the warehouse's schema.
         view: a view of which nothing is stored, and whose gained and lost core rows are determined.
     """
-    work = _Work(known, catalog, view)
+    work = _Work(known, view)
     gained, lost = gained_rows(known, view), lost_rows(known, view, {})
     return work.rows_of_core(gained), work.rows_of_core(lost)
 
 
-def certain_rows(known: Knowledge[D], catalog: Catalog, view: GroupedView, rows: D) -> D | None:
+def certain_rows(known: CanonicalDatabase[D], view: GroupedView, rows: D) -> D | None:
     """The rows that a view certainly has after the update, with the groups of some rows; None if none are known.
 
     Args:
         known: everything known.
-        catalog: the warehouse's schema.
         view: a view with a core.
         rows: rows with all columns of the view but the number of copies, and a 1 behind them.
     """
-    work = _Work(known, catalog, view)
+    work = _Work(known, view)
     columns = variables("C", len(view.stored_columns))
     keys: tuple[Term, ...] = (*(columns[c] for c in view.grouped.columns), Constant(1))
     rule = Rule(Atom(_KEYS, keys), (Atom(_ASKED, (*columns, Constant(1))),))
@@ -128,11 +125,11 @@ def _change(work: _Work[D], *, whole: bool) -> GroupChange[D] | None:
 
 def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> GroupChange[D]:
     """The change of the groups that gain or lose some core rows."""
-    known, catalog, view = work.known, work.catalog, work.view
+    known, view = work.known, work.view
     found = work.changed(parts)
     if found.open is None:
         return found
-    told = for_all_rows(catalog, known.situation, known.support.whole, view)
+    told = for_all_rows(known.catalog, known.situation, known.support.whole, view)
     if isinstance(told, RollUp):
         return work.rolled_up(found, found.open, told)
     if told is None and parts["lost"] is not None:
@@ -148,17 +145,16 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
 class _Work(Generic[D]):
     """The evaluation of one view's change."""
 
-    known: Knowledge[D]
-    catalog: Catalog
+    known: CanonicalDatabase[D]
     view: GroupedView
 
     @cached_property
     def dropped(self) -> Mapping[int, Atom]:
-        return dropping(self.catalog, self.known.situation, self.view)
+        return dropping(self.known.catalog, self.known.situation, self.view)
 
     @cached_property
     def plan(self) -> GroupPlan:
-        return GroupPlan(self.view, self.catalog.relations, dropped=tuple(self.dropped.values()))
+        return GroupPlan(self.view, self.known.catalog.relations, dropped=tuple(self.dropped.values()))
 
     @property
     def engine(self) -> Engine[D]:
@@ -238,7 +234,7 @@ class _Work(Generic[D]):
     def parts(self) -> dict[str, D | None]:
         """The parts that the gained and lost rows are; None where there are none."""
         known = self.known
-        roll = for_changes(self.catalog, known.situation, self.view)
+        roll = for_changes(self.known.catalog, known.situation, self.view)
         if roll is None:
             gained, lost = gained_rows(known, self.view), lost_rows(known, self.view, self.dropped)
             rows = {"gained": gained, "lost": lost}

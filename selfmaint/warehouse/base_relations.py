@@ -13,6 +13,7 @@ from datalog.model import (
     ColumnType,
     Declaration,
     ForeignKey,
+    Predicate,
     Program,
     Rule,
     Term,
@@ -109,6 +110,11 @@ def certain_variables(atoms: Iterable[Atom], relations: Mapping[str, BaseRelatio
         for i, term in enumerate(atom.terms)
         if isinstance(term, Variable) and i not in relations[atom.predicate.name].nullable
     )
+
+
+def row_atom(relation: BaseRelation, version: Version) -> Atom:
+    """A version of a relation applied to distinct variables, one for each column."""
+    return Atom(Predicate(relation.name, version), tuple(Variable(f"X{i}") for i in range(relation.arity)))
 
 
 def variable_types(

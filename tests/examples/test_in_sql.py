@@ -130,8 +130,8 @@ def test_a_batch_has_the_same_verdicts(name: str) -> None:
         for schema in (sql, rules):
             contents = {n: frozenset(rows) for n, rows in Evaluation(schema).contents(old).items()}
             made = Warehouse(schema, MemoryEngine(), contents)
-            facts, situation = made.given(Update(inserted, deleted, effective=True))
-            found = check(made.decision, made.engine, facts, situation, schema.views)
+            given = made.given(Update(inserted, deleted, effective=True))
+            found = check(made.decision.knowledge(made.engine, *given), schema.views)
             verdicts.append({n: type(verdict).__name__ for n, verdict in found.items()})
         assert verdicts[0] == verdicts[1], seed
         seen |= {*verdicts[0].values()}

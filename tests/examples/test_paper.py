@@ -22,7 +22,8 @@ from selfmaint.api.statements import statements, tables_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.canonical import known_rules
-from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.procedure import check
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Verdict
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
@@ -104,7 +105,7 @@ def decided(given: Case, engine: Any) -> tuple[dict[str, str], dict[str, dict[st
         {p: frozenset(range(len(columns(schema, p)[0]))) for p in contents},
         frozenset(p for p in contents if p.version in {Version.INSERTED, Version.DELETED}),
     )
-    verdicts = check(decision, engine, facts, situation, schema.views)
+    verdicts = check(decision.knowledge(engine, facts, situation), schema.views)
     changes: dict[str, dict[str, Rows]] = {}
     for view in schema.views:
         verdict = verdicts[view.name]
@@ -200,7 +201,8 @@ def test_the_second_database_of_example_4_1() -> None:
     given = case("example_4_1_second")
     schema = catalog(given.program)
     contents = given.contents()
-    verdicts = check(Decision(schema), MemoryEngine(), Facts(contents), Situation.of(contents), schema.views)
+    known = Decision(schema).knowledge(MemoryEngine(), Facts(contents), Situation.of(contents))
+    verdicts = check(known, schema.views)
     verdict = verdicts["v1"]
     assert isinstance(verdict, NotSelfMaintainable)
     (witness,) = verdict.witnesses

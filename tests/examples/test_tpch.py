@@ -17,7 +17,7 @@ import pytest
 
 import selfmaint
 from datalog.syntax import parse_program
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.warehouse.catalog import Catalog, catalog
 from selfmaint.warehouse.situation import Situation
 from tests.command_line import run

@@ -18,7 +18,7 @@ from selfmaint.audit.example import Example
 from selfmaint.audit.matrix import Line, ViewAudit
 from selfmaint.audit.outcome import Depends, Outcome, word
 from selfmaint.audit.proposals import NewView, Proposal
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.report.audit.drawing import drawing
 from selfmaint.report.audit.markup import Markup, joined, tag
 from selfmaint.report.audit.words import (

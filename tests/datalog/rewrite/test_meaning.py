@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from random import Random
 from typing import TypeAlias
 
@@ -61,10 +61,10 @@ from datalog.rewrite import (
     simplify_comparisons,
     unfold,
     unfold_single_rules,
-    with_lookups,
     without_given,
 )
 from datalog.rewrite.reachable import predicates_of
+from datalog.sql.inline import inline
 from datalog.syntax import show
 from tests.datalog.sql.sql_programs import Generator, meaning, random_facts, relations
 
@@ -133,13 +133,15 @@ def demand_some(program: Program, goal: Predicate, random: Random) -> Program:
     return drop_unused_columns(program, [goal]) if random.random() < 0.7 else program
 
 
-def look_up_some(program: Program, goal: Predicate, random: Random) -> Program:
-    """Some stored relations are small."""
+def put_in_place(program: Program, goal: Predicate, random: Random) -> Program:
+    """What one query is left to use, demands apart or together."""
     stored = {p for rule in program.rules for p in predicates_of(rule.body)} - {*program.heads}
     small = {p for p in sorted(stored, key=str) if random.random() < 0.4}
     if random.random() < 0.5:
         program = simplify(program, [goal])
-    return with_lookups(program, goal, small.__contains__)
+    made = demand(program, [goal], small, together=random.random() < 0.5)
+    definitions = inline(drop_unused_columns(made, [goal]), goal)
+    return Program(tuple(chain(*definitions.values())))
 
 
 REWRITES: Mapping[str, Rewrite] = {
@@ -157,7 +159,7 @@ REWRITES: Mapping[str, Rewrite] = {
     "simplify": lambda program, goal, _random: simplify(program, [goal]),
     "drop_unused_columns": lambda program, goal, _random: drop_unused_columns(program, [goal]),
     "demand": demand_some,
-    "with_lookups": look_up_some,
+    "inline": put_in_place,
 }
 
 

@@ -507,6 +507,16 @@ def test_demands_of_several_rules_are_one() -> None:
     assert "w(X) :- new(X, Y), not a@projected_0_0(Y)." in rules
 
 
+def test_demands_apart_have_rows_of_their_own() -> None:
+    program = parse_program("v(X) :- new(X), a(X). w(X) :- old(X), a(X). u(X) :- new(X), a(X), b(X).")
+    goals = [Predicate("v"), Predicate("w"), Predicate("u")]
+    found = demand(program, goals, {Predicate("new"), Predicate("old")}, together=False)
+    assert [rule for rule in lines(found) if "a@demand_" in rule.partition(" :-")[0]] == [
+        "a@demand_0(X) :- new(X).",
+        "a@demand_1(X) :- old(X).",
+    ]
+
+
 def test_a_relation_met_again_by_its_own_rows_is_demanded_again() -> None:
     rules = demanded("v(Z) :- new(X), a(X, Y), a(Y, Z).", "v", "new")
     assert "a@demand_0(X) :- new(X)." in rules

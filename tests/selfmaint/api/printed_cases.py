@@ -13,7 +13,7 @@ from datalog.model import Declaration, Predicate, Row, TypeName, Version
 from datalog.syntax import parse_program
 from selfmaint.countermodel.databases import Evaluation, satisfies, stored_rows
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.informed import informed
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import check
 from selfmaint.decide.verdict import SelfMaintainable, Verdict
 from selfmaint.engine.memory import MemoryEngine
@@ -126,7 +126,7 @@ def stars(make: Callable[[Random], Schema], seed: int) -> list[Case]:
         if schema.is_sound(before) and schema.is_sound(after) and before != after:
             one = Case(made, *(renamed(part, f"{number}:") for part in (before, after)), decision)
             every.append(one)
-            verdicts, _, _ = verdicts_of(one)
+            verdicts, _ = verdicts_of(one)
             if all(isinstance(verdict, SelfMaintainable) for verdict in verdicts.values()):
                 passing.append(one)
     return [together(part) for part in (passing, every) if part]
@@ -150,12 +150,12 @@ def facts_of(case: Case) -> Facts[frozenset[Row]]:
     return Facts(relations | changes, {}, frozenset(changes))
 
 
-def verdicts_of(case: Case) -> tuple[dict[str, Verdict], Facts[frozenset[Row]], Situation]:
-    """What `check` says, and what it knows at the end."""
-    facts, engine = facts_of(case), MemoryEngine()
-    known = Facts(
+def verdicts_of(case: Case) -> tuple[dict[str, Verdict], Knowledge[frozenset[Row]]]:
+    """What `check` says, and what it knows."""
+    facts = facts_of(case)
+    given = Facts(
         {p: r for p, r in facts.relations.items() if r or p.version is Version.STORED}, {}, facts.small
     )
-    changes = [p for p in known.relations if p.version is not Version.STORED]
-    known, situation = informed(case.decision, engine, known, Situation.of(changes, effective=True))
-    return check(case.decision, engine, known, situation, case.schema.views), known, situation
+    changes = [p for p in given.relations if p.version is not Version.STORED]
+    known = case.decision.knowledge(MemoryEngine(), given, Situation.of(changes, effective=True))
+    return check(known, case.schema.views), known

@@ -30,7 +30,6 @@ from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.decide.counterexample import counterexample
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
-from selfmaint.engine.memory import MemoryEngine
 from selfmaint.report.explanation import script
 from selfmaint.warehouse.catalog import GroupedView, View, catalog
 from tests.many_statements import interpreting_session
@@ -222,8 +221,7 @@ def hold_verdicts(
     held: Held,
 ) -> None:
     """No rows of tests and of open groups: yes, and what is printed gives the new state. Exact rows: no."""
-    verdicts, more, told = verdicts_of(case)
-    engine = MemoryEngine()
+    verdicts, known = verdicts_of(case)
     before, after = (Evaluation(case.schema).contents(d) for d in (case.before, case.after))
     scripts = []
     for view in case.schema.views:
@@ -239,7 +237,7 @@ def hold_verdicts(
         elif any(s.exact for s in proofs[view.name]):
             assert isinstance(verdict, NotSelfMaintainable), shown
             held.proved += 1
-            two = counterexample(case.decision, engine, more, told, verdict.witnesses[0])
+            two = counterexample(known, verdict.witnesses[0])
             explained = Explanation(view, case.situation, verdict, (), (), two, (), {}, ())
             scripts.append(script(explained, two))
         else:

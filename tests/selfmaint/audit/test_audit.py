@@ -138,7 +138,8 @@ def decided(schema: Catalog, search: Search, example: Example) -> object:
         [p for p in facts if p.version is not Version.STORED], effective=search.known.effective
     )
     view = schema.view(example.view)
-    return check(search.decision, MemoryEngine(), Facts(facts), situation, [view])[example.view]
+    known = search.decision.knowledge(MemoryEngine(), Facts(facts), situation)
+    return check(known, [view])[example.view]
 
 
 def redrawn(seed: int, wanted: Wanted, number: int) -> list[Case]:

@@ -20,11 +20,13 @@ from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of
 from selfmaint.audit.example import Example
 from selfmaint.audit.outcome import Always, Depends, word
 from selfmaint.audit.search import Search
-from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.procedure import check
+from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
-from selfmaint.maintain import applied, delta
+from selfmaint.maintain import applied
 from selfmaint.warehouse.catalog import Catalog, catalog
 from selfmaint.warehouse.situation import Situation
 from tests.effort import effort
@@ -101,15 +103,16 @@ def hold(seed: int, bags: float) -> Counter[str]:
             situation = Situation.of(
                 [p for p in facts.relations if p.version is not Version.STORED], effective=True
             )
-            verdicts = check(decision, MemoryEngine(), facts, situation, decision.catalog.views, sample=0)
             stages = decision.knowledge(MemoryEngine(), facts, situation)
+            verdicts = check(stages, decision.catalog.views, sample=0)
             for view in always:
                 shown = (
                     f"{seed} {change} {view.name}\n{schema.text}\n{before}\n{after}\n{verdicts[view.name]}"
                 )
-                assert isinstance(verdicts[view.name], SelfMaintainable), shown
+                verdict = verdicts[view.name]
+                assert isinstance(verdict, SelfMaintainable), shown
                 known = decision.catalog.view(view.name)
-                found = delta(stages, decision.catalog, known)
+                found = determined_delta(stages, verdict)
                 new = applied(MemoryEngine(), known, facts.relations[known.predicate], found)
                 assert new == stored(view.rows(after), is_counted=counted[view.name]), shown
                 counts["held"] += 1

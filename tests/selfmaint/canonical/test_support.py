@@ -23,7 +23,7 @@ from datalog.syntax import parse_program, parse_rule, show
 from selfmaint.canonical import after_rules, contributions, known_rules
 from selfmaint.canonical.support import Support
 from selfmaint.conformance.cases import case_of
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.maintain import gained, lost
 from selfmaint.warehouse.catalog import Catalog, catalog

@@ -18,8 +18,8 @@ from datalog.syntax import parse_program
 from selfmaint.conformance.run import case_facts
 from selfmaint.cross_examine.question import Answer, Differing, NotExamined, NothingFound, Question, better
 from selfmaint.cross_examine.search import answers
-from selfmaint.decide.informed import informed
-from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.procedure import check
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
@@ -121,9 +121,8 @@ def test_groups_and_bags(make: Callable[[Random], Schema]) -> None:
 def _promised(
     schema: Schema, decision: Decision, known: Known, facts: Facts[State], situation: Situation
 ) -> dict[str, State | None]:
-    engine = MemoryEngine()
-    told = informed(decision, engine, facts, situation)
-    verdicts = check(decision, engine, *told, decision.catalog.views, sample=0)
+    known_facts = decision.knowledge(MemoryEngine(), facts, situation)
+    verdicts = check(known_facts, decision.catalog.views, sample=0)
     promised: dict[str, State | None] = {}
     for view in schema.views:
         states = known.states[view.name]

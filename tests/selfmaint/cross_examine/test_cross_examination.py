@@ -85,7 +85,7 @@ def test_a_no_is_found_again(tmp_path: Path) -> None:
 
 def wrong_yes(monkeypatch: pytest.MonkeyPatch, module: str, change: Change | None = None) -> None:
     def decide(*arguments: Any, **_: Any) -> dict[str, SelfMaintainable]:
-        found = {view.name: SelfMaintainable(view.name) for view in arguments[4]}
+        found = {view.name: SelfMaintainable(view.name) for view in arguments[1]}
         return found if change is None else found | {"v": SelfMaintainable("v", change=change)}
 
     monkeypatch.setattr(f"selfmaint.api.{module}.decide", decide)
@@ -142,7 +142,7 @@ def test_a_wrong_change_is_a_defect(
 
     def wrong(*arguments: Any) -> Delta[Rows]:
         found: Delta[Rows] = right(*arguments)
-        return spoilt(found) if arguments[2].view == "big" else found
+        return spoilt(found) if arguments[1].view == "big" else found
 
     monkeypatch.setattr(wiring, "determined_delta", wrong)
     found = here.check(update, cross_examine=budget)
@@ -170,7 +170,7 @@ def test_a_wrong_change_of_a_branch_is_one_of_the_union(
 
     def wrong(*arguments: Any) -> Delta[Rows]:
         its: Delta[Rows] = right(*arguments)
-        return less(its) if arguments[2].view == last else its
+        return less(its) if arguments[1].view == last else its
 
     monkeypatch.setattr(wiring, "determined_delta", wrong)
     assert outcomes(here.check(update, cross_examine=budget)) == {"v": Outcome.CONTRADICTS}
@@ -219,7 +219,7 @@ def test_the_databases_of_a_no_are_held_against_the_definition(
 
     def decide(*arguments: Any, **_: Any) -> dict[str, NotSelfMaintainable]:
         pair = TwoDatabases(base, odd, (14, 1, "Ann", 300))
-        return {view.name: NotSelfMaintainable(view.name, (), databases=pair) for view in arguments[4]}
+        return {view.name: NotSelfMaintainable(view.name, (), databases=pair) for view in arguments[1]}
 
     monkeypatch.setattr("selfmaint.api.check.decide", decide)
     found = here.check(update, ["big"], cross_examine=budget)

@@ -37,7 +37,7 @@ from selfmaint.conformance import cases as recorded
 from selfmaint.conformance.cases import case_of
 from selfmaint.conformance.run import run_case
 from selfmaint.decide.counterexample import counterexample
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.table1 import PANIC, diff_program, incon_program
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
@@ -285,12 +285,12 @@ def test_columns_with_two_values_are_decided_exactly(case: Case, engine: type[Me
     situation = Situation.of(
         (p for p in record.contents if p.name in schema.relations), effective=record.effective
     )
-    decision = Decision(schema)
-    verdicts = decide(decision, engine(), facts, situation, schema.views)
+    known = Decision(schema).knowledge(engine(), facts, situation)
+    verdicts = decide(known, schema.views)
     for view, verdict in verdicts.items():
         assert isinstance(verdict, SelfMaintainable) == answers[view]["self_maintainable"]
         if isinstance(verdict, NotSelfMaintainable):
-            found = counterexample(decision, engine(), facts, situation, verdict.witnesses[0])
+            found = counterexample(known, verdict.witnesses[0])
             first, second = (found.database(b, after=False) for b in (False, True))
             assert first != second
 
@@ -352,19 +352,18 @@ def test_the_counterexample_of_every_no_is_one(case: Case) -> None:
 @patient
 def test_every_witness_makes_a_counterexample(case: Case) -> None:
     """With relations that were read as they were before the update, too."""
-    engine = MemoryEngine()
     record = case_of({"id": "random", **case, "expected": {}})
     schema = catalog(record.program)
     contents = {p: rows for p, rows in record.contents.items() if rows or p.name in case["views"]}
     contents |= {p: rows for p, rows in record.contents.items() if p.version.value == "before"}
     facts = Facts(contents)
     situation = Situation.of((p for p in contents if p.name in schema.relations), effective=record.effective)
-    decision = Decision(schema)
-    for view, verdict in decide(decision, engine, facts, situation, schema.views).items():
+    known = Decision(schema).knowledge(MemoryEngine(), facts, situation)
+    for view, verdict in decide(known, schema.views).items():
         if isinstance(verdict, NotSelfMaintainable):
             assert verdict.witnesses
             for witness in verdict.witnesses[:5]:
-                found = counterexample(decision, engine, facts, situation, witness)
+                found = counterexample(known, witness)
                 first, second = (found.database(b, after=False) for b in (False, True))
                 assert explains(case, first)
                 assert explains(case, second)

@@ -16,8 +16,9 @@ import pytest
 from datalog.model import Predicate, Row, Version
 from datalog.syntax import parse_program
 from selfmaint.decide.counterexample import NotConfirmedError, counterexample
-from selfmaint.decide.informed import informed
-from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.procedure import check
+from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
@@ -80,13 +81,14 @@ def is_proof(schema: Schema, decision: Decision, question: Question, engine: Mem
     """Whether the two databases of a "no" are two by the oracle's definition; their values are any."""
     facts = facts_of(decision, question)
     changes = [p for p in facts.relations if p.version is not Version.STORED]
-    facts, situation = informed(decision, engine, facts, Situation.of(changes, effective=True))
-    verdict = check(decision, engine, facts, situation, [decision.catalog.view(name)])[name]
+    known = saturated(decision.knowledge(engine, facts, Situation.of(changes, effective=True)))
+    verdict = check(known, [decision.catalog.view(name)])[name]
+    small = decision.knowledge(MemoryEngine(), known.facts, known.situation)
     assert isinstance(verdict, NotSelfMaintainable)
     for witness in verdict.witnesses:
         try:
             # Of large data only what a derivation uses is shown: the whole databases are judged here.
-            found = counterexample(decision, MemoryEngine(), facts, situation, witness)
+            found = counterexample(small, witness)
         except NotConfirmedError:
             continue
         new = []
@@ -117,17 +119,16 @@ def judged(
     facts = facts_of(decision, question)
     changes = [p for p in facts.relations if p.version is not Version.STORED]
     situation = Situation.of(changes, effective=True)
-    facts, situation = informed(decision, engine, facts, situation)
-    verdicts = check(decision, engine, facts, situation, decision.catalog.views, sample=0)
+    stages = decision.knowledge(engine, facts, situation)
+    verdicts = check(stages, decision.catalog.views, sample=0)
     found = []
     for view in schema.views:
         verdict, states = verdicts[view.name], question.states[view.name]
         shown = f"{schema.text}\n{question}"
         if isinstance(verdict, SelfMaintainable):
             assert len(states) == 1, shown
-            stages = decision.knowledge(engine, facts, situation)
             known = decision.catalog.view(view.name)
-            change = determined_delta(stages, decision.catalog, verdict)
+            change = determined_delta(stages, verdict)
             (state,) = states
             new = applied(engine, known, facts.relations[Predicate(view.name)], change)
             assert new == stored(Counter(dict(state)), is_counted=known.is_counted), shown

@@ -18,8 +18,8 @@ import pytest
 
 from selfmaint import Update
 from selfmaint.api.warehouse import build
-from selfmaint.decide.informed import informed
 from selfmaint.decide.procedure import check
+from selfmaint.decide.saturation import saturated
 from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
@@ -288,19 +288,16 @@ def changes(seed: int) -> Iterator[tuple[str, bool, str]]:
     warehouse = build(program, stored, engine)
     gone = {name: sides(before[name], after[name]) for name in before}
     update = Update({n: new for n, (new, _) in gone.items()}, {n: old for n, (_, old) in gone.items()}, True)
-    decision = warehouse.decision
-    facts, situation = informed(decision, engine, *warehouse.given(update))
-    found = check(decision, engine, facts, situation, decision.catalog.views)
-    verdicts, known = of_unions(warehouse.catalog, found), decision.knowledge(engine, facts, situation)
+    known = saturated(warehouse.decision.knowledge(engine, *warehouse.given(update)))
+    found = check(known, known.catalog.views)
+    verdicts = of_unions(warehouse.catalog, found)
     for one in views:
         its_view = warehouse.catalog.view(one.name)
         if its_view.unchanging and contents(one, before) != contents(one, after):
             yield one.name, True, f"{its_view.unchanging}\n{program}{before}\n{after}"
         if not isinstance(verdicts[one.name], SelfMaintainable):
             continue
-        parts = {
-            part.name: delta(known, decision.catalog, part) for part in warehouse.catalog.parts(its_view)
-        }
+        parts = {part.name: delta(known, part) for part in warehouse.catalog.parts(its_view)}
         change = deltas_of_unions(warehouse.catalog, engine, parts)[one.name]
         new = applied(engine, its_view, stored[one.name], change)
         rows = Counter({r[:-1]: r[-1] for r in new}) if its_view.is_counted else Counter(new)

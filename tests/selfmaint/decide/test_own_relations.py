@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from datalog.model import Predicate, Row, Version
 from selfmaint.api.programs import catalog_of
 from selfmaint.conformance.run import run_case
-from selfmaint.decide.procedure import Decision, check
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.procedure import check
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.protocol import Facts
@@ -121,12 +122,12 @@ def verdicts(seed: int) -> tuple[int, int]:
     stored = {Predicate(name): frozenset(rows) for name, rows in old.items()}
     facts = Facts(update_between(before, after) | stored)
     situation = Situation.of(facts.relations, effective=True)
-    decision, engine = Decision(made), LargeEngine()
-    found = check(decision, engine, facts, situation, [v for v in made.views if not v.is_counted])
+    engine = LargeEngine()
+    known = Decision(made).knowledge(engine, facts, situation)
+    found = check(known, [v for v in made.views if not v.is_counted])
     yes = [verdict for verdict in found.values() if isinstance(verdict, SelfMaintainable)]
-    known = decision.knowledge(engine, facts, situation)
     for verdict in yes:
-        change = determined_delta(known, made, verdict)
+        change = determined_delta(known, verdict)
         assert (stored[Predicate(verdict.view)] - change.lost) | change.gained == set(new[verdict.view]), (
             verdict.view
         )
@@ -183,7 +184,8 @@ def test_what_may_be_null_is_not_taken_for_a_partner(
     given_facts = {Predicate(name): frozenset(rows) for name, rows in stored.items()}
     given_facts |= {Predicate(*key): frozenset(rows) for key, rows in update.items()}
     situation = Situation.of(given_facts, effective=True)
-    found = check(Decision(made), LargeEngine(), Facts(given_facts), situation, made.views)
+    known = Decision(made).knowledge(LargeEngine(), Facts(given_facts), situation)
+    found = check(known, made.views)
     assert not isinstance(found["v"], SelfMaintainable)
 
 
@@ -208,11 +210,12 @@ def test_a_deleted_row_tells_what_a_view_hides() -> None:
     }
     found = {}
     for name, update in changes.items():
-        facts, decision, engine = Facts(stored | update), Decision(made), LargeEngine()
+        facts = Facts(stored | update)
         situation = Situation.of(facts.relations, effective=True)
-        verdict = check(decision, engine, facts, situation, made.views)["v"]
+        known = Decision(made).knowledge(LargeEngine(), facts, situation)
+        verdict = check(known, made.views)["v"]
         if isinstance(verdict, SelfMaintainable):
-            found[name] = determined_delta(decision.knowledge(engine, facts, situation), made, verdict)
+            found[name] = determined_delta(known, verdict)
     assert list(found) == ["a new total"]
     assert (found["a new total"].lost, found["a new total"].gained) == ({(1, 10, 7)}, {(1, 11, 7)})
 
@@ -243,5 +246,5 @@ def test_what_a_join_carries_over_from_another_type_is_not_computed_with(
         Predicate("x", Version.INSERTED): frozenset({(5,)}),
     }
     situation = Situation.of(facts, effective=True)
-    found = check(Decision(made), LargeEngine(), Facts(facts), situation, made.views)
+    found = check(Decision(made).knowledge(LargeEngine(), Facts(facts), situation), made.views)
     assert not isinstance(found["w"], SelfMaintainable)

@@ -14,6 +14,8 @@ from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.canonical import contributions
 from selfmaint.decide.decision import Decision
+from selfmaint.decide.procedure import check
+from selfmaint.decide.saturation import saturated
 from selfmaint.decide.table1 import diff_program
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
@@ -128,18 +130,18 @@ def test_what_aggregates_no_rows_is_verified_explained_and_audited() -> None:
     assert set(made.audit().audit.words().values()) == {"always"}
 
 
-def test_what_was_found_holds_in_one_situation() -> None:
+def test_what_was_found_holds_for_one_question() -> None:
     """The same facts, said to be effective or not, are other knowledge."""
     engine = MemoryEngine()
     made = build(".decl t(a: int). v(A) :- t(A).", {"v": frozenset({(1,)})}, engine)
     decision = Decision(made.catalog)
     facts, effective = made.given(Update({"t": frozenset({(1,), (2,)})}, {}, effective=True))
     known = decision.knowledge(engine, facts, effective)
-    assert decision.knowledge(engine, facts, effective) is known
-    other = decision.knowledge(engine, facts, Situation(inserted=frozenset({"t"})))
-    assert other is not known
-    assert (other.situation, other.changes) == (Situation(inserted=frozenset({"t"})), {})
-    assert decision.knowledge(engine, facts, effective) is not known
+    assert check(known, made.catalog.views)["v"]
+    assert saturated(known) is known
+    assert known.kept
+    other = known.learning(facts, Situation(inserted=frozenset({"t"})))
+    assert (other.situation, other.kept) == (Situation(inserted=frozenset({"t"})), {})
 
 
 @pytest.mark.parametrize("changed", ["r", "s", "t", "other"])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from datalog.model import Predicate, Row, Version
 from selfmaint.api.programs import catalog_of
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
@@ -79,7 +80,7 @@ def found(seed: int) -> tuple[frozenset[str], frozenset[str]]:
     facts = update_between(before, after)
     made = catalog_of(DECLARED + views)
     situation = Situation.of(facts, effective=True)
-    said = untouched(made, MemoryEngine(), Facts(facts), situation, made.views)
+    said = untouched(Decision(made).knowledge(MemoryEngine(), Facts(facts), situation), made.views)
     old, new = (contents(TABLES, tables, views) for tables in (before, after))
     return said, frozenset(name for name in old if old[name] == new[name])
 
@@ -103,5 +104,6 @@ def test_a_view_kept_as_text_stays_where_what_it_reads_does() -> None:
     """
     made = catalog_of(DECLARED + views)
     facts = {Predicate("r", Version.INSERTED): frozenset({(1, 1, 1, 1)})}
-    said = untouched(made, MemoryEngine(), Facts(facts), Situation.of(facts), made.views)
+    known = Decision(made).knowledge(MemoryEngine(), Facts(facts), Situation.of(facts))
+    said = untouched(known, made.views)
     assert said == {"w"}

@@ -11,18 +11,17 @@ import pytest
 from datalog.model import Predicate, Row, Version
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import check
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
-from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.probes import next_probes, options
 from selfmaint.fallback.settle import LazyCosts, Readable, Reader, settle
 from selfmaint.maintain import delta
 from selfmaint.sources.memory import RowsSource
 from selfmaint.sources.protocol import Read
-from selfmaint.warehouse.situation import Situation
 from tests.large_engine import LargeEngine
 
 Rows: TypeAlias = frozenset[Row]
@@ -71,8 +70,7 @@ def sets(relations: Relations | None) -> dict[str, Rows]:
 class Settled:
     """What is known once a run is settled, what was read for it, and what fails all the same."""
 
-    facts: Facts[Rows]
-    situation: Situation
+    known: Knowledge[Rows]
     reads: tuple[Read, ...]
     failing: tuple[DependsRules, ...]
 
@@ -104,21 +102,18 @@ class Run:
         self.readable = {name: Readable(self.source, cost) for name, cost in costs.items()}
 
     def settle(self) -> Settled:
-        facts, situation = self.warehouse.given(self.update)
+        known = self.warehouse.decision.knowledge(self.engine, *self.warehouse.given(self.update))
         views = self.warehouse.catalog.views
-        reader = Reader(
-            self.warehouse.decision, self.engine, facts, situation, self.readable, self.messages.append
-        )
+        reader = Reader(known, self.readable, self.messages.append)
         failing = settle(reader, views)
-        return Settled(reader.facts, reader.situation, tuple(reader.reads), failing)
+        return Settled(reader.known, tuple(reader.reads), failing)
 
     def gained(self, settled: Settled, view: str) -> Rows:
         """What the view gains, once all is settled."""
-        decision, catalog = self.warehouse.decision, self.warehouse.catalog
-        verdicts = check(decision, self.engine, settled.facts, settled.situation, catalog.views)
+        known = settled.known
+        verdicts = check(known, known.catalog.views)
         assert all(isinstance(verdict, SelfMaintainable) for verdict in verdicts.values())
-        stages = decision.knowledge(self.engine, settled.facts, settled.situation)
-        return delta(stages, catalog, catalog.view(view)).gained
+        return delta(known, known.catalog.view(view)).gained
 
 
 # ------------------------------------------------------------------------------------------------ which keys
@@ -224,7 +219,7 @@ def test_a_cross_product_reads_whole_relations(engine: MemoryEngine, old: set[Ro
     )
     settled = run.settle()
     assert run.source.asked == [(relation, (), None) for relation in asked]
-    assert settled.situation.wholly_known == set(asked)
+    assert settled.known.situation.wholly_known == set(asked)
     assert run.gained(settled, "v") == {("a", y) for (y,) in (*old, (3,))}
 
 
@@ -337,8 +332,8 @@ def test_rows_that_were_inserted_are_not_taken_for_old_ones(engine: MemoryEngine
         costs={"s": 1.0, "t": 1.0},
     )
     settled = run.settle()
-    assert settled.facts.relations[S.of(Version.PRESENT)] == {("a", 2)}
-    assert settled.facts.relations[T.of(Version.PRESENT)] == {("a", 7)}
+    assert settled.known.facts.relations[S.of(Version.PRESENT)] == {("a", 2)}
+    assert settled.known.facts.relations[T.of(Version.PRESENT)] == {("a", 7)}
     assert run.gained(settled, "v") == {("a", 1, 7), ("a", 2, 7)}
 
 
@@ -355,7 +350,7 @@ def test_deleted_rows_are_known_to_be_gone_although_nothing_tells_whether_they_w
         deleted={"s": {("a", 1)}},
     )
     settled = run.settle()
-    assert settled.facts.relations[S.of(Version.PRESENT)] == {("a", 2)}
+    assert settled.known.facts.relations[S.of(Version.PRESENT)] == {("a", 2)}
     assert run.gained(settled, "v") == {("a", 2, 7)}
 
 
@@ -370,9 +365,9 @@ def test_what_was_present_stays_known(engine: MemoryEngine) -> None:
         present={"s": {("b", 5)}},
     )
     settled = run.settle()
-    assert settled.facts.relations[S.of(Version.PRESENT)] == {("a", 2), ("b", 5)}
-    assert settled.facts.relations[Predicate("s", Version.REGION, (0,))] == {("a",)}
-    assert not any(p.version in (Version.FOUND, Version.PROBE) for p in settled.facts.relations)
+    assert settled.known.facts.relations[S.of(Version.PRESENT)] == {("a", 2), ("b", 5)}
+    assert settled.known.facts.relations[Predicate("s", Version.REGION, (0,))] == {("a",)}
+    assert not any(p.version in (Version.FOUND, Version.PROBE) for p in settled.known.facts.relations)
 
 
 # -------------------------------------------------------------------------------- a source that has moved

@@ -15,7 +15,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.conformance.cases import case_of
 from selfmaint.conformance.run import run_case
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError

@@ -1,4 +1,4 @@
-"""What is known, with what stored groups tell about the facts that failing tests assume.
+"""Saturation: what is known, with what stored groups tell about the facts that failing tests assume.
 
 Repeated until nothing more is learnt: the new rows of finer views (`_followed`), witnesses that no group has room for
 (`room.py`), and facts that are certain since one of a few must be there (`_certain_facts`).
@@ -26,77 +26,73 @@ from datalog.model import (
     apply_atom,
     variables_of,
 )
-from selfmaint.decide.decision import Decision
-from selfmaint.decide.procedure import TOGETHER, failing_rules, failing_views
+from selfmaint.decide.evaluation import TOGETHER, failing_rules, failing_views
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.room import Room, World, expanded
 from selfmaint.decide.selftest import DependsRules, told_subgoals
 from selfmaint.decide.verdict import Witness
-from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.engine.protocol import D
 from selfmaint.maintain import applied, delta, group_change, new_rows
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
-from selfmaint.warehouse.situation import Situation
 
 _WITNESSES = 200
 """A test with more witnesses is not looked into."""
 
 _ROUNDS = 4
 """How often what was learnt is used to learn more."""
+
 _CHANGED_ROWS = 20_000
 """Where the update has more rows of a relation, nothing is concluded."""
 
 
-def informed(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation
-) -> tuple[Facts[D], Situation]:
-    """What is known, with what the stored groups tell where tests fail.
+def saturated(known: Knowledge[D]) -> Knowledge[D]:
+    """What is known, with what the stored groups tell where tests fail; found once."""
+    if saturated not in known.kept:
+        more = known.kept[saturated] = _saturated(known)
+        more.kept[saturated] = more
+    found: Knowledge[D] = known.kept[saturated]
+    return found
 
-    Args:
-        decision: the symbolic side.
-        engine: evaluates, and holds what is learnt.
-        facts: what is known.
-        situation: the kinds of it.
-    """
-    if not (decision.catalog.grouped_views and situation.effective):
-        return facts, situation
-    for view in decision.catalog.views:
-        decision.has_rules(view, situation)  # finding them has a budget of its own, for each view
+
+def _saturated(known: Knowledge[D]) -> Knowledge[D]:
+    decision = known.decision
+    if not (known.catalog.grouped_views and known.situation.effective):
+        return known
+    for view in known.catalog.views:
+        decision.has_rules(view, known.situation)  # finding them has a budget of its own, for each view
     with suppress(BudgetSpentError), limit(decision.budget_s, "finding what stored groups tell"):
         for _ in range(_ROUNDS):
-            facts, situation = _followed(decision, engine, facts, situation)
-            before = situation
-            facts, situation, learnt = _learnt(decision, engine, facts, situation)
-            if not learnt and before == situation:
+            known = before = _followed(known)
+            known = _learnt(known)
+            if known is before:
                 break
-    return facts, situation
+    return known
 
 
-def _learnt(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation
-) -> tuple[Facts[D], Situation, bool]:
-    """What is known with what failing tests tell, and whether that is more."""
-    views = [view for view in decision.catalog.views if decision.has_rules(view, situation)]
+def _learnt(known: Knowledge[D]) -> Knowledge[D]:
+    """What is known with what failing tests tell; itself if that is no more."""
+    decision, situation = known.decision, known.situation
+    views = [view for view in known.catalog.views if decision.has_rules(view, situation)]
     if sum(len(decision.depends(view, situation)) for view in views) > TOGETHER:
-        return facts, situation, False
-    failing = failing_rules(decision, engine, facts, situation, views)
-    fetched = [(rules, engine.fetch(rows, _WITNESSES)) for rules, rows in failing]
+        return known
+    fetched = [(rules, known.engine.fetch(rows, _WITNESSES)) for rules, rows in failing_rules(known, views)]
     if not any(rows for _, rows in fetched):
-        return facts, situation, False
-    room = Room(decision.knowledge(engine, facts, situation), decision.catalog)
+        return known
+    room = Room(known)
     assumed = [a for rules, rows in fetched if rows for a in _assumptions(room, rules, rows)]
     impossible = room.impossible(world for a in assumed for world in a.worlds)
     left = [replace(a, worlds=a.worlds - impossible) for a in assumed]
-    more = dict(_ruled_out(decision, engine, facts, [a for a in left if not a.worlds]))
-    result = facts.extended(more)
-    situation = replace(situation, ruled_out=situation.ruled_out.union(more))
+    more = dict(_ruled_out(known, [a for a in left if not a.worlds]))
     complete = {v.name for v in views} - {r.new_facts.view.name for r, rows in fetched if rows is None}
-    found = [
-        f for name in sorted(complete) for f in _certain_facts(decision, engine, facts, situation, name, left)
-    ]
-    present = dict(_present(decision, engine, facts, situation, found))
-    result = result.extended(present)
-    situation = replace(situation, present=situation.present.union(p.name for p in present))
-    return result, situation, bool(more or present)
+    found = [f for name in sorted(complete) for f in _certain_facts(known, name, left)]
+    present = dict(_present(known, found))
+    if not more and not present:
+        return known
+    ruled_out = situation.ruled_out.union(more)
+    there = situation.present.union(p.name for p in present)
+    facts = known.facts.extended({**more, **present})
+    return known.learning(facts, replace(situation, ruled_out=ruled_out, present=there))
 
 
 def _assumptions(room: Room[D], rules: DependsRules, rows: Iterable[Row]) -> Iterator[Assumption]:
@@ -106,49 +102,36 @@ def _assumptions(room: Room[D], rules: DependsRules, rows: Iterable[Row]) -> Ite
         yield Assumption(rules, row, expanded(room, facts))
 
 
-def _ruled_out(
-    decision: Decision, engine: Engine[D], facts: Facts[D], assumed: Iterable[Assumption]
-) -> Iterator[tuple[Predicate, D]]:
+def _ruled_out(known: Knowledge[D], assumed: Iterable[Assumption]) -> Iterator[tuple[Predicate, D]]:
     """The witnesses that are impossible, by test, with those that were so before."""
-    by_rules: dict[Predicate, list[Assumption]] = {}
+    engine, by_rules = known.engine, dict[Predicate, list[Assumption]]()
     for one in assumed:
         by_rules.setdefault(one.rules.goal, []).append(one)
     for goal, found in by_rules.items():
         predicate = goal.of(Version.IMPOSSIBLE, goal.columns)
         new_facts = found[0].rules.new_facts
         atoms = [*new_facts.instance.atoms, *new_facts.links, *new_facts.patterns]
-        types = variable_types(atoms, decision.catalog.relations)
+        types = variable_types(atoms, known.catalog.relations)
         names = [f"x{i}" for i in range(len(new_facts.bound))]
         rows = engine.load([a.row for a in found], names, [types.get(v, ANY) for v in new_facts.bound])
-        old = facts.relations.get(predicate)
+        old = known.facts.relations.get(predicate)
         yield predicate, engine.keep(rows if old is None else engine.union([old, rows]))
 
 
-def _present(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    found: Iterable[tuple[str, Row]],
-) -> Iterator[tuple[Predicate, D]]:
+def _present(known: Knowledge[D], found: Iterable[tuple[str, Row]]) -> Iterator[tuple[Predicate, D]]:
     """Certain facts as rows of partial copies, with those known before."""
-    by_name: dict[str, list[Row]] = {}
+    engine, by_name = known.engine, dict[str, list[Row]]()
     for name, row in dict.fromkeys(found):
         by_name.setdefault(name, []).append(row)
     for name, rows in by_name.items():
-        relation = decision.catalog.relations[name]
+        relation = known.catalog.relations[name]
         predicate = Predicate(name, Version.PRESENT)
         data = engine.load(rows, relation.columns, relation.types)
-        old = [facts.relations[predicate]] if name in situation.present else []
+        old = [known.facts.relations[predicate]] if name in known.situation.present else []
         yield predicate, engine.keep(engine.union([*old, data]))
 
 
-__all__ = ["World", "informed"]
-
-
-def _followed(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation
-) -> tuple[Facts[D], Situation]:
+def _followed(known: Knowledge[D]) -> Knowledge[D]:
     """What is known, with the new rows of the finer views that a coarser view needs.
 
     Conditions of soundness:
@@ -156,68 +139,54 @@ def _followed(
     1. A view's new rows are determined if its test has no row and none of its groups stays open; they are the old ones
        with its delta.
     2. What is determined stays so when more is known.
-
-    Args:
-        decision: the symbolic side.
-        engine: evaluates tests and deltas.
-        facts: what is known.
-        situation: the kinds of it.
     """
-    coarse = _touched(decision, situation) if situation.effective else []
+    views, finer = known.catalog.views, known.decision.finer
+    coarse = _touched(known)
     while coarse:
-        names = {name for view in coarse for name in decision.finer[view.name]} - situation.followed
-        asked = [
-            *coarse,
-            *(view for view in decision.catalog.views if view.name in names and view not in coarse),
-        ]
-        determined = _determined(decision, engine, facts, situation, asked)
+        followed = known.situation.followed
+        names = {name for view in coarse for name in finer[view.name]} - followed
+        asked = [*coarse, *(view for view in views if view.name in names and view not in coarse)]
+        determined = _determined(known, asked)
         coarse = [view for view in coarse if view.name not in determined]
-        names = {name for view in coarse for name in decision.finer[view.name]} - situation.followed
-        found = [view for view in decision.catalog.views if view.name in names & determined]
+        names = {name for view in coarse for name in finer[view.name]} - followed
+        found = [view for view in views if view.name in names & determined]
         if not found:
             break
-        rows = dict(_new_rows(decision, engine, facts, situation, found))
-        facts = facts.extended(rows, small=False)
-        situation = replace(situation, followed=situation.followed.union(v.name for v in found))
-    return facts, situation
+        facts = known.facts.extended(dict(_new_rows(known, found)), small=False)
+        followed = followed.union(v.name for v in found)
+        known = known.learning(facts, replace(known.situation, followed=followed))
+    return known
 
 
-def _touched(decision: Decision, situation: Situation) -> list[View]:
+def _touched(known: Knowledge[D]) -> list[View]:
     """The views that change and have finer ones."""
-    changed = situation.inserted | situation.deleted
+    changed, finer = known.situation.inserted | known.situation.deleted, known.decision.finer
     return [
         view
-        for view in decision.catalog.grouped_views
-        if decision.finer[view.name] and changed.intersection(a.predicate.name for a in view.core.body)
+        for view in known.catalog.grouped_views
+        if finer[view.name] and changed.intersection(a.predicate.name for a in view.core.body)
     ]
 
 
-def _determined(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: Sequence[View]
-) -> frozenset[str]:
+def _determined(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
     """The names of those of some views for which condition 1 of `_followed` holds."""
-    asked = [view for view in views if decision.has_rules(view, situation)]
-    failing = failing_views(decision, engine, facts, situation, asked)
-    known = decision.knowledge(engine, facts, situation)
+    asked = [view for view in views if known.decision.has_rules(view, known.situation)]
+    failing = failing_views(known, asked)
 
     def leaves_none_open(view: View) -> bool:
         if not isinstance(view, GroupedView):
             return view.limitation is None
-        change = group_change(known, decision.catalog, view)
+        change = group_change(known, view)
         return change is None or change.open is None
 
     return frozenset(view.name for view in asked if view.name not in failing and leaves_none_open(view))
 
 
-def _new_rows(
-    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, views: list[View]
-) -> Iterator[tuple[Predicate, D]]:
-    known = decision.knowledge(engine, facts, situation)
+def _new_rows(known: Knowledge[D], views: Iterable[View]) -> Iterator[tuple[Predicate, D]]:
     for view in views:
         if isinstance(view, GroupedView):
-            change = delta(known, decision.catalog, view)
-            stored = facts.relations[view.predicate]
-            yield new_rows(view), applied(engine, view, stored, change)
+            stored = known.facts.relations[view.predicate]
+            yield new_rows(view), applied(known.engine, view, stored, delta(known, view))
 
 
 @dataclass(frozen=True)
@@ -247,12 +216,7 @@ class Assumption:
 
 
 def _certain_facts(
-    decision: Decision,
-    engine: Engine[D],
-    facts: Facts[D],
-    situation: Situation,
-    name: str,
-    assumed: Sequence[Assumption],
+    known: Knowledge[D], name: str, assumed: Sequence[Assumption]
 ) -> Iterator[tuple[str, Row]]:
     """The facts that the witnesses of one view's failing tests make certain.
 
@@ -270,23 +234,20 @@ def _certain_facts(
     3. All witnesses are at hand: those that no longer count are impossible, and none was left out for a finer view.
 
     Args:
-        decision: the symbolic side.
-        engine: holds the update's rows.
-        facts: what is known.
-        situation: the kinds of it.
+        known: everything known.
         name: the view.
         assumed: all witnesses of its tests that are not impossible.
     """
-    stored = decision.catalog.view(name)
+    stored = known.catalog.view(name)
     view = stored if not isinstance(stored, GroupedView) else stored.core
     mine = [a for a in assumed if a.rules.new_facts.view.name == name]
-    told = told_subgoals(decision.catalog, situation, stored)
+    told = told_subgoals(known.catalog, known.situation, stored)
     for index, atom in enumerate(view.body if mine else ()):
-        if (told and index not in told) or not _reaches_all(decision.catalog, view, index):
+        if (told and index not in told) or not _reaches_all(known.catalog, view, index):
             continue
         for version in (Version.INSERTED, Version.DELETED):
-            changed = facts.relations.get(Predicate(atom.predicate.name, version))
-            rows = None if changed is None else engine.fetch(changed, _CHANGED_ROWS)
+            changed = known.facts.relations.get(Predicate(atom.predicate.name, version))
+            rows = None if changed is None else known.engine.fetch(changed, _CHANGED_ROWS)
             by_row: dict[Row, list[frozenset[World]]] = {}
             for one in mine:
                 row = one.fact(atom) if one.version is version else None

@@ -1,0 +1,109 @@
+"""Evaluating the tests of views: which have rows, and these.
+
+Where several views are asked about their tests are one program, which derives what they share once. Of a part of the
+tests one that fails proves as much as ever; that none does proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from datalog.budget import BudgetSpentError, limit
+from datalog.model import Predicate, Program
+from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
+from selfmaint.decide.knowledge import Knowledge
+from selfmaint.decide.selftest import DependsRules, compact_program
+from selfmaint.engine.protocol import D
+from selfmaint.warehouse.catalog import View
+
+TOGETHER = 1_000
+"""More tests are not asked in one go: one of them would take the budget of all."""
+
+Failing: TypeAlias = list[tuple[DependsRules, D]]
+"""The J's whose tests have rows, with these rows."""
+
+
+def tested(
+    known: Knowledge[D], views: Sequence[View]
+) -> dict[str, tuple[Failing[D], BudgetSpentError | None]]:
+    """For each view the J's whose tests have rows, and which budget was spent before all of them were known.
+
+    Where all views at once take too long, or their tests are many, each view has a try of its own.
+    """
+    found: dict[str, tuple[Failing[D], BudgetSpentError | None]] = {}
+    tests: dict[str, Tests] = {}
+    for view in views:
+        try:
+            tests[view.name] = tests_at_hand(known, view)
+        except BudgetSpentError as spent:
+            found[view.name] = [], spent
+    waiting = [view for view in views if view.name in tests]
+    together = [waiting] if sum(len(its.rules) for its in tests.values()) <= TOGETHER else []
+    for part in (*together, *([view] for view in waiting)):
+        left = [view for view in part if view.name not in found]
+        if not left:
+            continue
+        try:
+            with limit(known.decision.budget_s, f"evaluating the test of {_named(left)}"):
+                failing = _failing_of(known, [r for view in left for r in tests[view.name].rules])
+        except BudgetSpentError as spent:
+            if len(left) == 1:
+                found[left[0].name] = [], spent
+            continue
+        for view in left:
+            its = [one for one in failing if one[0].new_facts.view.name == view.name]
+            found[view.name] = its, tests[view.name].spent
+    return found
+
+
+def is_failing(known: Knowledge[D], view: View) -> bool:
+    """Whether the test of a view has a row.
+
+    Raises:
+        BudgetSpentError: it takes longer than it may.
+    """
+    rules = all_tests(known, view)
+    with limit(known.decision.budget_s, f"evaluating the test of {view.shown}"):
+        return bool(_nonempty(known, rules)[1])
+
+
+def failing_rules(known: Knowledge[D], views: Sequence[View]) -> Failing[D]:
+    """The J's of some views whose tests have rows, with these rows, all views in one go.
+
+    Raises:
+        BudgetSpentError: finding the tests takes longer than it may.
+    """
+    return _failing_of(known, [r for view in views for r in all_tests(known, view)])
+
+
+def failing_views(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
+    """The names of those of some views whose tests have a row, all views in one go.
+
+    Raises:
+        BudgetSpentError: finding the tests takes longer than it may.
+    """
+    rules = [r for view in views for r in all_tests(known, view)]
+    _, failing = _nonempty(known, rules)
+    return frozenset(r.new_facts.view.name for r in rules if r.goal in failing)
+
+
+def _failing_of(known: Knowledge[D], rules: Sequence[DependsRules]) -> Failing[D]:
+    program, failing = _nonempty(known, rules)
+    if not failing:
+        return []
+    goals = {r.goal: [f"x{i}" for i in range(r.head.arity)] for r in rules if r.goal in failing}
+    rows = known.engine.evaluate_all(program, goals, known.facts)
+    return [(r, rows[r.goal]) for r in rules if r.goal in rows]
+
+
+def _nonempty(known: Knowledge[D], rules: Sequence[DependsRules]) -> tuple[Program, frozenset[Predicate]]:
+    """The tests of some J's as one program, and the goals that have a row."""
+    program = compact_program(known.support, rules)
+    defined = frozenset(program.heads)
+    goals = [r.goal for r in rules if r.goal in defined]
+    return program, known.engine.nonempty(program, goals, known.facts) if goals else frozenset()
+
+
+def _named(views: Sequence[View]) -> str:
+    return views[0].shown if len(views) == 1 else "all views"
