@@ -1,20 +1,29 @@
-"""What the tests leave undecided, decided by a search among all databases, where there are few rows (`possible`)."""
+"""What the tests leave undecided, decided by a search among all databases (`possible`).
+
+Where there are few rows they are all looked at. Else it is the rows near the update, few first (`neighbourhood.py`); a
+"no" needs conditions then (`separate.py`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from time import process_time
+from typing import Generic
 
 from datalog.model import ANY, Predicate, Row
 from selfmaint.canonical.support import Knowledge
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.decision import Decision
+from selfmaint.decide.neighbourhood import Neighbourhood, neighbourhoods
 from selfmaint.decide.pairs import Counterexample, given_rows, shown
-from selfmaint.decide.verdict import Change, NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
+from selfmaint.decide.separate import Separation
+from selfmaint.decide.verdict import Change, Near, NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import Delta, delta
-from selfmaint.possible.new_state import Determined, NewStates, Open, TwoDatabases
-from selfmaint.warehouse.catalog import Catalog
+from selfmaint.possible.new_state import Answer, Determined, NewStates, Open, TwoDatabases
+from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
 MOST_ROWS = 400
@@ -37,23 +46,23 @@ def searched(
         verdict: the verdict without a search.
     """
     view = decision.catalog.view(verdict.view)
-    states = _states(decision, engine, facts, situation) if view.name in decision.searchable else None
-    if states is None:
+    if view.name not in decision.searchable:
         return verdict
-    kept, spent = decision.kept(facts), (searched, situation)
-    before, start = float(kept.get(spent, 0)), process_time()
-    if before > MOST_SECONDS:
+    search = _search(decision, engine, facts, situation)
+    if search.spent > MOST_SECONDS:
         return replace(verdict, reasons=(*verdict.reasons, "the searches for other views took the time"))
-    answer = states.of(view)
-    kept[spent] = before + process_time() - start
-    match answer:
+    found = search.of(view)
+    if found is None:
+        return replace(verdict, reasons=(*verdict.reasons, "the update has more rows than are searched"))
+    match found.answer:
         case Determined(state):
-            stored = states.stored(view)
-            return SelfMaintainable(view.name, change=Change(state - stored, stored - state), exact=True)
-        case TwoDatabases() as found:
-            return NotSelfMaintainable(view.name, (), databases=found)
+            stored = found.states.stored(view)
+            change = Change(state - stored, stored - state)
+            return SelfMaintainable(view.name, change=change, exact=found.near is None, near=found.near)
+        case TwoDatabases() as pair:
+            return NotSelfMaintainable(view.name, (), databases=pair, near=found.near)
         case Open(reason):
-            return replace(verdict, reasons=(*verdict.reasons, reason))
+            return replace(verdict, reasons=(*verdict.reasons, reason), near=found.near)
 
 
 def found_databases(
@@ -63,22 +72,105 @@ def found_databases(
     situation: Situation,
     verdict: NotSelfMaintainable,
 ) -> Counterexample | None:
-    """The two databases of a "no" that were found by search; None of another "no"."""
+    """The two databases of a "no" that were found by search, of large data their near part; None of another "no"."""
     found = verdict.databases
-    states = None if found is None else _states(decision, engine, facts, situation)
-    if found is None or states is None:
+    if found is None:
         return None
-    return shown(states.known, None, found.row, found.first, found.second)
+    searched_ = _search(decision, engine, facts, situation).of(decision.catalog.view(verdict.view))
+    if searched_ is None:
+        return None
+    pair = shown(searched_.states.known, None, found.row, found.first, found.second)
+    return pair if verdict.near is None else replace(pair, complete=False)
 
 
-def _states(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> NewStates | None:
-    """The search over some facts; None if there are too many."""
+@dataclass(frozen=True)
+class _Found:
+    """An answer, from which rows, and how many these are if there are more."""
+
+    answer: Answer
+    states: NewStates
+    near: Near | None = None
+
+
+@dataclass
+class _Search(Generic[D]):
+    """The searches over some facts, for one view after the other."""
+
+    whole: NewStates | None
+    neighbourhoods: Iterator[Neighbourhood]
+    seconds: float
+    spent: float = 0
+    _steps: list[_Step] = field(default_factory=list)
+    _found: dict[str, _Found | None] = field(default_factory=dict)
+
+    def of(self, view: View) -> _Found | None:
+        """The answer for a view; None if the update alone has too many rows."""
+        if view.name not in self._found:
+            start = process_time()
+            self._found[view.name] = self._searched(view)
+            self.spent += process_time() - start
+        return self._found[view.name]
+
+    def _searched(self, view: View) -> _Found | None:
+        if self.whole is not None:
+            return _Found(self.whole.of(view), self.whole)
+        found = None
+        start = process_time()
+        for step in self._every_step():
+            found = step.of(view)
+            if not isinstance(found.answer, Open) or process_time() - start > self.seconds:
+                break
+        return found
+
+    def _every_step(self) -> Iterator[_Step]:
+        yield from self._steps
+        for near in self.neighbourhoods:
+            self._steps.append(_Step(near, self.seconds))
+            yield self._steps[-1]
+
+
+@dataclass
+class _Step:
+    """A neighbourhood, searched for less than is known, and for all that is known of it where that tells of the rest."""
+
+    near: Neighbourhood
+    seconds: float
+
+    def of(self, view: View) -> _Found:
+        """The answer for a view."""
+        near = Near(self.near.size, self.near.is_closed)
+        answer = self._for_yes.of(view)
+        if isinstance(answer, Open) and self._for_no is not None:
+            pair = self._for_no.of(view)
+            if isinstance(pair, TwoDatabases) and self._separation.is_a_no(pair, view.name):
+                return _Found(pair, self._for_no, near)
+        return _Found(answer, self._for_yes, near)
+
+    @cached_property
+    def _separation(self) -> Separation:
+        return Separation(self.near)
+
+    @cached_property
+    def _for_yes(self) -> NewStates:
+        return NewStates(self.near.known, self.seconds, self.near.cut, self.near.rules)
+
+    @cached_property
+    def _for_no(self) -> NewStates | None:
+        if not self._separation.allows():
+            return None
+        return NewStates(self.near.known, self.seconds, rules=self.near.rules)
+
+
+def _search(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> _Search[D]:
+    """The searches over some facts."""
     kept = decision.kept(facts)
-    key = (NewStates, situation, decision.budget_s)
+    key = (_Search, situation, decision.budget_s)
     if key not in kept:
         known = at_hand(decision, engine, facts, situation)
-        kept[key] = known and NewStates(known, min(decision.budget_s, MOST_SECONDS))
-    found: NewStates | None = kept[key]
+        seconds = min(decision.budget_s, MOST_SECONDS)
+        whole = None if known is None else NewStates(known, seconds)
+        kept[key] = _Search(whole, neighbourhoods(decision, engine, facts, situation), seconds)
+    found: _Search[D] = kept[key]
     return found
 
 

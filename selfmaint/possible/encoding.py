@@ -155,14 +155,34 @@ class Encoding:
     # ------------------------------------------------------------------------------------ what must not be
 
     def _add_prohibitions(self) -> None:
-        """No view has a row that is not stored."""
+        """No view has a row that is not stored; where stored rows are left out, none that is certainly not (cut 2)."""
         known, classes = self.instance.known, self.instance.classes
         for view, rules in self.queries.items():
             for row in known.of(view, Version.STORED):
                 self.lines.append(f"{_atom(f's{self.views[view]}', classes.numbers(view, row))}.")
             for query in rules:
                 head = self._head(query, f"s{self.views[view]}")
-                self.lines.append(f":- {_body([*self._match(query, BEFORE), f'not {head}'])}.")
+                match = _body([*self._match(query, BEFORE), f"not {head}"])
+                self.lines += [f":- {_body([match, one])}." for one in self._covered(query)]
+
+    def _covered(self, query: Query) -> Iterator[str]:
+        """For a row of a query: that it would be at hand if it were stored, each way; an empty literal for always."""
+        cut, view = self.instance.cut, query.view
+        if cut is None or view in cut.whole:
+            yield ""
+            return
+        terms = self._head_terms(query)
+        for number, (columns, keys) in enumerate(cut.covered.get(view, {}).items()):
+            name = f"c{self.views[view]}_{query.number}_{number}"
+            constants = [self.instance.classes.of_column(view, i).constants for i in columns]
+            at_hand = [
+                _atom(name, [its[v] for v, its in zip(key, constants, strict=True)])
+                for key in keys
+                if all(v in its for v, its in zip(key, constants, strict=True))  # else no fact has it
+            ]
+            if at_hand:
+                self.lines += [f"{one}." for one in at_hand]
+                yield _atom(name, [terms[i] for i in columns])
 
     def _add_known(self, relation: BaseRelation) -> None:
         """Nothing that is known to be absent, nothing more than what was read."""
@@ -254,7 +274,14 @@ class Encoding:
             self.lines.append(f"{self._head(query, 'now')} :- {_body(self._match(query, AFTER))}.")
         arity = len(self.queries[wanted.view][0].head)
         row_ = [f"X{i}" for i in range(arity)]
-        self.lines.append(f"differs :- {_atom('now', row_)}, not {_atom('state', row_)}.")
+        more = f"differs :- {_atom('now', row_)}, not {_atom('state', row_)}"
+        if self.instance.cut is None:
+            self.lines.append(f"{more}.")
+        else:  # cut 5
+            for query in self.queries[wanted.view]:
+                self.lines.append(f"{self._head(query, 'was')} :- {_body(self._match(query, BEFORE))}.")
+            self.lines.append(f"{more}, {_atom(f's{self.views[wanted.view]}', row_)}.")
+            self.lines.append(f"{more}, not {_atom('was', row_)}.")
         self.lines.append(":- not differs.")
         if wanted.goals:
             self.lines.append(f"{{ {'; '.join(g.name for g in wanted.goals)} }} 1.")
@@ -295,12 +322,14 @@ class Encoding:
             raise TooLargeError
 
     def _head(self, query: Query, name: str) -> str:
+        return _atom(name, self._head_terms(query))
+
+    def _head_terms(self, query: Query) -> list[str]:
         names = _names(query)
-        terms = [
+        return [
             names[t] if isinstance(t, Variable) else str(self.instance.classes.number(query.view, i, t.value))
             for i, t in enumerate(query.head)
         ]
-        return _atom(name, terms)
 
     def _terms(self, atom: Atom, names: Mapping[Variable, str]) -> list[str]:
         name, classes = atom.predicate.name, self.instance.classes

@@ -1,0 +1,335 @@
+"""What is at hand of large data for a search (`possible`): the stored rows near the update, found by the engine.
+
+1. The update is at hand whole; so are the copies and the rows read for some keys, or they are left out. Such keys are
+   left out also where the update may not be effective: rows of theirs may then be known from rows far away alone.
+2. *Anchors*. Where a changed row is a subgoal's, the stored rows that agree with what it tells of the view's row are
+   asked for: rows that the update takes away, and gives back, are among them.
+3. *Steps*. Then rows with a value that a row at hand has, in columns of the same class where values meet (by a join, a
+   key, a foreign key). What more rows have than there is room for is left out.
+4. A relation that can be read whole and is too large for that is asked like a view that copies it.
+
+`possible/cut.py` says why a "yes" that is found so is one, whatever is left out. Where nothing is left that step 3 would
+ask for, the neighbourhood is *closed*: `separate.py` says when two databases that differ there make a "no".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic
+
+from datalog.budget import check
+from datalog.model import ANY, Atom, Constant, Predicate, Program, Row, Rule, Term, Variable, Version
+from selfmaint.countermodel.model_check import Given
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.pairs import given_rows
+from selfmaint.engine.protocol import D, Engine, Facts
+from selfmaint.possible.cut import Columns, Cut, Values
+from selfmaint.possible.queries import Query, queries
+from selfmaint.possible.value_classes import ValueClass, ValueClasses
+from selfmaint.warehouse.situation import Situation
+
+MOST_ROWS = 400
+"""A neighbourhood has at most so many rows, the update included."""
+
+_WHOLE = 24
+"""A view with at most so many rows is at hand whole."""
+
+_PER_VALUE = 40
+"""More rows with one value are left out."""
+
+_STEPS = (1, 2, 6)
+"""After so many steps the rows at hand are searched."""
+
+_CHANGES = (Version.INSERTED, Version.DELETED)
+_COPIES = (Version.PRESENT, Version.ABSENT, Version.REGION)
+
+Rules = Mapping[str, Sequence[Query]]
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """The rows at hand, and what is left out.
+
+    Attributes:
+        known: the rows, and the facts that they prove.
+        rules: the queries of views, and of relations that can be read (4).
+        cut: which rows are at hand.
+        classes: the classes of columns.
+        closing: the numbers of the classes whose values are followed.
+        copies: the names of what stands for relations that can be read, by relation.
+        is_closed: whether no other row has a value in them that one at hand has.
+        steps: how many steps were taken.
+    """
+
+    known: Given
+    rules: Rules
+    cut: Cut
+    classes: ValueClasses
+    closing: frozenset[int]
+    copies: Mapping[str, str]
+    is_closed: bool
+    steps: int
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return sum(map(len, self.known.rows.values()))
+
+
+def neighbourhoods(
+    decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation
+) -> Iterator[Neighbourhood]:
+    """Larger and larger neighbourhoods of an update; none if the update alone is too large.
+
+    Args:
+        decision: the symbolic side.
+        engine: holds the facts.
+        facts: what is known.
+        situation: the kinds of it.
+    """
+    growing = _Growing.around(decision, engine, facts, situation)
+    if growing is None:
+        return
+    growing.add_anchors()
+    before = -1
+    for steps in range(1, _STEPS[-1] + 1):
+        growing.step()
+        if steps in _STEPS or growing.is_done:
+            found = growing.found(steps)
+            if found.size > before:
+                yield found
+            before = found.size
+        if growing.is_done:
+            return
+
+
+@dataclass
+class _Growing(Generic[D]):
+    """Rows that are added as long as there is room."""
+
+    decision: Decision
+    engine: Engine[D]
+    facts: Facts[D]
+    situation: Situation
+    rules: Rules
+    given: dict[Predicate, frozenset[Row]]
+    stored: Mapping[str, D]
+    left: int
+
+    def __post_init__(self) -> None:
+        self.rows: dict[str, set[Row]] = {name: set() for name in self.stored}
+        self.covered: dict[str, dict[Columns, set[Values]]] = {
+            name: defaultdict(set) for name in self.stored
+        }
+        self.whole: set[str] = set()
+        self.may_lose: set[str] = set()
+        self.left_out = False
+        self.is_done = False
+        self.classes = ValueClasses(Given(self.decision.catalog, self.situation, {}, {}), self.rules)
+        self.closing = closing_classes(self.decision, self.rules, self.classes)
+        self._asked: set[tuple[str, Columns, Values]] = set()
+        for name, data in self.stored.items():
+            rows = self.engine.fetch(data, min(_WHOLE, self.left))
+            if rows is not None:
+                self.whole.add(name)
+                self._add(name, rows)
+
+    @classmethod
+    def around(
+        cls, decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation
+    ) -> _Growing[D] | None:
+        """Conditions 1 and 4; None if the update has too many rows."""
+        rules: dict[str, Sequence[Query]] = dict(queries(decision.catalog))
+        stored = {n: facts.relations[p] for n in rules if (p := Predicate(n, Version.STORED)) in facts.relations}
+        given: dict[Predicate, frozenset[Row]] = {}
+        left, missing = MOST_ROWS, set[Predicate]()
+        relations = decision.catalog.relations
+        for predicate, data in facts.relations.items():
+            if predicate.name not in relations or predicate.version not in (*_CHANGES, *_COPIES):
+                continue
+            rows = engine.fetch(data, left // 2)
+            if rows is None and predicate.version in _CHANGES:
+                return None
+            if rows is None:
+                missing.add(predicate)
+            else:
+                given[predicate] = frozenset(rows)
+                left -= len(rows)
+        absent = frozenset(p.name for p in missing if p.version is Version.ABSENT)
+        untold = frozenset(p.name for p in missing if p.version is Version.PRESENT)
+        for name in situation.readable:
+            its = relations[name]
+            terms = tuple(Variable(f"X{i}") for i in range(its.arity))
+            copy = copy_of(name)
+            rules[copy] = (Query(copy, 0, terms, (Atom(Predicate(name), terms),), ()),)
+            stored[copy] = facts.relations[Predicate(name, Version.BEFORE)]
+        kinds = replace(
+            situation,
+            readable=frozenset(),
+            absent=situation.absent - absent,
+            present=situation.present - untold,
+            regions=frozenset(
+                r
+                for r in situation.regions
+                if situation.effective and r.name not in untold and r not in missing
+            ),
+        )
+        rules = {name: its for name, its in rules.items() if name in stored}
+        return cls(decision, engine, facts, kinds, rules, given, stored, left)
+
+    def found(self, steps: int) -> Neighbourhood:
+        """What is at hand now."""
+        rows = {**self.given, **{Predicate(n, Version.STORED): frozenset(r) for n, r in self.rows.items()}}
+        covered = {
+            name: {columns: frozenset(values) for columns, values in its.items()}
+            for name, its in self.covered.items()
+        }
+        return Neighbourhood(
+            given_rows(self.decision, self.situation, rows),
+            self.rules,
+            Cut(frozenset(self.whole), covered, frozenset(self.may_lose)),
+            self.classes,
+            self.closing,
+            {n: copy_of(n) for n in self.decision.catalog.relations if copy_of(n) in self.stored},
+            self.is_done and not self.left_out,
+            steps,
+        )
+
+    # ------------------------------------------------------------------------------------------------- asking
+
+    def add_anchors(self) -> None:
+        """Condition 2."""
+        wanted: dict[tuple[str, Columns], dict[Values, None]] = {}
+        losing: dict[tuple[str, Columns], set[Values]] = {}
+        for view, rules in self.rules.items():
+            for query in rules:
+                for atom, version, row in self._anchors(query):
+                    told = _told(query.head, atom.terms, row)
+                    if told is None or view in self.whole:
+                        continue
+                    place = (view, tuple(told))
+                    if told:
+                        wanted.setdefault(place, {})[tuple(told.values())] = None
+                    if version is Version.DELETED:
+                        losing.setdefault(place, set()).add(tuple(told.values()))
+        for (view, columns), keys in wanted.items():
+            self._ask(view, columns, list(keys), per_value=self.left)
+        for (view, columns), keys_ in losing.items():
+            if not keys_ <= self.covered[view].get(columns, set()):
+                self.may_lose.add(view)
+
+    def _anchors(self, query: Query) -> Iterator[tuple[Atom, Version, Row]]:
+        for atom in query.body:
+            for version in _CHANGES:
+                for row in sorted(self.given.get(Predicate(atom.predicate.name, version), ()), key=repr):
+                    yield atom, version, row
+
+    def step(self) -> None:
+        """Condition 3."""
+        values = self._values()
+        asked = 0
+        for view in self.stored:
+            if view in self.whole:
+                continue
+            for column in range(len(self.rules[view][0].head)):
+                its = values.get(self.classes.of_column(view, column).number, ())
+                keys = [(v,) for v in its if (view, (column,), (v,)) not in self._asked]
+                asked += len(keys)
+                if keys:
+                    check()
+                    self._ask(view, (column,), keys, per_value=_PER_VALUE)
+        self.is_done = not asked
+
+    def _values(self) -> dict[int, list[Constant]]:
+        """The values of the rows at hand, by class; null meets nothing."""
+        found: dict[int, dict[Constant, None]] = {}
+        places = [(p.name, p.columns if p.version is Version.REGION else None, r) for p, r in self.given.items()]
+        places += [(name, None, frozenset(rows)) for name, rows in self.rows.items()]
+        for name, columns, rows in places:
+            for row in sorted(rows, key=repr):
+                for i, value in zip(columns or range(len(row)), row, strict=True):
+                    number = self.classes.of_column(name, i).number
+                    if value is not None and number in self.closing:
+                        found.setdefault(number, {})[Constant(value)] = None
+        return {number: list(values) for number, values in found.items()}
+
+    def _ask(self, view: str, columns: Columns, keys: Sequence[Values], per_value: int) -> None:
+        """The rows with some values in some columns, all of those of each key, or none if they are too many."""
+        new = [key for key in keys if (view, columns, key) not in self._asked]
+        self._asked.update((view, columns, key) for key in new)
+        waiting = [new] if new else []
+        while waiting:
+            some = waiting.pop()
+            rows = self._with(view, columns, some, min(self.left, per_value * len(some)))
+            if rows is not None:
+                self._add(view, rows)
+                self.covered[view][columns].update(some)
+            elif len(some) > 1 and self.left > 0:
+                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+            else:
+                self.left_out = True
+
+    def _with(self, view: str, columns: Columns, keys: Sequence[Values], most: int) -> Collection[Row] | None:
+        engine, data = self.engine, self.stored[view]
+        names = engine.columns(data) or tuple(f"c{i}" for i in range(len(self.rules[view][0].head)))
+        types = [next(iter(self.classes.of_column(view, i).types), ANY) for i in columns]
+        wanted = Predicate("wanted", Version.STEP)
+        loaded = engine.load(
+            [tuple(v.value for v in key) for key in keys], [names[i] for i in columns], types
+        )
+        stored, goal = Predicate(view, Version.STORED), Predicate("near", Version.STEP)
+        terms = tuple(Variable(f"X{i}") for i in range(len(names)))
+        rule = Rule(
+            Atom(goal, terms), (Atom(stored, terms), Atom(wanted, tuple(terms[i] for i in columns)))
+        )
+        facts = Facts({stored: data, wanted: loaded}, {}, frozenset({wanted}))
+        return engine.fetch(engine.evaluate(Program((rule,)), goal, facts, names), most)
+
+    def _add(self, view: str, rows: Collection[Row]) -> None:
+        new = set(rows) - self.rows[view]
+        self.rows[view] |= new
+        self.left -= len(new)
+
+
+def copy_of(relation: str) -> str:
+    """The name of the view that stands for a relation that can be read."""
+    return str(Predicate(relation, Version.BEFORE))
+
+
+def _told(head: Sequence[Term], terms: Sequence[Term], row: Row) -> dict[int, Constant] | None:
+    """What a row of a subgoal tells of the view's row: by column, but for nulls; None if it is no row of it."""
+    binding: dict[Variable, Constant] = {}
+    for term, value in zip(terms, row, strict=True):
+        given = Constant(value)
+        if (term if isinstance(term, Constant) else binding.setdefault(term, given)) != given:
+            return None
+    return {
+        i: binding[t]
+        for i, t in enumerate(head)
+        if isinstance(t, Variable) and t in binding and binding[t].value is not None
+    }
+
+
+def closing_classes(decision: Decision, rules: Rules, classes: ValueClasses) -> frozenset[int]:
+    """The classes in which values meet; of a relation without such a column, those of all its columns."""
+    meeting: set[ValueClass] = set()
+    for its in rules.values():
+        for query in its:
+            seen: set[Term] = set()
+            for term in (t for atom in query.body for t in atom.terms):
+                if isinstance(term, Variable) and term in seen:
+                    meeting.add(classes.of_variable(query, term))
+                seen.add(term)
+    relations = decision.catalog.relations
+    for relation in relations.values():
+        keys = [i for key in relation.unique for i in key]
+        meeting.update(classes.of_column(relation.name, i) for i in keys)
+        for reference in relation.references:
+            meeting.update(classes.of_column(relation.name, i) for i in reference.columns)
+    for relation in relations.values():
+        columns = [classes.of_column(relation.name, i) for i in range(relation.arity)]
+        if not meeting.intersection(columns):
+            meeting.update(columns)
+    return frozenset(one.number for one in meeting if not any(t.is_finite for t in one.types))
