@@ -48,7 +48,7 @@ def searched(
     view = decision.catalog.view(verdict.view)
     if view.name not in decision.searchable:
         return verdict
-    search = _search(decision, engine, facts, situation)
+    search = searches(decision, engine, facts, situation)
     if search.spent > MOST_SECONDS:
         return replace(verdict, reasons=(*verdict.reasons, "the searches for other views took the time"))
     found = search.of(view)
@@ -76,7 +76,7 @@ def found_databases(
     found = verdict.databases
     if found is None:
         return None
-    searched_ = _search(decision, engine, facts, situation).of(decision.catalog.view(verdict.view))
+    searched_ = searches(decision, engine, facts, situation).of(decision.catalog.view(verdict.view))
     if searched_ is None:
         return None
     pair = shown(searched_.states.known, None, found.row, found.first, found.second)
@@ -84,7 +84,7 @@ def found_databases(
 
 
 @dataclass(frozen=True)
-class _Found:
+class Found:
     """An answer, from which rows, and how many these are if there are more."""
 
     answer: Answer
@@ -93,7 +93,7 @@ class _Found:
 
 
 @dataclass
-class _Search(Generic[D]):
+class Searches(Generic[D]):
     """The searches over some facts, for one view after the other."""
 
     whole: NewStates | None
@@ -101,9 +101,9 @@ class _Search(Generic[D]):
     seconds: float
     spent: float = 0
     _steps: list[_Step] = field(default_factory=list)
-    _found: dict[str, _Found | None] = field(default_factory=dict)
+    _found: dict[str, Found | None] = field(default_factory=dict)
 
-    def of(self, view: View) -> _Found | None:
+    def of(self, view: View) -> Found | None:
         """The answer for a view; None if the update alone has too many rows."""
         if view.name not in self._found:
             start = process_time()
@@ -111,9 +111,9 @@ class _Search(Generic[D]):
             self.spent += process_time() - start
         return self._found[view.name]
 
-    def _searched(self, view: View) -> _Found | None:
+    def _searched(self, view: View) -> Found | None:
         if self.whole is not None:
-            return _Found(self.whole.of(view), self.whole)
+            return Found(self.whole.of(view), self.whole)
         found = None
         start = process_time()
         for step in self._every_step():
@@ -136,15 +136,15 @@ class _Step:
     near: Neighbourhood
     seconds: float
 
-    def of(self, view: View) -> _Found:
+    def of(self, view: View) -> Found:
         """The answer for a view."""
         near = Near(self.near.size, self.near.is_closed)
         answer = self._for_yes.of(view)
         if isinstance(answer, Open) and self._for_no is not None:
             pair = self._for_no.of(view)
             if isinstance(pair, TwoDatabases) and self._separation.is_a_no(pair, view.name):
-                return _Found(pair, self._for_no, near)
-        return _Found(answer, self._for_yes, near)
+                return Found(pair, self._for_no, near)
+        return Found(answer, self._for_yes, near)
 
     @cached_property
     def _separation(self) -> Separation:
@@ -161,16 +161,16 @@ class _Step:
         return NewStates(self.near.known, self.seconds, rules=self.near.rules)
 
 
-def _search(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> _Search[D]:
+def searches(decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation) -> Searches[D]:
     """The searches over some facts."""
     kept = decision.kept(facts)
-    key = (_Search, situation, decision.budget_s)
+    key = (Searches, situation, decision.budget_s)
     if key not in kept:
         known = at_hand(decision, engine, facts, situation)
         seconds = min(decision.budget_s, MOST_SECONDS)
         whole = None if known is None else NewStates(known, seconds)
-        kept[key] = _Search(whole, neighbourhoods(decision, engine, facts, situation), seconds)
-    found: _Search[D] = kept[key]
+        kept[key] = Searches(whole, neighbourhoods(decision, engine, facts, situation), seconds)
+    found: Searches[D] = kept[key]
     return found
 
 
