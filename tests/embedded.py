@@ -12,11 +12,11 @@ from datalog.model import Constant, Predicate, Row, Value, Version
 from selfmaint.conformance.cases import Case
 from selfmaint.countermodel.databases import broken
 from selfmaint.countermodel.model_check import Given
-from selfmaint.possible.encoding import BEFORE, Encoding
+from selfmaint.possible.encoding import BEFORE, Encoding, TooLargeError
 from selfmaint.possible.instances import instance
 from selfmaint.possible.queries import queries
 from selfmaint.possible.real_values import real_database
-from selfmaint.possible.solver import Solver
+from selfmaint.possible.solver import Solver, SolverStoppedError
 from selfmaint.warehouse.catalog import Catalog
 from tests.searched import given_of
 
@@ -24,14 +24,18 @@ Database = Mapping[str, frozenset[Row]]
 
 _SECONDS = 5
 _GAP = 1000
+_LATE = 5000
 
 
 def explaining(known: Given) -> Database | None:
-    """A database that explains a case; None if the search has none with values of the columns' types."""
+    """A database that explains a case; None if the search finds none."""
     rules = queries(known.catalog)
-    encoding = Encoding(instance(known, rules), rules)
-    names = [f"{BEFORE}{number}" for number in encoding.numbers.values()]
-    model = Solver(_SECONDS).answer_set(encoding.text, names)
+    try:
+        encoding = Encoding(instance(known, rules), rules)
+        names = [f"{BEFORE}{number}" for number in encoding.numbers.values()]
+        model = Solver(_SECONDS).answer_set(encoding.text, names)
+    except (TooLargeError, SolverStoppedError):
+        return None
     return None if model is None else real_database(encoding, model, 0)
 
 
@@ -45,12 +49,11 @@ def moved(value: Value, by: int) -> Value:
         case str():
             return f"{value}~{by}"
         case _:
-            return value - timedelta(days=_GAP * by)  # type: ignore[operator]
+            gap = timedelta(days=_GAP * by)
+            return value - gap if value.year > _LATE else value + gap
 
 
-def embedded(
-    record: Case, schema: Catalog, copies: int, shared: float, random: Random
-) -> Case | None:
+def embedded(record: Case, schema: Catalog, copies: int, shared: float, random: Random) -> Case | None:
     """A case beside renamed copies of a database that explains it.
 
     Args:
@@ -95,11 +98,13 @@ def _is_possible(record: Case, known: Given, database: Database, shared: float) 
     if not shared:
         return True
     said = {Version.ABSENT, *((Version.INSERTED,) if record.effective else ())}
-    if any(database.get(p.name, frozenset()) & rows for p, rows in record.contents.items() if p.version in said):
+    if any(
+        database.get(p.name, frozenset()) & rows for p, rows in record.contents.items() if p.version in said
+    ):
         return False
     return not any(True for each in (database, known.after(database)) for _ in broken(known.catalog, each))
 
 
-def stored(record: Case, view: str) -> frozenset[Row]:
-    """A view's rows before the update."""
-    return record.contents[Predicate(view)]
+def rows_beside(record: Case, made: Case, view: str) -> frozenset[Row]:
+    """The rows of a view that an embedded case has besides its own."""
+    return made.contents[Predicate(view)] - record.contents[Predicate(view)]

@@ -4,12 +4,13 @@
    left out also where the update may not be effective: rows of theirs may then be known from rows far away alone.
 2. *Anchors*. Where a changed row is a subgoal's, the stored rows that agree with what it tells of the view's row are
    asked for: rows that the update takes away, and gives back, are among them.
-3. *Steps*. Then rows with a value that a row at hand has, in columns of the same class where values meet (by a join, a
-   key, a foreign key). What more rows have than there is room for is left out.
+3. *Steps*. Then rows with a value that a row at hand has, in columns of the same class; first where values meet, by a
+   join, a key or a foreign key. What more rows have than there is room for is left out.
 4. A relation that can be read whole and is too large for that is asked like a view that copies it.
 
-`possible/cut.py` says why a "yes" that is found so is one, whatever is left out. Where nothing is left that step 3 would
-ask for, the neighbourhood is *closed*: `separate.py` says when two databases that differ there make a "no".
+`possible/cut.py` says why a "yes" that is found so is one, whatever is left out. Where values meet and nothing is left
+that step 3 would ask for, the neighbourhood is *closed*: `separate.py` says when two databases that differ there make a
+"no".
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Generic
 
 from datalog.budget import check
@@ -57,9 +59,10 @@ class Neighbourhood:
         rules: the queries of views, and of relations that can be read (4).
         cut: which rows are at hand.
         classes: the classes of columns.
-        closing: the numbers of the classes whose values are followed.
+        meeting: the numbers of the classes in which values meet.
+        followed: of the classes of whose values at hand no row is left out.
         copies: the names of what stands for relations that can be read, by relation.
-        is_closed: whether no other row has a value in them that one at hand has.
+        is_closed: whether the first are among the second, and nothing known but view rows is left out.
         steps: how many steps were taken.
     """
 
@@ -67,7 +70,8 @@ class Neighbourhood:
     rules: Rules
     cut: Cut
     classes: ValueClasses
-    closing: frozenset[int]
+    meeting: frozenset[int]
+    followed: frozenset[int]
     copies: Mapping[str, str]
     is_closed: bool
     steps: int
@@ -98,7 +102,7 @@ def neighbourhoods(
         growing.step()
         if steps in _STEPS or growing.is_done:
             found = growing.found(steps)
-            if found.size > before:
+            if found.size > before or found.is_closed:
                 yield found
             before = found.size
         if growing.is_done:
@@ -117,18 +121,17 @@ class _Growing(Generic[D]):
     given: dict[Predicate, frozenset[Row]]
     stored: Mapping[str, D]
     left: int
+    is_less: bool
 
     def __post_init__(self) -> None:
         self.rows: dict[str, set[Row]] = {name: set() for name in self.stored}
-        self.covered: dict[str, dict[Columns, set[Values]]] = {
-            name: defaultdict(set) for name in self.stored
-        }
+        self.covered: dict[str, dict[Columns, set[Values]]] = {name: defaultdict(set) for name in self.stored}
         self.whole: set[str] = set()
         self.may_lose: set[str] = set()
-        self.left_out = False
+        self.left_out: set[int] = set()
         self.is_done = False
         self.classes = ValueClasses(Given(self.decision.catalog, self.situation, {}, {}), self.rules)
-        self.closing = closing_classes(self.decision, self.rules, self.classes)
+        self.meeting = _meeting(self.decision, self.rules, self.classes)
         self._asked: set[tuple[str, Columns, Values]] = set()
         for name, data in self.stored.items():
             rows = self.engine.fetch(data, min(_WHOLE, self.left))
@@ -142,7 +145,9 @@ class _Growing(Generic[D]):
     ) -> _Growing[D] | None:
         """Conditions 1 and 4; None if the update has too many rows."""
         rules: dict[str, Sequence[Query]] = dict(queries(decision.catalog))
-        stored = {n: facts.relations[p] for n in rules if (p := Predicate(n, Version.STORED)) in facts.relations}
+        stored = {
+            n: facts.relations[p] for n in rules if (p := Predicate(n, Version.STORED)) in facts.relations
+        }
         given: dict[Predicate, frozenset[Row]] = {}
         left, missing = MOST_ROWS, set[Predicate]()
         relations = decision.catalog.relations
@@ -176,8 +181,9 @@ class _Growing(Generic[D]):
                 if situation.effective and r.name not in untold and r not in missing
             ),
         )
-        rules = {name: its for name, its in rules.items() if name in stored}
-        return cls(decision, engine, facts, kinds, rules, given, stored, left)
+        every, rules = rules, {name: its for name, its in rules.items() if name in stored}
+        is_less = bool(missing) or kinds.regions != situation.regions or len(stored) < len(every)
+        return cls(decision, engine, facts, kinds, rules, given, stored, left, is_less)
 
     def found(self, steps: int) -> Neighbourhood:
         """What is at hand now."""
@@ -191,9 +197,10 @@ class _Growing(Generic[D]):
             self.rules,
             Cut(frozenset(self.whole), covered, frozenset(self.may_lose)),
             self.classes,
-            self.closing,
+            self.meeting,
+            frozenset(one.number for one in self.classes.every) - self._few - self.left_out,
             {n: copy_of(n) for n in self.decision.catalog.relations if copy_of(n) in self.stored},
-            self.is_done and not self.left_out,
+            self.is_done and not self.is_less and not self.meeting & (self.left_out | self._few),
             steps,
         )
 
@@ -229,37 +236,48 @@ class _Growing(Generic[D]):
     def step(self) -> None:
         """Condition 3."""
         values = self._values()
-        asked = 0
-        for view in self.stored:
-            if view in self.whole:
-                continue
-            for column in range(len(self.rules[view][0].head)):
-                its = values.get(self.classes.of_column(view, column).number, ())
-                keys = [(v,) for v in its if (view, (column,), (v,)) not in self._asked]
-                asked += len(keys)
-                if keys:
-                    check()
-                    self._ask(view, (column,), keys, per_value=_PER_VALUE)
-        self.is_done = not asked
+        places = [
+            (number not in self.meeting, view, column, number)
+            for view in self.stored
+            if view not in self.whole
+            for column in range(len(self.rules[view][0].head))
+            if (number := self.classes.of_column(view, column).number) in values
+        ]
+        self.is_done = True
+        for _, view, column, number in sorted(places, key=lambda place: place[0]):
+            keys = [(v,) for v in values[number] if (view, (column,), (v,)) not in self._asked]
+            if keys:
+                check()
+                self.is_done = False
+                if not self._ask(view, (column,), keys, per_value=_PER_VALUE):
+                    self.left_out.add(number)
 
     def _values(self) -> dict[int, list[Constant]]:
         """The values of the rows at hand, by class; null meets nothing."""
         found: dict[int, dict[Constant, None]] = {}
-        places = [(p.name, p.columns if p.version is Version.REGION else None, r) for p, r in self.given.items()]
+        places = [
+            (p.name, p.columns if p.version is Version.REGION else None, r) for p, r in self.given.items()
+        ]
         places += [(name, None, frozenset(rows)) for name, rows in self.rows.items()]
         for name, columns, rows in places:
             for row in sorted(rows, key=repr):
                 for i, value in zip(columns or range(len(row)), row, strict=True):
                     number = self.classes.of_column(name, i).number
-                    if value is not None and number in self.closing:
+                    if value is not None and number not in self._few:
                         found.setdefault(number, {})[Constant(value)] = None
         return {number: list(values) for number, values in found.items()}
 
-    def _ask(self, view: str, columns: Columns, keys: Sequence[Values], per_value: int) -> None:
-        """The rows with some values in some columns, all of those of each key, or none if they are too many."""
+    @cached_property
+    def _few(self) -> frozenset[int]:
+        """The classes of types with few values, which are not followed."""
+        return frozenset(one.number for one in self.classes.every if any(t.is_finite for t in one.types))
+
+    def _ask(self, view: str, columns: Columns, keys: Sequence[Values], per_value: int) -> bool:
+        """Adds the rows with some values in some columns, all or none of each key; whether all that there are."""
         new = [key for key in keys if (view, columns, key) not in self._asked]
         self._asked.update((view, columns, key) for key in new)
         waiting = [new] if new else []
+        is_all = True
         while waiting:
             some = waiting.pop()
             rows = self._with(view, columns, some, min(self.left, per_value * len(some)))
@@ -269,7 +287,8 @@ class _Growing(Generic[D]):
             elif len(some) > 1 and self.left > 0:
                 waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
             else:
-                self.left_out = True
+                is_all = False
+        return is_all
 
     def _with(self, view: str, columns: Columns, keys: Sequence[Values], most: int) -> Collection[Row] | None:
         engine, data = self.engine, self.stored[view]
@@ -281,9 +300,7 @@ class _Growing(Generic[D]):
         )
         stored, goal = Predicate(view, Version.STORED), Predicate("near", Version.STEP)
         terms = tuple(Variable(f"X{i}") for i in range(len(names)))
-        rule = Rule(
-            Atom(goal, terms), (Atom(stored, terms), Atom(wanted, tuple(terms[i] for i in columns)))
-        )
+        rule = Rule(Atom(goal, terms), (Atom(stored, terms), Atom(wanted, tuple(terms[i] for i in columns))))
         facts = Facts({stored: data, wanted: loaded}, {}, frozenset({wanted}))
         return engine.fetch(engine.evaluate(Program((rule,)), goal, facts, names), most)
 
@@ -312,7 +329,7 @@ def _told(head: Sequence[Term], terms: Sequence[Term], row: Row) -> dict[int, Co
     }
 
 
-def closing_classes(decision: Decision, rules: Rules, classes: ValueClasses) -> frozenset[int]:
+def _meeting(decision: Decision, rules: Rules, classes: ValueClasses) -> frozenset[int]:
     """The classes in which values meet; of a relation without such a column, those of all its columns."""
     meeting: set[ValueClass] = set()
     for its in rules.values():
@@ -332,4 +349,4 @@ def closing_classes(decision: Decision, rules: Rules, classes: ValueClasses) -> 
         columns = [classes.of_column(relation.name, i) for i in range(relation.arity)]
         if not meeting.intersection(columns):
             meeting.update(columns)
-    return frozenset(one.number for one in meeting if not any(t.is_finite for t in one.types))
+    return frozenset(one.number for one in meeting)

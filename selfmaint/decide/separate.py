@@ -1,14 +1,14 @@
 """When two databases of a closed neighbourhood are the near part of two databases that explain everything known.
 
-Let N be the rows at hand, all that have a value of another one in the classes that are followed (`neighbourhood.py`), and
-C their values, and the update's, in these classes. Let A1 and A2 explain N, give nothing else, and differ after the
+Let N be the rows at hand, all that have a value of another one in the classes that are followed (`neighbourhood.py`),
+and C their values, and the update's, in these classes. Let A1 and A2 explain N, give nothing else, and differ after the
 update. There is a database D that explains everything, since the warehouse has one. E is the part of it that
 explains the rows not in N: a match for each, and what these reference. Rename in E each value of C in a followed class
 to one of its own. Then E and A1, E and A2 explain everything, and differ after the update, if:
 
 1. The neighbourhood is closed; what was read for some keys, and what is known to be absent, is not there; all
-   views are unions of conjunctive queries; followed classes have no order, no `!=`, and no type of few values, and
-   neither have others that hold a variable of two subgoals.
+   views are unions of conjunctive queries; classes in which values meet are followed; followed classes have no
+   order, no comparison, and no type of few values.
 2. No constant of the rules is in C, and none is a followed value of A1, A2 or the update. So E has no value of theirs.
 3. The subgoals of each rule are connected by variables. So no match needs facts of both E and A1, A2 or the update.
 4. Where a fact of E has a value that its view's row does not tell, in a followed class, each view that shows it shows
@@ -94,6 +94,15 @@ class Separation:
     def _classes(self) -> ValueClasses:
         return self.near.classes
 
+    @cached_property
+    def _followed(self) -> frozenset[int]:
+        """The numbers of the classes without an order and with many values of whose values all rows are at hand."""
+        return self.near.followed & {
+            one.number
+            for one in self._classes.every
+            if not (one.is_ordered or one.is_related) and all(map(_has_many, one.types))
+        }
+
     @property
     def _queries(self) -> Iterator[Query]:
         return (query for rules in self.near.rules.values() for query in rules)
@@ -104,10 +113,7 @@ class Separation:
         others = {view.name for view in self._catalog.views} - {*self.near.rules}
         if not self.near.is_closed or situation.regions or situation.absent or others:
             return False
-        classes = [one for one in self._classes.every if one.number in self.near.closing]
-        if any(one.is_ordered or one.is_related or not all(map(_has_many, one.types)) for one in classes):
-            return False
-        return all(map(self._is_joined_plainly, self._queries))
+        return self.near.meeting <= self._followed and all(map(self._is_joined_plainly, self._queries))
 
     def _is_joined_plainly(self, query: Query) -> bool:
         compared = {t for f in query.filters if isinstance(f, Comparison) for t in (f.left, f.right)}
@@ -120,19 +126,17 @@ class Separation:
         return not any(isinstance(t, Variable) and self._is_followed_variable(query, t) for t in compared)
 
     def _is_followed_variable(self, query: Query, variable: Variable) -> bool:
-        return self._classes.of_variable(query, variable).number in self.near.closing
+        return self._classes.of_variable(query, variable).number in self._followed
 
     def _is_followed(self, name: str, column: int) -> bool:
-        return self._classes.of_column(name, column).number in self.near.closing
+        return self._classes.of_column(name, column).number in self._followed
 
     def _far_facts(self) -> Iterator[_FarFact]:
         """The kinds of facts of matches, and those that they reference, one after the other."""
         waiting = [
             _FarFact(
                 atom.predicate.name,
-                frozenset(
-                    i for i, t in enumerate(atom.terms) if isinstance(t, Variable) and t in query.head
-                ),
+                frozenset(i for i, t in enumerate(atom.terms) if isinstance(t, Variable) and t in query.head),
                 frozenset(i for i, t in enumerate(atom.terms) if isinstance(t, Constant)),
             )
             for query in self._queries

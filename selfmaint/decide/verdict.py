@@ -104,6 +104,10 @@ class Near:
     rows: int
     is_closed: bool
 
+    def __str__(self) -> str:
+        others = "which no other row shares a value with" if self.is_closed else "and at nothing farther away"
+        return f"{self.rows} rows near the update, {others}"
+
 
 @dataclass(frozen=True, repr=False)
 class SelfMaintainable(_Stated):

@@ -8,7 +8,7 @@ then asserts less of a database than is known, and so looks at more databases th
    none of these (`encoding.py`). Any other may be stored.
 3. A labelled null is narrowed to what stored rows show only where all of them are at hand (`narrowing.py`).
 4. A labelled null may always have a value of its own, which stands for all that is not at hand, too. What a view
-   shows of it is then forbidden by 2 only if a row at hand could have been meant: `candidates.py` has the values of these.
+   shows of it is then forbidden by 2 only if a row at hand could be meant: `candidates.py` has the values of these.
 5. A row that a database gives before the update, and that is not at hand, is no change (`Encoding.want`). It
    is stored. Whether the update may take it away must be known: rows that could be lost are all at hand.
 

@@ -10,7 +10,7 @@ more than there are where views are of another class, and where a type is not to
 it does not find is not there, and a "yes" is sound. What it finds is given values and evaluated by the definition
 (`model_check.py`): only two databases that pass make a "no". Nothing else of the search is believed.
 
-Of large data a part is at hand (`cut.py`): then what changes of the view is compared, and a second database is no answer.
+Of large data a part is at hand (`cut.py`): then what changes of the view is compared, and two databases are no answer.
 """
 
 from __future__ import annotations
