@@ -131,7 +131,7 @@ class Searches(Generic[D]):
 
 @dataclass
 class _Step:
-    """A neighbourhood, searched for less than is known, and for all that is known of it, where that tells of the rest."""
+    """A neighbourhood, searched for less than is known, and for what is known of it where that tells of the rest."""
 
     near: Neighbourhood
     seconds: float
