@@ -44,8 +44,8 @@ test: lint ## the gates, then the doctests and the tests; Chromium for those of 
 	@scripts/ensure_chromium.sh
 	$(BIN)/pytest -n auto --doctest-modules datalog selfmaint tests $(ARGS)
 
-explore: setup ## the property tests on many new random examples, and many mutated inputs; without Spark
-	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n auto -k "not spark" tests/property tests/oracle tests/feeds tests/fuzz $(ARGS)
+explore: setup ## the random tests on many new examples, and many mutated inputs; without Spark
+	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n auto -m random -k "not spark" tests $(ARGS)
 
 bench: setup ## the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)

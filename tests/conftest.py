@@ -51,10 +51,14 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keeps what `pytest_xdist_make_scheduler` goes by true."""
+    """Marks the tests of which `make explore` draws more, and keeps what `pytest_xdist_make_scheduler` goes by true."""
+    module = getattr(item, "module", None)
+    drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    if drawn or hasattr(module, "effort") or hasattr(module, "EXPLORE"):
+        item.add_marker("random")
     if "spark" in getattr(item, "fixturenames", ()) and not says_spark(item.nodeid):
         raise pytest.UsageError(
-            f"{item.nodeid} needs Spark: say `spark` in its name, or put it in tests/spark"
+            f"{item.nodeid} needs Spark: say `spark` in its name, or put it in tests/selfmaint/spark"
         )
 
 

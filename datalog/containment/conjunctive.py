@@ -72,11 +72,6 @@ def _needs_cases(query: Rule, others: Sequence[Rule]) -> bool:
     return bool(filters)
 
 
-def equivalent(query: Rule, other: Rule) -> bool:
-    """Whether two queries have the same answers on every database."""
-    return contained_in(query, other) and contained_in(other, query)
-
-
 def minimise(rule: Rule) -> Rule:
     """The rule without redundant atoms.
 

@@ -2,6 +2,6 @@
 
 from datalog.evaluate.errors import EvaluationError
 from datalog.evaluate.evaluator import Evaluator, evaluate
-from datalog.evaluate.views import core_rows, evaluate_view
+from datalog.evaluate.views import evaluate_view
 
-__all__ = ["EvaluationError", "Evaluator", "core_rows", "evaluate", "evaluate_view"]
+__all__ = ["EvaluationError", "Evaluator", "evaluate", "evaluate_view"]

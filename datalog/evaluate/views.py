@@ -152,14 +152,6 @@ def evaluate_view(definition: ViewDefinition, relations: _Bags, types: Types | N
     return Counter(set(rows)) if definition.semantics is Semantics.SET else rows
 
 
-def core_rows(one: Block, relations: _Bags) -> Counter[Row]:
-    """The rows of a block's core that pass its filters, columns in the order of the core's head."""
-    rows: Counter[Row] = Counter()
-    for binding, copies in _passing(one, relations, {}):
-        rows[tuple(binding[variable] for variable in one.variables)] += copies
-    return rows
-
-
 def _block_rows(one: Block, relations: _Bags, types: Types) -> Counter[Row]:
     variables = _variable_types(one, types)
     rows: Counter[Row] = Counter()

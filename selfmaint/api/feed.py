@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,20 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Row
 from selfmaint.api.places import require_outside
 from selfmaint.api.platform import platform_of
 from selfmaint.api.update import Update
 from selfmaint.api.update_rows import digest_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.memory import MemoryEngine
-from selfmaint.engine.protocol import D
+from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, InputError, input_error
-from selfmaint.feeds.changes import Change, split
 from selfmaint.feeds.condense import condensed
 from selfmaint.feeds.formats import FeedFormat
 from selfmaint.feeds.lines import Tally
-from selfmaint.feeds.memory import net_effect
 from selfmaint.feeds.ranges import Ends, Ranges, bounds, by_relation, ranges, shown
 from selfmaint.feeds.reading import FeedReading, Wanted
 from selfmaint.feeds.report import FeedReport, RelationReport
@@ -70,10 +66,7 @@ def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
     _require_mapped(warehouse)
     paths = [str(one) for one in feeds.values() if isinstance(one, str | Path)]
     require_outside(paths, warehouse.locations)
-    if isinstance(warehouse.engine, MemoryEngine):
-        inserted, deleted, report = _in_memory(warehouse, feeds, request)
-    else:
-        inserted, deleted, report = _on_engine(warehouse, feeds, request)
+    inserted, deleted, report = _net_effects(warehouse, feeds, request)
     if effective is None:
         effective = report.has_keys or warehouse.effective
     found = Update(
@@ -149,56 +142,9 @@ def _names(warehouse: Warehouse[D], only: str | None) -> TableNames:
     return TableNames(relations, warehouse.feeds, only, undeclared)
 
 
-def _in_memory(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], request: _Request) -> _Parts:
-    inserted: dict[str, Any] = {}
-    deleted: dict[str, Any] = {}
-    reports: list[RelationReport] = []
-    tallies: list[Tally] = []
-    for only, feed in feeds.items():
-        wanted, tally = request.of(warehouse, only), Tally()
-        path = Path(feed) if isinstance(feed, str | Path) else None
-        if path is not None and not path.is_file():
-            raise input_error(Code.MISSING_CONTENTS, f"there is no change feed `{path}`")
-        given, what = (
-            (cast("Iterable[object]", feed), "the records") if path is None else ([path], f"`{path}`")
-        )
-        tallies.append(tally)
-        events: dict[str, list[Change]] = {}
-        for placed in wanted.events(given, what, tally):
-            known = events.setdefault(placed.event.relation, [])
-            for change in split(placed.event, placed.file, placed.line):
-                known.append(replace(change, row=_in_utc(change.row)))
-        for relation, changes in events.items():
-            _require_once(relation, deleted)
-            table = wanted.tables.relations[relation]
-            found = net_effect(changes, table)
-            inserted[relation], deleted[relation] = found.inserted, found.deleted
-            last = max((c.position for c in changes if c.scale.has_range), default=None)
-            number = sum(change.leads for change in changes)
-            reports.append(
-                RelationReport(
-                    relation,
-                    number,
-                    number - found.events,
-                    len(found.deleted),
-                    len(found.inserted),
-                    None if last is None else shown(last),
-                    table.key is not None,
-                )
-            )
-    return inserted, deleted, _report(reports, tallies)
-
-
-def _in_utc(row: Row) -> Row:
-    """The row with instants as times on the clock of UTC: an engine without a session has no other zone."""
-    return tuple(
-        v.astimezone(dt.UTC).replace(tzinfo=None) if isinstance(v, dt.datetime) and v.tzinfo else v
-        for v in row
-    )
-
-
-def _on_engine(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], request: _Request) -> _Parts:
-    engine, exchange = warehouse.engine, platform_of(warehouse.engine).exchange
+def _net_effects(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], request: _Request) -> _Parts:
+    engine: Engine[Any] = _reading(warehouse.engine)
+    exchange = platform_of(engine).exchange
     inserted: dict[str, Any] = {}
     deleted: dict[str, Any] = {}
     reports: list[RelationReport] = []
@@ -215,8 +161,11 @@ def _on_engine(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], reques
                     _require_once(relation, deleted)
                     table = wanted.tables.relations[relation]
                     found = condensed(engine, exchange, part, table)
-                    inserted[relation], deleted[relation] = found.inserted, found.deleted
-                    sizes = engine.count(deleted[relation]), engine.count(inserted[relation])
+                    sizes = engine.count(found.deleted), engine.count(found.inserted)
+                    deleted[relation], inserted[relation] = (
+                        rows if engine is warehouse.engine else frozenset(engine.sample(rows, size))
+                        for rows, size in zip((found.deleted, found.inserted), sizes, strict=True)
+                    )
                     last = None if found.upto is None else shown(found.upto)
                     reports.append(
                         RelationReport(
@@ -228,6 +177,15 @@ def _on_engine(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], reques
     if problems:
         raise InputError(problems)
     return inserted, deleted, _report(reports, tallies)
+
+
+def _reading(engine: Engine[Any]) -> Engine[Any]:
+    """The engine that reads feeds: for sets of rows, of which no statement can be asked, DuckDB."""
+    if not isinstance(engine, MemoryEngine):
+        return engine
+    from selfmaint.duckdb import DuckEngine  # noqa: PLC0415 - only when it is needed
+
+    return DuckEngine()
 
 
 def _require_once(relation: str, known: Mapping[str, object]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic
@@ -12,7 +12,7 @@ from datalog.diagnostics import Diagnostic
 from selfmaint.api.keyed import MOST_KEYS
 from selfmaint.api.moved import Moved, moved
 from selfmaint.api.not_maintained import NotMaintainedError, countable, named, not_determined
-from selfmaint.api.others import Others, not_by_keys, unlike_recomputed
+from selfmaint.api.others import Others, not_by_keys
 from selfmaint.api.over_views import of_views_below
 from selfmaint.api.recompute import not_followed, require_not_strict
 from selfmaint.api.update import Update
@@ -118,7 +118,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     deltas.update((name, one.delta) for name, one in by_rows.items())
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
     followed = {**by_keys.followed, **by_rows}
-    differ = _differences(warehouse, update, deltas, others, followed, turned) if verify else None
+    differ = _differences(warehouse, update, deltas, anew.contents, turned) if verify else None
     reads = (*reader.reads, *by_keys.reads, *anew.reads)
     told = Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
     return Maintained(
@@ -177,22 +177,21 @@ def _differences(
     warehouse: Warehouse[D],
     update: Update[D],
     deltas: Mapping[str, Delta[D]],
-    others: Others[D],
-    followed: Mapping[str, KeyedDelta[D]],
+    recomputed: Collection[str],
     turned: Moved | None,
 ) -> tuple[Difference, ...]:
     """What recomputing shows to be different, of all views that were not recomputed."""
-    found = differences(warehouse, deltas, [view.name for view in others.views])
 
     def contents(view: View) -> D:
         return new_contents(warehouse, view, deltas[view.name])
 
-    found += unlike_recomputed(warehouse, update, {n: one.delta for n, one in followed.items()}, contents)
+    mine = {name: change for name, change in deltas.items() if name not in recomputed}
+    found = differences(warehouse, update, mine, contents)
     if turned is None:
-        return found
+        return tuple(found)
     bases = set(warehouse.catalog.relations)
     moved_ = {v.name: deltas[v.name] for v in turned.views() if not bases & set(reads(turned.computed, v))}
-    return found + unlike_recomputed(warehouse, update, moved_, contents, turned.catalog)
+    return (*found, *differences(warehouse, update, moved_, contents, turned.catalog))
 
 
 def _wholes(catalog: Catalog, parts: Sequence[View]) -> list[View]:

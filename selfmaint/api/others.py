@@ -23,14 +23,14 @@ from selfmaint.api.moved import Moved
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.recompute import Anew, recomputed_views, recomputing_of, require_recomputable
 from selfmaint.api.update import Update
-from selfmaint.api.verify import Difference, near_columns, unlike
+from selfmaint.api.verify import near_columns
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code
 from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
-from selfmaint.maintain import Delta, applied, difference
+from selfmaint.maintain import Delta, difference
 from selfmaint.warehouse.catalog import Catalog, View, row_key
 from selfmaint.warehouse.situation import Situation
 
@@ -195,37 +195,6 @@ def _failed(view: View, why: str) -> Diagnostic:
 def not_by_keys(reason: str | None) -> str | None:
     """Why a view is not followed by reading the base rows of the keys that a change affects, as a note."""
     return None if reason is None else f"it is not followed by keyed reads either: {reason}"
-
-
-def unlike_recomputed(
-    warehouse: Warehouse[D],
-    update: Update[D],
-    followed: Mapping[str, Delta[D]],
-    contents: Callable[[View], D],
-    now: Catalog | None = None,
-) -> tuple[Difference, ...]:
-    """The views that were followed another way whose new contents are not what their sources give, read whole.
-
-    Args:
-        warehouse: the warehouse.
-        update: the update.
-        followed: the views' changes.
-        contents: the new contents of others that they read.
-        now: the definitions, where these are others than those that the contents are of.
-
-    Raises:
-        SourceError: a source that does not answer, or is in another state (SM402).
-        InputError: SM404 a query that cannot be run.
-    """
-    engine, catalog = warehouse.engine, warehouse.catalog
-    views = [(now or catalog).view(name) for name in followed]
-    truth = recomputed_views(warehouse, update, views, contents, lambda _message: None, now)
-    found = list[Difference]()
-    for view, change in zip(map(catalog.view, followed), followed.values(), strict=True):
-        new = applied(engine, view, warehouse.contents[view.name], change)
-        right = truth.contents[view.name]
-        found += unlike(engine, catalog, view, engine.minus_all(right, new), engine.minus_all(new, right))
-    return tuple(found)
 
 
 def followed_by_rows(

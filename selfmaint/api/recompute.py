@@ -87,14 +87,17 @@ def recomputing_of(
     followed: Callable[[View], D],
     progress: Callable[[str], None] = lambda _message: None,
     now: Catalog | None = None,
+    *,
+    is_doubted: bool = False,
 ) -> Recomputing[D]:
-    """What runs the views' queries after an update, unions whole; the arguments are those of `recomputed_views`."""
+    """What runs the views' queries after an update, unions whole; see `recomputed_views` and `Recomputing`."""
     facts, situation = warehouse.given(update)
     decision = warehouse.decision
     if warehouse.catalog.unions:
         decision = Decision(warehouse.catalog, decision.budget_s)
+    readable = warehouse.readable
     return Recomputing(
-        decision, warehouse.engine, facts, situation, warehouse.readable, followed, progress, now
+        decision, warehouse.engine, facts, situation, readable, followed, progress, now, is_doubted
     )
 
 

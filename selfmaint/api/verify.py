@@ -7,11 +7,10 @@ at most `TOLERANCE` of the larger one, or of 1. Everything else of a row must be
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from datalog.model import (
-    ANY,
     AllOf,
     AnyOf,
     Arithmetic,
@@ -21,7 +20,6 @@ from datalog.model import (
     Condition,
     Constant,
     IsNull,
-    OpaqueView,
     Predicate,
     Program,
     Row,
@@ -31,13 +29,13 @@ from datalog.model import (
     ViewDefinition,
     block,
 )
+from selfmaint.api.recompute import recomputing_of
+from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
-from selfmaint.fallback.states import rows_of
 from selfmaint.maintain import Delta, applied
-from selfmaint.warehouse.catalog import Catalog, GroupedView, Outside, View, reads
-from selfmaint.warehouse.definitions import unfolded_rules
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
 
 SHOWN_ROWS = 5
 """How many differing rows are fetched."""
@@ -60,48 +58,38 @@ class Difference:
 
 
 def differences(
-    warehouse: Warehouse[D], deltas: Mapping[str, Delta[D]], recomputed: Collection[str] = ()
-) -> tuple[Difference, ...]:
-    """The views whose new contents are not what their sources give. Reads every base relation whole.
+    warehouse: Warehouse[D],
+    update: Update[D],
+    deltas: Mapping[str, Delta[D]],
+    contents: Callable[[View], D],
+    now: Catalog | None = None,
+) -> Iterator[Difference]:
+    """The views whose new contents are not what their sources give, read whole.
 
     Sums of doubles are compared with a tolerance, everything else exactly.
 
     Args:
         warehouse: the warehouse.
-        deltas: each view's change.
-        recomputed: views whose new contents were recomputed, and need no comparison.
+        update: the update.
+        deltas: the changes of the views, found another way.
+        contents: the new contents of others that they read.
+        now: the definitions, where these are others than those that the contents are of.
 
     Raises:
-        InputError: SM103 a base relation without a source.
-        SourceError: a source that does not answer.
+        SourceError: a source that does not answer, or has a part of the update (SM402).
+        InputError: SM404 a query that cannot be run.
     """
-    engine = warehouse.engine
-    base = _base_facts(warehouse)
-    found = list[Difference]()
-    for view in _after_what_they_read(warehouse.catalog):
-        new = engine.keep(applied(engine, view, warehouse.contents[view.name], deltas[view.name]))
-        if view.name not in recomputed:
-            truth = engine.keep(_recomputed(warehouse, base, view))
-            found += unlike(
-                engine, warehouse.catalog, view, engine.minus(truth, new), engine.minus(new, truth)
-            )
-        # What reads this view as it is stored is computed from these rows.
-        base = base.extended({view.predicate: new}, small=False)
-    return tuple(found)
-
-
-def unlike(engine: Engine[D], catalog: Catalog, view: View, missing: D, extra: D) -> Iterator[Difference]:
-    """How a view's new contents differ from recomputed ones, by the rows that only one of them has, if they do."""
-    beyond = beyond_tolerance(engine, near_columns(catalog, view), missing, extra)
-    less, more = (tuple(engine.sample(rows, SHOWN_ROWS)) for rows in beyond)
-    if less or more:
-        yield Difference(view.name, less, more)
-
-
-def _after_what_they_read(catalog: Catalog) -> list[View]:
-    """The views, each behind those that it reads."""
-    below = reads(catalog)
-    return sorted(catalog.views, key=lambda view: len(below[view.name] - catalog.relations.keys()))
+    engine, catalog = warehouse.engine, warehouse.catalog
+    recomputing = recomputing_of(warehouse, update, contents, now=now, is_doubted=True)
+    truth = recomputing.recomputed([(now or catalog).view(name) for name in deltas]).contents
+    for name, change in deltas.items():
+        view, right = catalog.view(name), truth[name]
+        new = engine.keep(applied(engine, view, warehouse.contents[name], change))
+        missing, extra = engine.minus_all(right, new), engine.minus_all(new, right)
+        missing, extra = beyond_tolerance(engine, near_columns(catalog, view), missing, extra)
+        less, more = (tuple(engine.sample(rows, SHOWN_ROWS)) for rows in (missing, extra))
+        if less or more:
+            yield Difference(name, less, more)
 
 
 def require_sources(catalog: Catalog, given: Iterable[str]) -> None:
@@ -126,43 +114,6 @@ def require_sources(catalog: Catalog, given: Iterable[str]) -> None:
 
 def _used(catalog: Catalog) -> set[str]:
     return set[str]().union(*reads(catalog).values()) & catalog.relations.keys()
-
-
-def _base_facts(warehouse: Warehouse[D]) -> Facts[D]:
-    require_sources(warehouse.catalog, warehouse.readable)
-    used = _used(warehouse.catalog)
-    relations = {}
-    not_null = {}
-    for name in sorted(used):
-        relation = warehouse.catalog.relations[name]
-        rows, _ = rows_of(warehouse.engine, relation, warehouse.readable[name].source, [], None)
-        relations[Predicate(name)] = rows
-        not_null[Predicate(name)] = frozenset(range(relation.arity)) - relation.nullable
-    return Facts(relations, not_null)
-
-
-def _recomputed(warehouse: Warehouse[D], base: Facts[D], view: View) -> D:
-    if view.always_empty:
-        return warehouse.engine.empty(warehouse.contents[view.name])
-    if view.always_one:
-        row = tuple(term.value for term in view.head.terms if isinstance(term, Constant))
-        one = warehouse.engine.load([row], view.columns, [ANY] * len(row))
-        return warehouse.engine.like(one, warehouse.contents[view.name])
-    types = {Predicate(r.name): r.types for r in warehouse.catalog.relations.values()}
-    if isinstance(view.definition, OpaqueView):  # it was found to read nothing that changes
-        return warehouse.engine.recompute(view.definition, base, types, warehouse.contents[view.name])
-    definition = view.grouping if isinstance(view, GroupedView) else view.definition
-    if isinstance(definition, ViewDefinition) and view.is_more_than_rules:
-        found = warehouse.engine.evaluate_view(definition, base, types)
-        return warehouse.engine.like(found, warehouse.contents[view.name])
-    goal = view.predicate.of(Version.RECOMPUTED)
-    if view.limitation is not None and view.limitation.kind is Outside.UNION:
-        unfolded = unfolded_rules(warehouse.catalog.program)
-        below = [plain for rules in unfolded.values() for _, plain in rules]
-        mine = [Rule(Atom(goal, plain.head.terms), plain.body) for _, plain in unfolded[view.name]]
-        return warehouse.engine.evaluate(Program((*mine, *below)), goal, base, view.columns)
-    rule = Rule(Atom(goal, view.head.terms), (*view.body, *view.filters))
-    return warehouse.engine.evaluate(Program((rule,)), goal, base, view.columns)
 
 
 TOLERANCE = 1e-9

@@ -48,7 +48,8 @@ from selfmaint.store.stored_tables import Rewritten
 from selfmaint.warehouse.catalog import GroupedView
 
 _SOURCES_ARE_AFTER = (
-    "a source in the state before the update gives such differences, too: it is expected in that after it"
+    "a source with other changes gives such differences, too: "
+    "it is expected right after the update, or right before it"
 )
 
 

@@ -130,6 +130,7 @@ class Recomputing(Generic[D]):
         followed: the new contents of other views.
         progress: told of every read.
         now: the views' definitions, where these are others than those that the facts are of.
+        is_doubted: whether the views' rows prove nothing of the sources: they are what is to be judged.
     """
 
     decision: Decision
@@ -140,6 +141,7 @@ class Recomputing(Generic[D]):
     followed: _Contents[D]
     progress: Progress = lambda _message: None
     now: Catalog | None = None
+    is_doubted: bool = False
 
     def __post_init__(self) -> None:
         self.catalog = self.now or self.decision.catalog
@@ -179,8 +181,9 @@ class Recomputing(Generic[D]):
 
     def _read(self, name: str) -> D:
         relation = self.decision.catalog.relations[name]
+        decision = None if self.is_doubted else self.decision
         source = self.readable[name].source
-        rows, read = read_after(self.decision, self.engine, self.facts, self.situation, relation, source)
+        rows, read = read_after(decision, self.engine, self.facts, self.situation, relation, source)
         self._reads.append(read)
         self.progress(f"read all {read.rows_read} rows of {name}")
         return rows
@@ -206,7 +209,7 @@ class Recomputing(Generic[D]):
 
 
 def read_after(
-    decision: Decision,
+    decision: Decision | None,
     engine: Engine[D],
     facts: Facts[D],
     situation: Situation,
@@ -225,7 +228,7 @@ def read_after(
        key, shows that the source is in a third state; so do rows that the views prove and that are not there.
 
     Args:
-        decision: the symbolic side.
+        decision: the symbolic side; without it rows that the views prove may be missing.
         engine: where the data is.
         facts: the views, the update and what else is known.
         situation: the kinds of facts.
@@ -241,6 +244,7 @@ def read_after(
         given = facts.extended({found: rows}, small=False)
         signs = signs_of_state(engine, given, situation, relation)
         rows = rows_after(engine, given, situation, relation, signs)
-    held = facts.extended({found: rows}, small=False)
-    require_not_moved(decision, engine, held, situation, relation)
+    if decision is not None:
+        held = facts.extended({found: rows}, small=False)
+        require_not_moved(decision, engine, held, situation, relation)
     return rows, read

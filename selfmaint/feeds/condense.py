@@ -1,7 +1,18 @@
 """The net effect of a relation's changes by statements over windows, on any engine, and what is wrong with them.
 
-Per key, in the order of the changes, the first and the last are all that matters: see `selfmaint.feeds.memory`,
-whose rules the reference implementation evaluates, and which shares no code with this.
+Per key, in the order of the changes, the first and the last are all that matters: insert ... insert leaves the last
+row, insert ... delete nothing, delete ... delete the first row's deletion, delete ... insert both (partial condense),
+and nothing if both are the same row (a row that is carried over, or changed back).
+
+Conditions of soundness:
+
+1. The order of each key's changes is that in which the source made them.
+2. What no complete, ordered feed holds is refused (`problems.py`): the first change of a key, if it deletes, deletes
+   the row of before the batch, and if it inserts, there was none.
+3. A key is in one row at a time. Without a declared key, the whole row is the key: each row occurs at most once.
+
+Source: Zhou, Larson and Elmongui, Lazy Maintenance of Materialized Views (VLDB 2007), section 4, Table 1 and "partial
+condense".
 """
 
 from __future__ import annotations

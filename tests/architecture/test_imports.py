@@ -1,4 +1,4 @@
-"""Every module can be imported, and every name that a package offers is there."""
+"""Every module can be imported, every name that a package offers is there, and the tests mirror the packages."""
 
 from __future__ import annotations
 
@@ -49,3 +49,10 @@ def test_selfmaint_offers_its_public_surface() -> None:
 def test_folders_with_modules_are_packages(package: str) -> None:
     folders = {path.parent for path in (ROOT / package).rglob("*.py")}
     assert [folder.relative_to(ROOT) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_folders_of_tests_are_those_of_the_package(package: str) -> None:
+    mirrored = ROOT / "tests" / package
+    folders = {path.parent.relative_to(mirrored) for path in mirrored.rglob("*.py")}
+    assert [folder for folder in sorted(folders) if not (ROOT / package / folder).is_dir()] == []

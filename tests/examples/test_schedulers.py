@@ -14,7 +14,7 @@ import pytest
 
 from selfmaint.api.store_upkeep import store_of
 from tests.command_line import run
-from tests.unit.selfmaint.test_lake import Shop, a_random_change
+from tests.selfmaint.store.test_lake import Shop, a_random_change
 
 ROOT = Path(__file__).resolve().parents[2]
 
