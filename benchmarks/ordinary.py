@@ -2,9 +2,9 @@
 
     python benchmarks/ordinary.py --work build/bench --scale 0.02
 
-The views (`ordinary.sql`) drop columns and keys, group, and join dimensions; some are DISTINCT. For each update it prints
-how many are settled by tests and by a search near the update, with the numbers of rows searched, and which are not
-decided from what the warehouse holds; each delta of a "yes" is held against recomputing in DuckDB.
+The views (`ordinary.sql`) drop columns and keys, group, and join dimensions; one is DISTINCT. For each update it
+prints how many are settled by tests and by a search near the update, with the numbers of rows searched, and which are
+not decided from what the warehouse holds; each delta of a "yes" is held against recomputing in DuckDB.
 """
 
 # ruff: noqa: S608 - the names in statements are those of this file
@@ -86,7 +86,9 @@ def main() -> int:
     held = {name: connection.sql(query).to_arrow_table() for name, query in VIEWS.items()}
     print(f"{'update':34} {'tests':>5} {'search':>6}  {'s':>5}  {'rows searched':16}  not decided")
     wrong = sum(followed(connection, held, update, rows) for update, rows in UPDATES.items())
-    both = (resource.getrusage(who).ru_maxrss // 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    both = (
+        resource.getrusage(who).ru_maxrss // 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     print("peak memory in MB, of this process and of the solver's: {}, {}".format(*both))
     return 1 if wrong else 0
 
@@ -134,7 +136,9 @@ def followed(
     found = sum(v.near is not None for v in verdicts.values() if v or v.view in no)
     rows = ", ".join(map(str, sorted(near)))
     tests = len(yes) + len(no) - found
-    print(f"{update:34} {tests:>5} {found:>6}  {seconds:>5.1f}  {rows or '-':16}  {left or '-'}{'  WRONG' * wrong}")
+    print(
+        f"{update:34} {tests:>5} {found:>6}  {seconds:>5.1f}  {rows or '-':16}  {left or '-'}{'  WRONG' * wrong}"
+    )
     return wrong
 
 

@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from time import monotonic
 from typing import Generic
 
 from datalog.budget import check
@@ -32,7 +33,7 @@ from selfmaint.possible.queries import Query, queries
 from selfmaint.possible.value_classes import ValueClass, ValueClasses
 from selfmaint.warehouse.situation import Situation
 
-MOST_ROWS = 400
+MOST_ROWS = 300
 """A neighbourhood has at most so many rows, the update included."""
 
 _WHOLE = 24
@@ -41,7 +42,16 @@ _WHOLE = 24
 _PER_VALUE = 40
 """More rows with one value are left out."""
 
-_STEPS = (1, 2, 6)
+_MOST_READ = 10_000
+"""More rows are not fetched at once, to see which values have few."""
+
+_AT_ONCE, _PARTS = 50, 4
+"""Values are asked for in parts of so many, or in so many parts."""
+
+SECONDS = 1.0
+"""After so long no more rows are added."""
+
+_STEPS = (0, 1, 2, 6)
 """After so many steps the rows at hand are searched."""
 
 _CHANGES = (Version.INSERTED, Version.DELETED)
@@ -98,8 +108,9 @@ def neighbourhoods(
         return
     growing.add_anchors()
     before = -1
-    for steps in range(1, _STEPS[-1] + 1):
-        growing.step()
+    for steps in range(_STEPS[-1] + 1):
+        if steps:
+            growing.step()
         if steps in _STEPS or growing.is_done:
             found = growing.found(steps)
             if found.size > before or found.is_closed:
@@ -133,6 +144,7 @@ class _Growing(Generic[D]):
         self.classes = ValueClasses(Given(self.decision.catalog, self.situation, {}, {}), self.rules)
         self.meeting = _meeting(self.decision, self.rules, self.classes)
         self._asked: set[tuple[str, Columns, Values]] = set()
+        self.until = monotonic() + SECONDS
         for name, data in self.stored.items():
             rows = self.engine.fetch(data, min(_WHOLE, self.left))
             if rows is not None:
@@ -273,19 +285,30 @@ class _Growing(Generic[D]):
         return frozenset(one.number for one in self.classes.every if any(t.is_finite for t in one.types))
 
     def _ask(self, view: str, columns: Columns, keys: Sequence[Values], per_value: int) -> bool:
-        """Adds the rows with some values in some columns, all or none of each key; whether all that there are."""
+        """Adds the rows with some values in some columns, all or none of each key; whether these are all."""
         new = [key for key in keys if (view, columns, key) not in self._asked]
         self._asked.update((view, columns, key) for key in new)
-        waiting = [new] if new else []
+        size = max(_AT_ONCE, len(new) // _PARTS)
+        parts = [new[i : i + size] for i in range(0, len(new), size)]
+        found = [self._ask_part(view, columns, part, per_value) for part in parts]
+        return all(found)
+
+    def _ask_part(self, view: str, columns: Columns, keys: Sequence[Values], per_value: int) -> bool:
+        """The same for some keys, those with few rows first."""
+        is_late = monotonic() > self.until
+        rows = None if is_late or self.left <= 0 else self._with(view, columns, keys, _MOST_READ)
+        if rows is None:
+            return False
+        by_key: dict[Values, list[Row]] = {key: [] for key in keys}
+        for row in rows:
+            by_key.setdefault(tuple(Constant(row[i]) for i in columns), []).append(row)
+        if len(by_key) > len(keys):  # the engine takes other values for equal
+            return False
         is_all = True
-        while waiting:
-            some = waiting.pop()
-            rows = self._with(view, columns, some, min(self.left, per_value * len(some)))
-            if rows is not None:
-                self._add(view, rows)
-                self.covered[view][columns].update(some)
-            elif len(some) > 1 and self.left > 0:
-                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+        for key, its in sorted(by_key.items(), key=lambda one: len(one[1])):
+            if len(its) <= min(per_value, self.left):
+                self._add(view, its)
+                self.covered[view][columns].add(key)
             else:
                 is_all = False
         return is_all

@@ -32,6 +32,9 @@ MOST_ROWS = 400
 MOST_SECONDS = 3.0
 """How long one may take, whatever the budget; after so long for some views others are not searched for."""
 
+NEAR_SECONDS = 1.5
+"""The same of large data."""
+
 
 def searched(
     decision: Decision, engine: Engine[D], facts: Facts[D], situation: Situation, verdict: Undecided
@@ -49,7 +52,7 @@ def searched(
     if view.name not in decision.searchable:
         return verdict
     search = searches(decision, engine, facts, situation)
-    if search.spent > MOST_SECONDS:
+    if search.spent > search.seconds:
         return replace(verdict, reasons=(*verdict.reasons, "the searches for other views took the time"))
     found = search.of(view)
     if found is None:
@@ -169,7 +172,8 @@ def searches(decision: Decision, engine: Engine[D], facts: Facts[D], situation: 
         known = at_hand(decision, engine, facts, situation)
         seconds = min(decision.budget_s, MOST_SECONDS)
         whole = None if known is None else NewStates(known, seconds)
-        kept[key] = Searches(whole, neighbourhoods(decision, engine, facts, situation), seconds)
+        near = neighbourhoods(decision, engine, facts, situation)
+        kept[key] = Searches(whole, near, seconds if whole else min(seconds, NEAR_SECONDS))
     found: Searches[D] = kept[key]
     return found
 

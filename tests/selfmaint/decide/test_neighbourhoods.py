@@ -18,9 +18,9 @@ from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
 from tests.embedded import embedded
 from tests.oracle.constrained_cases import random_situation
-from tests.property.test_constrained_decision import recorded
-from tests.property.test_possible import WANTED
 from tests.searched import given_of
+from tests.selfmaint.decide.test_constrained_decision import recorded
+from tests.selfmaint.possible.test_possible import WANTED
 
 SECONDS = 5
 
