@@ -33,7 +33,7 @@ from selfmaint.possible.queries import Query, queries
 from selfmaint.possible.value_classes import ValueClass, ValueClasses
 from selfmaint.warehouse.situation import Situation
 
-MOST_ROWS = 300
+MOST_ROWS = 200
 """A neighbourhood has at most so many rows, the update included."""
 
 _WHOLE = 24

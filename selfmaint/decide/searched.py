@@ -32,7 +32,7 @@ MOST_ROWS = 400
 MOST_SECONDS = 3.0
 """How long one may take, whatever the budget; after so long for some views others are not searched for."""
 
-NEAR_SECONDS = 1.5
+NEAR_SECONDS = 1.0
 """The same of large data."""
 
 
