@@ -19,10 +19,11 @@ hand may rule it out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from datalog.model import Constant, Row
+from selfmaint.possible.value_classes import ValueClasses
 
 Columns = tuple[int, ...]
 Values = tuple[Constant, ...]
@@ -52,3 +53,12 @@ class Cut:
     def has_all_like(self, view: str, row: Row) -> bool:
         """Whether a row of a view is at hand if it is stored."""
         return self.has_all(view, dict(enumerate(map(Constant, row))))
+
+    def numbers(self, view: str, classes: ValueClasses) -> Iterator[tuple[Columns, list[list[int]]]]:
+        """By columns the values of which all rows are at hand, as numbers; without those that no fact has."""
+        for columns, keys in self.covered.get(view, {}).items():
+            constants = [classes.of_column(view, i).constants for i in columns]
+            pairs = ([*zip(key, constants, strict=True)] for key in keys)
+            found = [[its[v] for v, its in key] for key in pairs if all(v in its for v, its in key)]
+            if found:
+                yield columns, found
