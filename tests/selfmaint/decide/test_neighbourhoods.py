@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from selfmaint.conformance.run import case_facts
 from selfmaint.decide import neighbourhood, searched
-from selfmaint.decide.procedure import Decision
+from selfmaint.decide.decision import Decision
 from selfmaint.decide.searched import searches
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.possible.new_state import Determined, NewStates, Open, TwoDatabases
