@@ -1,9 +1,11 @@
 """Ordinary views over TPC-H, ordinary updates: how many follow without a base row, and that their deltas are right.
 
-    python benchmarks/ordinary.py --work build/bench --scale 0.02
+    python benchmarks/ordinary.py --work build/bench --scale 0.02 [--views distinct.sql]
 
-The views (`ordinary.sql`) drop columns and keys, group, and join dimensions. For each update it prints which views are
-not decided from what the warehouse holds; each delta of a "yes" is held against recomputing in DuckDB.
+The views (`ordinary.sql`) drop columns and keys, group, and join dimensions; those of `distinct.sql` are sets that hide
+what they join by. For each update it prints how many are settled by tests and by a search near the update, with the
+numbers of rows searched, and which are not decided from what the warehouse holds; each delta of a "yes" is held
+against recomputing in DuckDB.
 """
 
 # ruff: noqa: S608 - the names in statements are those of this file
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import resource
 import sys
 import time
 from pathlib import Path
@@ -24,10 +27,8 @@ import data  # noqa: E402
 
 import selfmaint  # noqa: E402
 from selfmaint.decide.searched import determined_delta  # noqa: E402
-from selfmaint.decide.verdict import SelfMaintainable  # noqa: E402
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable  # noqa: E402
 
-SQL = Path(__file__).with_name("ordinary.sql").read_text(encoding="utf-8")
-VIEWS = dict(re.findall(r"CREATE VIEW (\w+) AS\n(.*?);", SQL, re.DOTALL))
 ORDERS = "(SELECT o_orderkey FROM orders ORDER BY hash(o_orderkey) LIMIT 20)"
 CUSTOMERS = "(SELECT c_custkey FROM customer ORDER BY hash(c_custkey) LIMIT 5)"
 CHANGED = "SELECT * REPLACE ({} AS {}) FROM {} WHERE {}"
@@ -73,7 +74,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--scale", type=float, required=True)
+    parser.add_argument("--views", default="ordinary.sql")
     given = parser.parse_args()
+    sql = Path(__file__).with_name(given.views).read_text(encoding="utf-8")
+    views = dict(re.findall(r"CREATE VIEW (\w+) AS\n(.*?);", sql, re.DOTALL))
     base = given.work / f"ordinary{given.scale:g}"
     if not base.exists():
         data.generate(given.scale, base)
@@ -81,19 +85,27 @@ def main() -> int:
     connection = duckdb.connect()
     for name, path in tables.items():
         connection.sql(f"CREATE TABLE {name} AS FROM '{path}'")
-    held = {name: connection.sql(query).to_arrow_table() for name, query in VIEWS.items()}
-    print(f"{'update':34} {'yes':>3}  {'s':>5}  not decided")
-    wrong = sum(followed(connection, held, update, rows) for update, rows in UPDATES.items())
+    held = {name: connection.sql(query).to_arrow_table() for name, query in views.items()}
+    print(f"{'update':34} {'tests':>5} {'search':>6}  {'s':>5}  {'rows searched':16}  not decided")
+    wrong = sum(followed(connection, sql, views, held, update) for update in UPDATES)
+    both = (
+        resource.getrusage(who).ru_maxrss // 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    print("peak memory in MB, of this process and of the solver's: {}, {}".format(*both))
     return 1 if wrong else 0
 
 
 def followed(
-    connection: duckdb.DuckDBPyConnection, held: dict[str, object], update: str, rows: dict[str, str]
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    views: dict[str, str],
+    held: dict[str, object],
+    update: str,
 ) -> int:
     """Prints how one update is followed; how many deltas are wrong."""
-    sides = {name: connection.sql(query).to_arrow_table() for name, query in rows.items()}
+    sides = {name: connection.sql(query).to_arrow_table() for name, query in UPDATES[update].items()}
     given = [{n[:-1]: t for n, t in sides.items() if n[-1] == side} for side in "+-"]
-    with selfmaint.build(SQL, held, engine="duckdb", effective=True) as warehouse:
+    with selfmaint.build(sql, held, engine="duckdb", effective=True) as warehouse:
         change = selfmaint.Update.from_frames(warehouse, *given, effective=True)
         began = time.perf_counter()
         verdicts = warehouse.check(change)
@@ -119,12 +131,19 @@ def followed(
                 connection.register(name, one)
             follow = "(FROM old EXCEPT ALL FROM lost) UNION ALL FROM gained"
             both = (
-                f"(({VIEWS[view]}) EXCEPT ALL ({follow})) UNION ALL (({follow}) EXCEPT ALL ({VIEWS[view]}))"
+                f"(({views[view]}) EXCEPT ALL ({follow})) UNION ALL (({follow}) EXCEPT ALL ({views[view]}))"
             )
             wrong += connection.sql(f"SELECT count(*) > 0 FROM ({both})").fetchall()[0][0]
         connection.sql("ROLLBACK")
-    left = ", ".join(name for name in VIEWS if name not in deltas)
-    print(f"{update:34} {len(yes):>3}  {seconds:>5.1f}  {left or '-'}{'  WRONG' * wrong}")
+    no = {v.view for v in verdicts.values() if isinstance(v, NotSelfMaintainable)}
+    left = ", ".join(f"{name} (no)" if name in no else name for name in views if name not in deltas)
+    near = [v.near.rows for v in verdicts.values() if v.near is not None]
+    found = sum(v.near is not None for v in verdicts.values() if v or v.view in no)
+    rows = ", ".join(map(str, sorted(near)))
+    tests = len(yes) + len(no) - found
+    print(
+        f"{update:34} {tests:>5} {found:>6}  {seconds:>5.1f}  {rows or '-':16}  {left or '-'}{'  WRONG' * wrong}"
+    )
     return wrong
 
 

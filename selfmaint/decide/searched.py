@@ -1,25 +1,38 @@
-"""What the tests leave undecided, decided by a search among all databases, where there are few rows (`possible`)."""
+"""What the tests leave undecided, decided by a search among all databases (`possible`).
+
+Where there are few rows they are all looked at. Else it is the rows near the update, few first (`neighbourhood.py`); a
+"no" needs conditions then (`separate.py`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from time import process_time
+from typing import Generic
 
 from datalog.model import ANY, Predicate, Row
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.knowledge import Knowledge
+from selfmaint.decide.neighbourhood import Neighbourhood, neighbourhoods
 from selfmaint.decide.pairs import Counterexample, given_rows, shown
 from selfmaint.decide.saturation import saturated
-from selfmaint.decide.verdict import Change, NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
+from selfmaint.decide.separate import Separation
+from selfmaint.decide.verdict import Change, Near, NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.maintain import Delta, delta
-from selfmaint.possible.new_state import Determined, NewStates, Open, TwoDatabases
+from selfmaint.possible.new_state import Answer, Determined, NewStates, Open, TwoDatabases
+from selfmaint.warehouse.catalog import View
 
 MOST_ROWS = 400
 """A search is made where everything known, the views, the update and the copies, has at most so many rows in all."""
 
 MOST_SECONDS = 3.0
 """How long one may take, whatever the budget; after so long for some views others are not searched for."""
+
+NEAR_SECONDS = 1.0
+"""The same of large data."""
 
 
 def searched(known: Knowledge[D], verdict: Undecided) -> Verdict:
@@ -30,40 +43,124 @@ def searched(known: Knowledge[D], verdict: Undecided) -> Verdict:
         verdict: the verdict without a search.
     """
     view = known.catalog.view(verdict.view)
-    states = _states(known) if view.name in known.decision.searchable else None
-    if states is None:
+    if view.name not in known.decision.searchable:
         return verdict
-    before, start = float(known.kept.get(searched, 0)), process_time()
-    if before > MOST_SECONDS:
+    search = searches(known)
+    if search.spent > search.seconds:
         return replace(verdict, reasons=(*verdict.reasons, "the searches for other views took the time"))
-    answer = states.of(view)
-    known.kept[searched] = before + process_time() - start
-    match answer:
+    found = search.of(view)
+    if found is None:
+        return replace(verdict, reasons=(*verdict.reasons, "the update has more rows than are searched"))
+    match found.answer:
         case Determined(state):
-            stored = states.stored(view)
-            return SelfMaintainable(view.name, change=Change(state - stored, stored - state), exact=True)
-        case TwoDatabases() as found:
-            return NotSelfMaintainable(view.name, (), databases=found)
+            stored = found.states.stored(view)
+            change = Change(state - stored, stored - state)
+            return SelfMaintainable(view.name, change=change, exact=found.near is None, near=found.near)
+        case TwoDatabases() as pair:
+            return NotSelfMaintainable(view.name, (), databases=pair, near=found.near)
         case Open(reason):
-            return replace(verdict, reasons=(*verdict.reasons, reason))
+            return replace(verdict, reasons=(*verdict.reasons, reason), near=found.near)
 
 
 def found_databases(known: Knowledge[D], verdict: NotSelfMaintainable) -> Counterexample | None:
-    """The two databases of a "no" that were found by search; None of another "no"."""
+    """The two databases of a "no" that were found by search, of large data their near part; None of another "no"."""
     found = verdict.databases
-    states = None if found is None else _states(saturated(known))
-    if found is None or states is None:
+    if found is None:
         return None
-    return shown(states.known, None, found.row, found.first, found.second)
+    searched_ = searches(saturated(known)).of(known.catalog.view(verdict.view))
+    if searched_ is None:
+        return None
+    pair = shown(searched_.states.known, None, found.row, found.first, found.second)
+    return pair if verdict.near is None else replace(pair, complete=False)
 
 
-def _states(known: Knowledge[D]) -> NewStates | None:
-    """The search over what is known; None if that is too much."""
-    if NewStates not in known.kept:
+@dataclass(frozen=True)
+class Found:
+    """An answer, from which rows, and how many these are if there are more."""
+
+    answer: Answer
+    states: NewStates
+    near: Near | None = None
+
+
+@dataclass
+class Searches(Generic[D]):
+    """The searches over some facts, for one view after the other."""
+
+    whole: NewStates | None
+    neighbourhoods: Iterator[Neighbourhood]
+    seconds: float
+    spent: float = 0
+    _steps: list[_Step] = field(default_factory=list)
+    _found: dict[str, Found | None] = field(default_factory=dict)
+
+    def of(self, view: View) -> Found | None:
+        """The answer for a view; None if the update alone has too many rows."""
+        if view.name not in self._found:
+            start = process_time()
+            self._found[view.name] = self._searched(view)
+            self.spent += process_time() - start
+        return self._found[view.name]
+
+    def _searched(self, view: View) -> Found | None:
+        if self.whole is not None:
+            return Found(self.whole.of(view), self.whole)
+        found = None
+        start = process_time()
+        for step in self._every_step():
+            found = step.of(view)
+            if not isinstance(found.answer, Open) or process_time() - start > self.seconds:
+                break
+        return found
+
+    def _every_step(self) -> Iterator[_Step]:
+        yield from self._steps
+        for near in self.neighbourhoods:
+            self._steps.append(_Step(near, self.seconds))
+            yield self._steps[-1]
+
+
+@dataclass
+class _Step:
+    """A neighbourhood, searched for less than is known, and for what is known of it where that tells of the rest."""
+
+    near: Neighbourhood
+    seconds: float
+
+    def of(self, view: View) -> Found:
+        """The answer for a view."""
+        near = Near(self.near.size, self.near.is_closed)
+        answer = self._for_yes.of(view)
+        if isinstance(answer, Open) and self._for_no is not None:
+            pair = self._for_no.of(view)
+            if isinstance(pair, TwoDatabases) and self._separation.is_a_no(pair, view.name):
+                return Found(pair, self._for_no, near)
+        return Found(answer, self._for_yes, near)
+
+    @cached_property
+    def _separation(self) -> Separation:
+        return Separation(self.near)
+
+    @cached_property
+    def _for_yes(self) -> NewStates:
+        return NewStates(self.near.known, self.seconds, self.near.cut, self.near.rules)
+
+    @cached_property
+    def _for_no(self) -> NewStates | None:
+        if not self._separation.allows():
+            return None
+        return NewStates(self.near.known, self.seconds, rules=self.near.rules)
+
+
+def searches(known: Knowledge[D]) -> Searches[D]:
+    """The searches over everything known."""
+    if Searches not in known.kept:
         given = at_hand(known)
         seconds = min(known.decision.budget_s, MOST_SECONDS)
-        known.kept[NewStates] = given and NewStates(given, seconds)
-    found: NewStates | None = known.kept[NewStates]
+        whole = None if given is None else NewStates(given, seconds)
+        limit = seconds if whole else min(seconds, NEAR_SECONDS)
+        known.kept[Searches] = Searches(whole, neighbourhoods(known), limit)
+    found: Searches[D] = known.kept[Searches]
     return found
 
 

@@ -97,6 +97,18 @@ class Change:
     lost: frozenset[Row]
 
 
+@dataclass(frozen=True)
+class Near:
+    """What was searched of large data: so many rows near the update, and whether other rows meet none of these."""
+
+    rows: int
+    is_closed: bool
+
+    def __str__(self) -> str:
+        others = "which no other row shares a value with" if self.is_closed else "and at nothing farther away"
+        return f"{self.rows} rows near the update, {others}"
+
+
 @dataclass(frozen=True, repr=False)
 class SelfMaintainable(_Stated):
     """The view's new state is the same for every database that explains what is known.
@@ -110,6 +122,7 @@ class SelfMaintainable(_Stated):
         over: the views that it is computed from, if that is why.
         exact: whether the view is of a class that is decided exactly, or all databases were searched: a "no" would have
             been proved, too, but for what other views rule out. Without that a "yes" is proved as well.
+        near: what was searched, if that was not everything.
     """
 
     kind: ClassVar[VerdictKind] = VerdictKind.YES
@@ -120,6 +133,7 @@ class SelfMaintainable(_Stated):
     delta: Callable[[], Any] | None = field(default=None, compare=False)
     over: tuple[str, ...] = ()
     exact: bool = False
+    near: Near | None = None
 
     @property
     def word(self) -> str:
@@ -151,6 +165,7 @@ class NotSelfMaintainable(_Stated):
         witnesses: some of them.
         semantics: what state is meant.
         databases: two databases, if they were found by search; then there are no witnesses.
+        near: what was searched, if that was not everything; then they are the part of two databases that matters.
     """
 
     kind: ClassVar[VerdictKind] = VerdictKind.NO
@@ -158,6 +173,7 @@ class NotSelfMaintainable(_Stated):
     witnesses: tuple[Witness, ...]
     semantics: Semantics | None = None
     databases: TwoDatabases | None = None
+    near: Near | None = None
 
     @property
     def unknown(self) -> tuple[tuple[Atom, ...], ...]:
@@ -187,6 +203,7 @@ class Undecided(_Stated):
         witnesses: what a "no" would rest on, were it not for the reasons.
         semantics: what state is meant.
         is_cut: whether a budget was spent before the test was known: there is nothing to settle the view by.
+        near: what was searched, if that was not everything.
     """
 
     kind: ClassVar[VerdictKind] = VerdictKind.UNDECIDED
@@ -195,6 +212,7 @@ class Undecided(_Stated):
     witnesses: tuple[Witness, ...] = ()
     semantics: Semantics | None = None
     is_cut: bool = False
+    near: Near | None = None
 
     @property
     def because(self) -> str:

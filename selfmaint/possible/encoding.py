@@ -31,6 +31,7 @@ from datalog.order import constants_compare
 from selfmaint.possible.elimination import Joined, eliminated
 from selfmaint.possible.instances import Queries, Wanted
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
+from selfmaint.possible.literals import atom_text, body_text, if_text
 from selfmaint.possible.null_values import values_of_nulls
 from selfmaint.possible.queries import Query
 from selfmaint.possible.value_classes import NULL
@@ -103,7 +104,7 @@ class Encoding:
         for choice in self.instance.choices:
             self.lines.append(f"1 {{ {'; '.join(choice.names)} }} 1.")
         for name, where in self.instance.options.items():
-            self.lines.append(f"{{ {name} }}{_if([where])}.")
+            self.lines.append(f"{{ {name} }}{if_text([where])}.")
 
     def _add_nulls(self) -> None:
         """The values of labelled nulls."""
@@ -113,7 +114,7 @@ class Encoding:
         for null, its in found.numbers.items():
             if null not in self.fixed or null in found.shared:
                 values = "; ".join(f"val({null.number},{n})" for n in its)
-                self.lines.append(f"1 {{ {values} }} 1{_if([null.where])}.")
+                self.lines.append(f"1 {{ {values} }} 1{if_text([null.where])}.")
         for null, number, owner in found.borrowed:
             self.lines.append(f":- val({null.number},{number}), not val({owner.number},{number}).")
 
@@ -139,7 +140,7 @@ class Encoding:
                 for i, p in enumerate(fact.parts)
                 if isinstance(p, LabelledNull) and p.nullable and i not in relation.nullable
             ]
-            self.lines.append(f"{self._fact(fact, BEFORE)}{_if(body)}.")
+            self.lines.append(f"{self._fact(fact, BEFORE)}{if_text(body)}.")
 
     def _add_tests(self) -> None:
         for test in self.instance.tests:
@@ -150,19 +151,32 @@ class Encoding:
                     continue
                 names = {t: self._part_in(test.query, t, p) for t, p in parts.items()}
                 body = [test.where, *self._values(parts.values())]
-                self.lines.append(f":- {_body([*body, f'not {self._test(test.query, one, names)}'])}.")
+                self.lines.append(f":- {body_text([*body, f'not {self._test(test.query, one, names)}'])}.")
 
     # ------------------------------------------------------------------------------------ what must not be
 
     def _add_prohibitions(self) -> None:
-        """No view has a row that is not stored."""
+        """No view has a row that is not stored; where stored rows are left out, none that is certainly not (cut 2)."""
         known, classes = self.instance.known, self.instance.classes
         for view, rules in self.queries.items():
             for row in known.of(view, Version.STORED):
-                self.lines.append(f"{_atom(f's{self.views[view]}', classes.numbers(view, row))}.")
+                self.lines.append(f"{atom_text(f's{self.views[view]}', classes.numbers(view, row))}.")
             for query in rules:
                 head = self._head(query, f"s{self.views[view]}")
-                self.lines.append(f":- {_body([*self._match(query, BEFORE), f'not {head}'])}.")
+                match = body_text([*self._match(query, BEFORE), f"not {head}"])
+                self.lines += [f":- {body_text([match, one])}." for one in self._covered(query)]
+
+    def _covered(self, query: Query) -> Iterator[str]:
+        """For a row of a query: that it would be at hand if it were stored, each way; an empty literal for always."""
+        cut, view = self.instance.cut, query.view
+        if cut is None or view in cut.whole:
+            yield ""
+            return
+        terms = self._head_terms(query)
+        for number, (columns, keys) in enumerate(cut.numbers(view, self.instance.classes)):
+            name = f"c{self.views[view]}_{query.number}_{number}"
+            self.lines += [f"{atom_text(name, key)}." for key in keys]
+            yield atom_text(name, [terms[i] for i in columns])
 
     def _add_known(self, relation: BaseRelation) -> None:
         """Nothing that is known to be absent, nothing more than what was read."""
@@ -188,8 +202,8 @@ class Encoding:
                 continue
             for key in known.rows.get(region, ()):
                 numbers = self.instance.classes.numbers(name, key, region.columns)
-                self.lines.append(f"{_atom(f'e{self.numbers[name]}_{number}', numbers)}.")
-            asked = _atom(f"e{self.numbers[name]}_{number}", [row[i] for i in region.columns])
+                self.lines.append(f"{atom_text(f'e{self.numbers[name]}_{number}', numbers)}.")
+            asked = atom_text(f"e{self.numbers[name]}_{number}", [row[i] for i in region.columns])
             self.lines.append(f":- {here}, {asked}.")
 
     def _changes(self, name: str) -> bool:
@@ -209,7 +223,7 @@ class Encoding:
         body = [self._of(BEFORE, name, row)]
         if known.of(name, Version.DELETED):
             body.append(f"not {self._of('d', name, row)}")
-        self.lines.append(f"{self._of(AFTER, name, row)}{_if(body)}.")
+        self.lines.append(f"{self._of(AFTER, name, row)}{if_text(body)}.")
 
     def _add_keys(self, relation: BaseRelation, version: str) -> None:
         """No two rows agree on a key and differ elsewhere."""
@@ -222,8 +236,10 @@ class Encoding:
                     continue
                 name = f"{version}k{self.numbers[relation.name]}_{number}_{column}"
                 body = [self._of(version, relation.name, row), *tests]
-                self.lines.append(f"{_atom(name, [*here, row[column]])}{_if(body)}.")
-                self.lines.append(f":- {_atom(name, [*here, 'V'])}, {_atom(name, [*here, 'W'])}, V < W.")
+                self.lines.append(f"{atom_text(name, [*here, row[column]])}{if_text(body)}.")
+                self.lines.append(
+                    f":- {atom_text(name, [*here, 'V'])}, {atom_text(name, [*here, 'W'])}, V < W."
+                )
 
     def _add_references(self) -> None:
         """Each row has the rows that it references, before the update and after it."""
@@ -237,10 +253,10 @@ class Encoding:
                 changes = self._changes(relation.name) or self._changes(target.name)
                 for version in (BEFORE, AFTER) if changes else (BEFORE,):
                     there, name = self._row(target), f"r{next(numbers)}"
-                    found = _atom(name, [there[i] for i in reference.target_columns])
+                    found = atom_text(name, [there[i] for i in reference.target_columns])
                     self.lines.append(f"{found} :- {self._version(version, target.name, there)}.")
                     here = self._version(version, relation.name, row)
-                    self.lines.append(f":- {_body([here, *tests, f'not {_atom(name, keys)}'])}.")
+                    self.lines.append(f":- {body_text([here, *tests, f'not {atom_text(name, keys)}'])}.")
 
     # ----------------------------------------------------------------------------------------- what is wanted
 
@@ -248,20 +264,27 @@ class Encoding:
         """Asks for a database on which a view has another state after the update."""
         classes = self.instance.classes
         for row in wanted.state:
-            self.lines.append(f"{_atom('state', classes.numbers(wanted.view, row))}.")
-            self.lines.append(f"differs :- not {_atom('now', classes.numbers(wanted.view, row))}.")
+            self.lines.append(f"{atom_text('state', classes.numbers(wanted.view, row))}.")
+            self.lines.append(f"differs :- not {atom_text('now', classes.numbers(wanted.view, row))}.")
         for query in self.queries[wanted.view]:
-            self.lines.append(f"{self._head(query, 'now')} :- {_body(self._match(query, AFTER))}.")
+            self.lines.append(f"{self._head(query, 'now')} :- {body_text(self._match(query, AFTER))}.")
         arity = len(self.queries[wanted.view][0].head)
         row_ = [f"X{i}" for i in range(arity)]
-        self.lines.append(f"differs :- {_atom('now', row_)}, not {_atom('state', row_)}.")
+        more = f"differs :- {atom_text('now', row_)}, not {atom_text('state', row_)}"
+        if self.instance.cut is None:
+            self.lines.append(f"{more}.")
+        else:  # cut 5
+            for query in self.queries[wanted.view]:
+                self.lines.append(f"{self._head(query, 'was')} :- {body_text(self._match(query, BEFORE))}.")
+            self.lines.append(f"{more}, {atom_text(f's{self.views[wanted.view]}', row_)}.")
+            self.lines.append(f"{more}, not {atom_text('was', row_)}.")
         self.lines.append(":- not differs.")
         if wanted.goals:
             self.lines.append(f"{{ {'; '.join(g.name for g in wanted.goals)} }} 1.")
         for goal in wanted.goals:
             for fact in goal.atoms:
                 body = [goal.name, *self._values(fact.parts), f"not {self._fact(fact, AFTER)}"]
-                self.lines.append(f":- {_body(body)}.")
+                self.lines.append(f":- {body_text(body)}.")
 
     # ------------------------------------------------------------------------------------------------- words
 
@@ -295,12 +318,14 @@ class Encoding:
             raise TooLargeError
 
     def _head(self, query: Query, name: str) -> str:
+        return atom_text(name, self._head_terms(query))
+
+    def _head_terms(self, query: Query) -> list[str]:
         names = _names(query)
-        terms = [
+        return [
             names[t] if isinstance(t, Variable) else str(self.instance.classes.number(query.view, i, t.value))
             for i, t in enumerate(query.head)
         ]
-        return _atom(name, terms)
 
     def _terms(self, atom: Atom, names: Mapping[Variable, str]) -> list[str]:
         name, classes = atom.predicate.name, self.instance.classes
@@ -360,7 +385,7 @@ class Encoding:
         return self._of(version if self._changes(name) else BEFORE, name, terms)
 
     def _of(self, version: str, name: str, terms: Sequence[object]) -> str:
-        return _atom(f"{version}{self.numbers[name]}", terms)
+        return atom_text(f"{version}{self.numbers[name]}", terms)
 
     def _row(self, relation: BaseRelation) -> list[str]:
         return [f"X{i}" for i in range(relation.arity)]
@@ -369,16 +394,3 @@ class Encoding:
 def _names(query: Query) -> dict[Variable, str]:
     """How the program writes a query's variables."""
     return {v: f"V{i}" for i, v in enumerate(variables_of(query.body))}
-
-
-def _atom(name: str, terms: Sequence[object]) -> str:
-    return f"{name}({','.join(map(str, terms))})" if terms else name
-
-
-def _body(literals: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(literal for literal in literals if literal))
-
-
-def _if(literals: Iterable[str]) -> str:
-    body = _body(literals)
-    return f" :- {body}" if body else ""

@@ -21,6 +21,7 @@ from datalog.model import (
 )
 from datalog.order import constants_compare
 from selfmaint.countermodel.model_check import Given
+from selfmaint.possible.cut import Cut
 from selfmaint.possible.labelled_nulls import (
     Choice,
     Fact,
@@ -79,10 +80,12 @@ class Wanted:
     goals: list[Goal] = field(default_factory=list)
 
 
-def instance(known: Given, queries: Queries, wanted: Wanted | None = None) -> Instance:
+def instance(
+    known: Given, queries: Queries, wanted: Wanted | None = None, cut: Cut | None = None
+) -> Instance:
     """The facts that a database may have: of all that explain what is known, and differ as wanted."""
     more = {} if wanted is None else {wanted.view: wanted.state}
-    made = Instance(known, ValueClasses(known, queries, more))
+    made = Instance(known, ValueClasses(known, queries, more), cut=cut)
     certain = _certain(known, queries)
     for name, rows in certain.items():
         for row in sorted(rows, key=repr):

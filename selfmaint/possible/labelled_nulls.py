@@ -23,6 +23,7 @@ from itertools import count
 
 from datalog.model import Atom, ColumnType, Constant, Row, Term, Variable, Version
 from selfmaint.countermodel.model_check import Given
+from selfmaint.possible.cut import Cut
 from selfmaint.possible.queries import Query
 from selfmaint.possible.value_classes import ValueClass, ValueClasses, fits
 from selfmaint.warehouse.catalog import BaseRelation, Reference
@@ -116,6 +117,7 @@ class Instance:
         tests: what matches must satisfy.
         nulls: all labelled nulls, in order.
         is_cut: whether foreign keys were not followed to the end.
+        cut: which stored rows are at hand; all of them if None.
         unexplained: a stored row that no rule of its view can give.
     """
 
@@ -128,6 +130,7 @@ class Instance:
     tests: list[Test] = field(default_factory=list)
     nulls: list[LabelledNull] = field(default_factory=list)
     is_cut: bool = False
+    cut: Cut | None = None
     unexplained: tuple[str, Row] | None = None
     _names: Iterator[int] = field(default_factory=lambda: count(1))
 

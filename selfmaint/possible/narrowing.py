@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datalog.budget import check
 from datalog.model import Atom, Constant, NullTest, Row, Variable, Version
 from selfmaint.countermodel.model_check import Given
+from selfmaint.possible.cut import Cut
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
 from selfmaint.possible.queries import Query
 
@@ -35,8 +36,14 @@ class _Shown:
 
 @dataclass
 class Narrowing:
-    """For labelled nulls the constants that they must be one of; a null that is missing may be anything."""
+    """For labelled nulls the constants that they must be one of; a null that is missing may be anything.
 
+    Attributes:
+        cut: which stored rows are at hand; all of them if None.
+        left: the constants.
+    """
+
+    cut: Cut | None = None
     left: dict[LabelledNull, frozenset[Constant]] = field(default_factory=dict)
     _rows: dict[tuple[object, ...], dict[Row, list[Row]]] = field(default_factory=dict)
 
@@ -57,7 +64,7 @@ class Narrowing:
         told = {j: value for i, j in shown.columns if (value := self.told(parts[i])) is not None}
         nulls = [(n, j) for i, j in shown.columns if isinstance(n := parts[i], LabelledNull)]
         mine = [(n, j) for n, j in nulls if n.where == where and j not in told]
-        if not mine:
+        if not mine or not self._has_all(shown, told):
             return False
         rows = self._matching(shown, told)
         changed = False
@@ -68,6 +75,10 @@ class Narrowing:
             changed |= new != old
             self.left[null] = new
         return changed
+
+    def _has_all(self, shown: _Shown, told: Mapping[int, Constant]) -> bool:
+        view, version = shown.of
+        return self.cut is None or version is not Version.STORED or self.cut.has_all(str(view), told)
 
     def _matching(self, shown: _Shown, told: Mapping[int, Constant]) -> Sequence[Row]:
         columns = tuple(sorted(told))
@@ -81,7 +92,7 @@ class Narrowing:
 
 def narrowed(instance: Instance, queries: Queries) -> Narrowing:
     """What is left of the values of an instance's labelled nulls."""
-    found = Narrowing()
+    found = Narrowing(instance.cut)
     facts = [f for f in dict.fromkeys(instance.facts) if any(isinstance(p, LabelledNull) for p in f.parts)]
     shown = {fact: list(_shown(instance.known, queries, fact)) for fact in facts}
     keys = [(f, parts, its) for f in facts for parts, its in _referenced(instance.known, queries, f)]

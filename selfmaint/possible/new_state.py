@@ -10,7 +10,7 @@ more than there are where views are of another class, and where a type is not to
 it does not find is not there, and a "yes" is sound. What it finds is given values and evaluated by the definition
 (`model_check.py`): only two databases that pass make a "no". Nothing else of the search is believed.
 
-The data are taken whole, up to a number of rows; there is no cut.
+Of large data a part is at hand (`cut.py`): then what changes of the view is compared, and two databases are no answer.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from datalog.model import Row, Version
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given, why_not
 from selfmaint.possible.candidates import TooManyFactsError
+from selfmaint.possible.cut import Cut
 from selfmaint.possible.encoding import BEFORE, MOST_GROUND_RULES, Encoding, TooLargeError
 from selfmaint.possible.instances import Queries, Wanted, Way, instance, ways
 from selfmaint.possible.queries import queries
@@ -82,12 +83,16 @@ class NewStates:
     """The answers for the views of a warehouse with some data; the first database is made once.
 
     Attributes:
-        known: everything known.
+        known: everything known, or the part of it that is at hand.
+        cut: which part; None if all of it is.
     """
 
-    def __init__(self, known: Given, seconds: float) -> None:
+    def __init__(
+        self, known: Given, seconds: float, cut: Cut | None = None, rules: Queries | None = None
+    ) -> None:
         self.known = known
-        self._queries: Queries = queries(known.catalog)
+        self.cut = cut
+        self._queries: Queries = queries(known.catalog) if rules is None else rules
         self._seconds = seconds
         self._first: tuple[Encoding, Model] | Open | None = None
 
@@ -101,6 +106,8 @@ class NewStates:
 
     def of(self, view: View) -> Answer:
         """Whether the view's state after the update is determined, and what it is."""
+        if self.cut is not None and view.name in self.cut.may_lose:
+            return Open(TOO_MANY_LOST)
         try:
             with limit(self._seconds, "searching"):
                 solver = Solver(self._seconds)
@@ -121,7 +128,7 @@ class NewStates:
     def _found_first(self, solver: Solver) -> tuple[Encoding, Model] | Open:
         if any(value != value for rows in self.known.rows.values() for row in rows for value in row):  # noqa: PLR0124
             return Open("some value is not a number")
-        made = instance(self.known, self._queries)
+        made = instance(self.known, self._queries, cut=self.cut)
         if made.unexplained is not None:
             view, row = made.unexplained
             return Open(f"{self.known.catalog.view(view).shown} cannot give its row {row}")
@@ -137,6 +144,10 @@ class NewStates:
         if first is None or renamed is None:
             return Open(_NO_VALUES)
         state = self._state(view, first)
+        if self.cut is not None and not all(
+            self.cut.has_all_like(view.name, row) for row in state - self.stored(view)
+        ):
+            return Open(TOO_MANY_LIKE)
         if self._state(view, renamed) != state:
             return self._pair(view, first, [renamed])
         every = tuple(ways(self.known, self._queries, view.name, state))
@@ -162,7 +173,7 @@ class NewStates:
     ) -> Answer:
         """The answer as far as some ways to a row too many go, and rows that may be missing."""
         wanted = Wanted(view.name, state, some)
-        made = instance(self.known, self._queries, wanted)
+        made = instance(self.known, self._queries, wanted, self.cut)
         encoding = Encoding(made, self._queries, most)
         encoding.want(wanted)
         found = solver.answer_set(encoding.text, _names(encoding))
@@ -172,6 +183,8 @@ class NewStates:
 
     def _pair(self, view: View, first: Rows, others: Sequence[Rows | None]) -> Answer:
         """The first database and one of some others, if both explain all that is known."""
+        if self.cut is not None:
+            return Open(_left_open(first, others))
         if why_not(self.known, first):
             return Open(_NO_VALUES)
         less = self._state(view, first)
@@ -186,13 +199,30 @@ class NewStates:
         return Open(_NO_VALUES)
 
     def _state(self, view: View, database: Rows) -> frozenset[Row]:
+        """The view's rows after the update; without those of before that are not at hand."""
         state = self.known.state(view, self.known.after(database))
         assert state is not None
-        return state
+        if self.cut is None:
+            return state
+        before = self.known.state(view, database)
+        assert before is not None
+        return state - (before - self.stored(view))
 
 
+TOO_MANY_LOST = "more rows of it could be lost than are searched"
+TOO_MANY_LIKE = "more rows of it are like those gained than are searched"
 _NO_VALUES = "the databases found do not explain what is known of views of other classes, or of types"
 _CIRCLES = "foreign keys go in circles"
+
+
+def _left_open(first: Rows, others: Sequence[Rows | None]) -> str:
+    """That what is at hand does not decide between two databases, and what would."""
+    names = {n for other in others if other is not None for n in first if first[n] != other.get(n)}
+    told = ", ".join(f"`{n}`" for n in sorted(names)) or "the base relations"
+    return (
+        f"the rows near the update leave two states open: rows of {told} decide between them, which a read finds; "
+        "rows of views farther away may decide, too"
+    )
 
 
 def _names(encoding: Encoding) -> list[str]:

@@ -52,6 +52,8 @@ def render(explanation: Explanation, *, verbose: bool = False) -> Group:
         ]
     if explanation.is_searched:
         parts.append(cell("found by a search among all databases that explain what is known", "bold"))
+    if explanation.verdict.near is not None:
+        parts.append(cell(f"the search looked at {explanation.verdict.near}"))
     else:
         parts += [*_ruled_out(explanation)]
         if explanation.tested or not isinstance(explanation.verdict, Undecided):

@@ -36,9 +36,10 @@ def status(verdicts: Iterable[Verdict]) -> int:
 
 
 def verdicts_json(verdicts: Mapping[str, Verdict]) -> Json:
-    """A list of `{view, verdict, semantics, reasons, unknown, remarks, over, exact}`.
+    """A list of `{view, verdict, semantics, reasons, unknown, remarks, over, exact, near}`.
 
     `exact` of a "yes" says whether the view is of a class of which each "no" is proved, too.
+    `near` is there where rows near the update were searched: `{rows, closed}`, how many, and whether others meet none.
     `semantics` is `set` or `bag`, where these differ. `unknown` lists, for some witnesses, the facts that may or may
     not exist; a variable stands for any value that nothing known tells. Where a cross-examination was asked for, each
     has `cross_examined`: `{outcome, because, file}`.
@@ -68,6 +69,8 @@ def _json(name: str, verdict: Verdict) -> dict[str, Json]:
             found["over"] = list(verdict.over)
     else:
         found["unknown"] = [[show(fact) for fact in unknown] for unknown in unknown_facts(verdict.witnesses)]
+    if verdict.near is not None:
+        found["near"] = {"rows": verdict.near.rows, "closed": verdict.near.is_closed}
     return found
 
 

@@ -9,11 +9,13 @@ from selfmaint.api.explain import explain
 from selfmaint.api.maintain import NotMaintainedError, maintain, new_contents
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
-from selfmaint.decide import searched
+from selfmaint.decide import neighbourhood, searched
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.memory import MemoryEngine
+from selfmaint.fallback.settle import Readable
 from selfmaint.report.explanation import explanation_json, explanation_sql
+from selfmaint.sources.memory import RowsSource
 
 INT = ColumnType(TypeName.INT)
 TWO_STEPS = "v(X, Z) :- s(X, Y), s(Y, Z)."
@@ -77,10 +79,74 @@ def test_what_no_database_explains_is_undecided() -> None:
     assert "no database explains what is known" in verdict.reasons
 
 
-def test_too_many_rows_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+MANY = 3_000
+ENDS = """
+.decl s(a: int not null, b: int not null). .decl t(b: int not null, c: int not null).
+ends(X, Z) :- s(X, Y), t(Y, Z).
+firsts(X) :- s(X, Y).
+middles(Y, Z) :- t(Y, Z).
+"""
+
+
+def many(**base: frozenset[Row]) -> Warehouse[frozenset[Row]]:
+    """Row number n leads from n over MANY + n to 2 * MANY + n."""
+    ends = frozenset((n, 2 * MANY + n) for n in range(MANY))
+    middles = frozenset((MANY + n, 2 * MANY + n) for n in range(MANY))
+    contents = {"ends": ends, "firsts": frozenset((n,) for n in range(MANY)), "middles": middles}
+    columns = {"s": ("a", "b"), "t": ("b", "c")}
+    sources = {n: Readable(RowsSource("here", {n: (columns[n], its)})) for n, its in base.items()}
+    return build(ENDS, contents, MemoryEngine(), readable=sources)
+
+
+def test_a_yes_on_large_data_from_a_few_rows() -> None:
+    """The end 2 * MANY + 5 has the middle MANY + 5 alone, so the deleted row was the only way from 5 to it."""
+    verdict = many().check(Update({}, {"s": rows((5, MANY + 5))}, effective=True))["ends"]
+    assert isinstance(verdict, SelfMaintainable)
+    assert verdict.change is not None
+    assert (verdict.change.gained, verdict.change.lost) == (rows(), rows((5, 2 * MANY + 5)))
+    assert verdict.near is not None
+    assert verdict.near.rows < 10
+
+
+def test_a_no_on_large_data_is_two_databases_that_are_explained() -> None:
+    update = Update({}, {"s": rows((5, MANY + 5))}, effective=True)
+    found = explain(many(), update, "firsts")
+    assert isinstance(found.verdict, NotSelfMaintainable)
+    assert found.verdict.near is not None
+    assert found.verdict.near.is_closed
+    assert found.counterexample is not None
+    assert not found.counterexample.complete
+    assert (found.counterexample.row, found.settled_by) == ((5,), (("s", ()),))
+
+
+def test_a_no_that_rows_far_away_could_make_a_yes_is_undecided() -> None:
+    """Whatever has the new middle has a first that is stored, and none of these is near."""
+    verdict = many().check(Update({"t": rows((9 * MANY, 7))}, effective=True))["ends"]
+    assert isinstance(verdict, Undecided)
+    assert "rows of `s` decide between them, which a read finds" in verdict.reasons[-1]
+
+
+def test_a_no_found_by_search_is_settled_by_no_more_reads_than_one_that_is_undecided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads = []
+    for most in (searched.MOST_SECONDS, -1):
+        monkeypatch.setattr(searched, "MOST_SECONDS", most)
+        after = frozenset((n, MANY + n) for n in range(MANY) if n != 5) | {(5, MANY + 6)}
+        here = many(s=after, t=frozenset((MANY + n, 2 * MANY + n) for n in range(MANY)))
+        found = maintain(here, Update({}, {"s": rows((5, MANY + 5))}, effective=True))
+        assert new_contents(here, here.view("firsts"), found.deltas["firsts"]) == here.contents["firsts"]
+        reads.append(found.reads)
+    assert {*reads[0]} <= {*reads[1]}
+
+
+def test_an_update_with_too_many_rows_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searched, "MOST_ROWS", 1)
+    monkeypatch.setattr(neighbourhood, "MOST_ROWS", 1)
     here = warehouse(EITHER, v=rows((1,), (2,)), w=rows((1, 5)))
-    assert isinstance(here.check(Update({"r": rows((3, 4))}))["v"], Undecided)
+    verdict = here.check(Update({"r": rows((3, 4))}))["v"]
+    assert isinstance(verdict, Undecided)
+    assert verdict.reasons[-1] == "the update has more rows than are searched"
 
 
 def test_the_search_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
