@@ -44,7 +44,7 @@ class Statement:
         kind: what it is for.
         name: its predicate, such as `v1@depends_1`.
         about: what its rows are, in words.
-        program: its rules.
+        program: its rules, as they are before demands lead through them.
         sql: the query.
         reads: the tables that it reads, dotted names quoted where need be.
         exact: of a test and of the open groups, whether a row proves that the view is not self-maintainable; where

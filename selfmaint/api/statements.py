@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from datalog.budget import BudgetSpentError, check, limit
 from datalog.containment import containment_mapping
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
-from datalog.rewrite import minimised, simplify
+from datalog.rewrite import drop_unreachable, minimised, simplify
 from datalog.sql import Table, counted_view, read_set, select, text
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, group_statements
@@ -261,10 +261,9 @@ def _statement(
     tables: Mapping[Predicate, Table],
     names: tuple[str, ...],
 ) -> Statement:
-    needed = in_one_query(program, goal)
-    query = select(needed, goal, tables, columns=names or None)
+    query = select(in_one_query(program, goal), goal, tables, columns=names or None)
     reads = tuple(sorted(dotted(name) for name in read_set(query)))
-    return Statement(kind, str(goal), about, needed, text(query), reads)
+    return Statement(kind, str(goal), about, drop_unreachable(program, [goal]), text(query), reads)
 
 
 def _without_implied(tests: Sequence[DependsRules], exact: Sequence[bool]) -> tuple[DependsRules, ...]:

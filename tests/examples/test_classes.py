@@ -60,11 +60,11 @@ TOLD = [
     Told("v(C) :- o(O, C, T).", "yes", {(1,)}, {"o": {(2, 7, 6)}}),
     Told("v(C) :- o(O, C, T).", "no", {(1,)}, {}, {"o": {(1, 1, 5)}}),
     Told("v(C) :- o(O, C, T).", "yes", MANY, {"o": {(2, 700, 6)}}),
-    Told("v(C) :- o(O, C, T).", "undecided", MANY, {}, {"o": {(1, 1, 5)}}),
+    Told("v(C) :- o(O, C, T).", "no", MANY, {}, {"o": {(1, 1, 5)}}),
     Told(BOTH, "yes", {(1,)}, {"r": {(7,)}}),
     Told(BOTH, "no", {(1,)}, {}, {"r": {(1,)}}),
     Told(BOTH, "yes", MANY, {"r": {(700,)}}),
-    Told(BOTH, "undecided", MANY, {}, {"r": {(7,)}}),
+    Told(BOTH, "no", MANY, {}, {"r": {(7,)}}),
     Told(ALL, "yes", {(7, 5), (1, 5)}, {"o": {(2, 1, 6)}}),
     Told(ALL, "yes", {(7, 5), (1, 5)}, {}, {"o": {(1, 7, 5)}}),
     *(

@@ -40,7 +40,7 @@ def test_what_is_forced_is_no_counterexample() -> None:
     """One row of `t` and one of `r`: the row of `s` is known although no view shows it."""
     found = verdict(FORCED, LargeEngine(), t=1, r=1)
     assert isinstance(found, Undecided)
-    assert found.reasons == (TOO_LARGE,)
+    assert found.reasons == (TOO_LARGE, "the update has more rows than are searched")
 
 
 def test_a_search_finds_what_is_forced() -> None:
