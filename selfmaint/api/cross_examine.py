@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Generic, Literal
@@ -102,7 +102,7 @@ def cross_examined(
     engine, catalog = warehouse.engine, _evaluated(warehouse.catalog)
     facts, situation = warehouse.given(update)
     deltas = _deltas(warehouse, known, found, verdicts)
-    texts = len(warehouse.catalog.views) - len(catalog.views)
+    texts = {view.name for view in warehouse.catalog.views} - {view.name for view in catalog.views}
     skipped = {name: _skipped(its, texts) for name, its in verdicts.items()}
     asked = [view for view in catalog.views if skipped.get(view.name, "not asked for") is None]
     none = {n: Examined(n, Outcome.NOT_EXAMINED, why) for n, why in skipped.items() if why is not None}
@@ -154,12 +154,12 @@ def _evaluated(catalog: Catalog) -> Catalog:
     return catalog if len(views) == len(catalog.views) else replace(catalog, views=views)
 
 
-def _skipped(verdict: Verdict, texts: int) -> str | None:
+def _skipped(verdict: Verdict, texts: Collection[str]) -> str | None:
     """Why a verdict is not examined; None if it is.
 
     Args:
         verdict: the verdict.
-        texts: how many views there are of which only the text is known.
+        texts: the views of which only the text is known.
     """
     if isinstance(verdict, Undecided):
         return "it is undecided"
@@ -167,6 +167,8 @@ def _skipped(verdict: Verdict, texts: int) -> str | None:
         return "it is computed from other views, as these are"
     if isinstance(verdict, NotSelfMaintainable) and texts:
         return "of some views only the text is known, and these may tell more"
+    if verdict.view in texts:
+        return "its text is all that is known of it"
     return None
 
 

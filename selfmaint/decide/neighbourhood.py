@@ -23,10 +23,24 @@ from time import monotonic
 from typing import Generic
 
 from datalog.budget import check
-from datalog.model import ANY, Atom, Constant, Predicate, Program, Row, Rule, Term, Variable, Version
+from datalog.model import (
+    ANY,
+    Atom,
+    ColumnType,
+    Constant,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    Term,
+    TypeName,
+    Variable,
+    Version,
+)
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.pairs import given_rows
+from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.possible.cut import Columns, Cut, Values
 from selfmaint.possible.queries import Query, queries
@@ -248,8 +262,7 @@ class _Growing(Generic[D]):
             if keys:
                 check()
                 self.is_done = False
-                if not self._ask(view, (column,), keys, per_value=_PER_VALUE):
-                    self.left_out.add(number)
+                self._ask(view, (column,), keys, per_value=_PER_VALUE)
 
     def _values(self) -> dict[int, list[Constant]]:
         """The values of the rows at hand, by class; null meets nothing."""
@@ -271,14 +284,18 @@ class _Growing(Generic[D]):
         """The classes of types with few values, which are not followed."""
         return frozenset(one.number for one in self.classes.every if any(t.is_finite for t in one.types))
 
-    def _ask(self, view: str, columns: Columns, keys: Sequence[Values], per_value: int) -> bool:
-        """Adds the rows with some values in some columns, all or none of each key; whether these are all."""
+    def _ask(self, view: str, columns: Columns, keys: Sequence[Values], per_value: int) -> None:
+        """Adds the rows with some values in some columns, all or none of each key.
+
+        Of one column it is asked once: the values that have more rows are left out for good.
+        """
         new = [key for key in keys if (view, columns, key) not in self._asked]
         self._asked.update((view, columns, key) for key in new)
         size = max(_AT_ONCE, len(new) // _PARTS)
         parts = [new[i : i + size] for i in range(0, len(new), size)]
         found = [self._ask_part(view, columns, part, per_value) for part in parts]
-        return all(found)
+        if not all(found) and len(columns) == 1:
+            self.left_out.add(self.classes.of_column(view, columns[0]).number)
 
     def _ask_part(self, view: str, columns: Columns, keys: Sequence[Values], per_value: int) -> bool:
         """The same for some keys, those with few rows first."""
@@ -302,17 +319,28 @@ class _Growing(Generic[D]):
 
     def _with(self, view: str, columns: Columns, keys: Sequence[Values], most: int) -> Collection[Row] | None:
         engine, data = self.known.engine, self.stored[view]
+        types = [self._type(view, i) for i in columns]
+        if None in types:
+            return None
         names = engine.columns(data) or tuple(f"c{i}" for i in range(len(self.rules[view][0].head)))
-        types = [next(iter(self.classes.of_column(view, i).types), ANY) for i in columns]
         wanted = Predicate("wanted", Version.STEP)
         loaded = engine.load(
-            [tuple(v.value for v in key) for key in keys], [names[i] for i in columns], types
+            [tuple(v.value for v in key) for key in keys],
+            [names[i] for i in columns],
+            [t for t in types if t],
         )
         stored, goal = Predicate(view, Version.STORED), Predicate("near", Version.STEP)
         terms = tuple(Variable(f"X{i}") for i in range(len(names)))
         rule = Rule(Atom(goal, terms), (Atom(stored, terms), Atom(wanted, tuple(terms[i] for i in columns))))
         facts = Facts({stored: data, wanted: loaded}, {}, frozenset({wanted}))
         return engine.fetch(engine.evaluate(Program((rule,)), goal, facts, names), most)
+
+    def _type(self, view: str, column: int) -> ColumnType | None:
+        """The type of the values that a column is asked for; None if one type does not hold all that it may meet."""
+        types = self.classes.of_column(view, column).types or {ANY}
+        if len(types) > 1 and all(map(is_integer, types)):
+            return ColumnType(TypeName.BIGINT)
+        return next(iter(types)) if len(types) == 1 else None
 
     def _add(self, view: str, rows: Collection[Row]) -> None:
         new = set(rows) - self.rows[view]

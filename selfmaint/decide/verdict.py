@@ -105,8 +105,8 @@ class Near:
     is_closed: bool
 
     def __str__(self) -> str:
-        others = "which no other row shares a value with" if self.is_closed else "and at nothing farther away"
-        return f"{self.rows} rows near the update, {others}"
+        others = "which no other row meets" if self.is_closed else "and at nothing farther away"
+        return f"{self.rows} {'row' if self.rows == 1 else 'rows'} near the update, {others}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -295,6 +295,21 @@ def test_what_is_not_examined_has_a_reason(tmp_path: Path) -> None:
     assert str(found.examined["few"]) == "not cross-examined: it is undecided"
 
 
+def test_a_view_of_which_the_text_is_known_is_not_examined(tmp_path: Path) -> None:
+    program = """
+        CREATE TABLE a (id BIGINT PRIMARY KEY, x INT);
+        CREATE TABLE b (id BIGINT PRIMARY KEY, x INT);
+        CREATE TABLE c (id BIGINT PRIMARY KEY);
+        CREATE VIEW ab AS SELECT a.id, b.x FROM a LEFT JOIN b ON a.id = b.id;
+        CREATE VIEW others AS SELECT id FROM c;
+    """
+    here = build(program, {"ab": rows(), "others": rows()}, MemoryEngine())
+    update = Update({"c": rows((1,))}, effective=True)
+    found = here.check(update, cross_examine=CrossExamination(folder=tmp_path))
+    assert found["ab"]
+    assert str(found.examined["ab"]) == "not cross-examined: its text is all that is known of it"
+
+
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
 def test_near_the_update(engine: type[MemoryEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 600 orders those are looked at that the update can touch; what is found is held against all."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from datalog.model import ColumnType, Row, TypeName
@@ -124,6 +128,53 @@ def test_a_no_that_rows_far_away_could_make_a_yes_is_undecided() -> None:
     verdict = many().check(Update({"t": rows((9 * MANY, 7))}, effective=True))["ends"]
     assert isinstance(verdict, Undecided)
     assert "rows of `s` decide between them, which a read finds" in verdict.reasons[-1]
+
+
+def test_a_value_that_more_rows_have_than_are_searched_makes_no_no() -> None:
+    """Some `q` has 7, so the rows of `s` with 7 are those that `v` shows: no two databases differ."""
+    program = """
+        .decl q(a: int not null, b: int not null).
+        .decl s(b: int not null, c: int not null).
+        v(B, C) :- q(A, B), s(B, C).
+    """
+    here = warehouse(program, v=frozenset((7, n) for n in range(searched.MOST_ROWS + 50)))
+    verdict = here.check(Update({"q": rows((5, 7))}, effective=True))["v"]
+    assert not isinstance(verdict, NotSelfMaintainable)
+
+
+SEVERAL_TYPES = """
+from datalog.model import ColumnType, TypeName
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
+from selfmaint.duckdb import DuckEngine
+INT, BIGINT = ColumnType(TypeName.INT), ColumnType(TypeName.BIGINT)
+RULES = (
+    ".decl s(a: int not null, b: int not null). .decl t(b: bigint not null, c: int not null)."
+    "ends(X, Z) :- s(X, Y), t(Y, Z).  firsts(X) :- s(X, Y).  middles(Y, Z) :- t(Y, Z)."
+)
+engine, ends = DuckEngine(), [(n, 2000 + n) for n in range(1000)]
+middles = [(1000 + n, 2000 + n) for n in range(1000)] + [(2**40, 2005)]
+contents = {
+    "ends": engine.load(ends, ["x", "z"], [INT, INT]),
+    "firsts": engine.load([(n,) for n in range(1000)], ["x"], [INT]),
+    "middles": engine.load(middles, ["y", "z"], [BIGINT, INT]),
+}
+deleted = {"s": engine.load([(5, 1005)], ["a", "b"], [INT, INT])}
+print(build(RULES, contents, engine).check(Update({}, deleted, effective=True))["middles"].kind.value)
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_of_several_types_are_searched_with_values_of_all(seed: int) -> None:
+    """A class of columns has no order of its types: each process may take another one first."""
+    ran = subprocess.run(
+        [sys.executable, "-c", SEVERAL_TYPES],
+        env={**os.environ, "PYTHONHASHSEED": str(seed)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.stdout, ran.stderr) == ("yes\n", "")
 
 
 def test_a_no_found_by_search_is_settled_by_no_more_reads_than_one_that_is_undecided(
