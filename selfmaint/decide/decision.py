@@ -60,9 +60,7 @@ class Decision:
         found = {}
         for view in self.catalog.grouped_views:
             plain = (
-                f.view.name
-                for f in finer_views(self.catalog.views, view)
-                if not isinstance(f.view, GroupedView)
+                f.view.name for f in finer_views(self.catalog, view) if not isinstance(f.view, GroupedView)
             )
             found[view.name] = frozenset([*plain, *(roll.name for roll in roll_ups(self.catalog, view))])
         return found

@@ -165,7 +165,7 @@ def for_all_rows(
     """
     every = frozenset(range(len(view.core.body)))
     told = {i for i in every if view.core.body[i].predicate.name in whole}
-    for finer in finer_views(catalog.views, view):
+    for finer in finer_views(catalog, view):
         if not isinstance(finer.view, GroupedView) and finer.view.name in situation.followed:
             told |= finer.subgoals
     if told == every:

@@ -248,15 +248,19 @@ class RollUp:
         return Case(((some, quotient),), Constant(None))
 
 
-def roll_ups(catalog: Catalog, view: GroupedView) -> Iterator[RollUp]:
-    """The ways of rolling up a view that groups from finer ones.
+def roll_ups(catalog: Catalog, view: GroupedView) -> tuple[RollUp, ...]:
+    """The ways of rolling up a view that groups from finer ones; found once.
 
     Args:
         catalog: the warehouse's schema.
-        view: a view with a core.
+        view: a view of it with a core.
     """
+    return catalog.once("roll-ups", view, lambda: tuple(_roll_ups(catalog, view)))
+
+
+def _roll_ups(catalog: Catalog, view: GroupedView) -> Iterator[RollUp]:
     plan = GroupPlan(view, catalog.relations)
-    for finer in finer_views(catalog.views, view):
+    for finer in finer_views(catalog, view):
         if isinstance(finer.view, GroupedView):
             made = RollUp(plan, finer, finer.view)
             if made.anew is not None:

@@ -7,9 +7,10 @@ body variable in the head, constants anywhere, `is not null` guards and equaliti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 from datalog.analysis import atoms_of, diagnose, validate
 from datalog.diagnostics import Code, Diagnostic, ProgramError, in_text_order
@@ -61,6 +62,8 @@ __all__ = [
     "with_inexact_sums",
 ]
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Catalog:
@@ -89,6 +92,9 @@ class Catalog:
     near: Mapping[str, frozenset[int]] = field(default_factory=dict)
     clock: Clock | None = None
     over_rows: Catalog | None = None
+    _found: dict[object, tuple[View, Any]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @cached_property
     def apart(self) -> Catalog:
@@ -130,6 +136,14 @@ class Catalog:
     def view(self, name: str) -> View:
         """The view of that name."""
         return next(view for view in self.views if view.name == name)
+
+    def once(self, what: str, view: View, find: Callable[[], T]) -> T:
+        """What is found for a view from the schema alone; found once."""
+        key = (what, view.name)
+        if key not in self._found or self._found[key][0] is not view:
+            self._found[key] = (view, find())
+        found: T = self._found[key][1]
+        return found
 
     @cached_property
     def limited_views(self) -> tuple[View, ...]:

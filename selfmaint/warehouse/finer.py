@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from datalog.model import Atom, Constant, Term, Variable, apply_literal, variables_of
+from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.views import GroupedView, View
 
 EMBEDDINGS = 64
@@ -38,13 +39,17 @@ class Finer:
     images: Mapping[Variable, Term] = field(hash=False)
 
 
-def finer_views(views: Iterable[View], coarse: GroupedView) -> Iterator[Finer]:
-    """The views that are finer than some subgoals of a view that groups.
+def finer_views(catalog: Catalog, coarse: GroupedView) -> tuple[Finer, ...]:
+    """The views that are finer than some subgoals of a view that groups; found once.
 
     Args:
-        views: the warehouse's views.
-        coarse: a view with a core.
+        catalog: the warehouse's schema.
+        coarse: a view of it with a core.
     """
+    return catalog.once("finer views", coarse, lambda: tuple(_finer_views(catalog.views, coarse)))
+
+
+def _finer_views(views: Iterable[View], coarse: GroupedView) -> Iterator[Finer]:
     for view in views:
         body = view.decided
         if view is coarse or body.limitation is not None or not body.body:
