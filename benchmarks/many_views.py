@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import duckdb
-from refresh import timed
+from refresh import Time, timed
 
 SHAPES = (
     "SELECT o.id, o.customer, c.name, o.total FROM orders o JOIN customer c ON o.customer = c.id WHERE o.shop = {}",
@@ -115,7 +115,7 @@ def measure(place: Path, views: int, rows: int, base: int, repetitions: int) -> 
     script.write_text(f"import duckdb\nc = duckdb.connect()\n{tables}{copies}", encoding="utf-8")
     file, kept = str(place / "warehouse.toml"), place / "kept"
     shutil.copytree(place / "lake", kept)
-    times: dict[str, list[object]] = {"check": [], "maintain": [], "recompute": []}
+    times: dict[str, list[Time]] = {"check": [], "maintain": [], "recompute": []}
     for _ in range(repetitions):
         given = [file, "--update", str(update)]
         times["check"] += timed(1, ["-m", "selfmaint", "check", *given], (0, 1, 3), warm=0)
@@ -126,9 +126,9 @@ def measure(place: Path, views: int, rows: int, base: int, repetitions: int) -> 
     shutil.rmtree(kept)
     record: dict[str, object] = {"views": views, "rows": rows}
     for what, its in times.items():
-        record[f"{what}_s"] = round(statistics.median(t.clock_s for t in its), 2)  # type: ignore[attr-defined]
-        record[f"{what}_cpu_s"] = round(statistics.median(t.cpu_s for t in its), 2)  # type: ignore[attr-defined]
-        record[f"{what}_mb"] = max(t.peak_mb for t in its)  # type: ignore[attr-defined]
+        record[f"{what}_s"] = round(statistics.median(t.clock_s for t in its), 2)
+        record[f"{what}_cpu_s"] = round(statistics.median(t.cpu_s for t in its), 2)
+        record[f"{what}_mb"] = max(t.peak_mb for t in its)
     return record
 
 
