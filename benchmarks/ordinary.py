@@ -76,7 +76,8 @@ def main() -> int:
     parser.add_argument("--scale", type=float, required=True)
     parser.add_argument("--views", default="ordinary.sql")
     given = parser.parse_args()
-    sql = Path(__file__).with_name(given.views).read_text(encoding="utf-8")
+    texts = (Path(__file__).with_name(name) for name in ("ordinary_tables.sql", given.views))
+    sql = "".join(text.read_text(encoding="utf-8") for text in texts)
     views = dict(re.findall(r"CREATE VIEW (\w+) AS\n(.*?);", sql, re.DOTALL))
     base = given.work / f"ordinary{given.scale:g}"
     if not base.exists():

@@ -5,7 +5,8 @@ The symbolic part (which sets J survive, and the programs) depends on the rules 
 - `check` runs TEST as one program, which the engine evaluates from the update outwards.
 - A view that passes is self-maintainable. One that fails is not, unless the class of a view, a view left out or a
   foreign key makes that doubtful: then it is undecided, unless two databases can be shown.
-- What is undecided then is searched for among all databases, where there are few rows (`searched.py`).
+- What is undecided then is searched for among all databases: of all rows where these are few, else of those near the
+  update (`searched.py`).
 """
 
 from __future__ import annotations
