@@ -167,7 +167,7 @@ def a_random_change(shop: Shop, name: str, draw: random.Random) -> Path:
     sales = {
         (top + i, draw.choice(sorted(region)), draw.choice([None, 1, 2, 3])) for i in range(draw.randrange(4))
     }
-    sales |= {(i, c, draw.choice([4, None, 5])) for i, c, _ in list(old_sales)[:1]} - old_sales
+    sales |= {(i, c, draw.choice([4, None, 5])) for i, c, _ in sorted(old_sales, key=repr)[:1]} - old_sales
     moved = draw.choice(sorted(region))
     new = (moved, draw.choice(["north", "south", "east"]))
     customers: tuple[set[Row], set[Row]] = (
