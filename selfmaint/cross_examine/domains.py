@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 from datalog.graphs import components
@@ -241,18 +242,27 @@ class Domains:
 
 
 def _summands(sums: Iterable[Value], known: Sequence[Value]) -> Iterator[Value]:
-    """What may be missing of some sums: whole numbers and decimals."""
-    numbers = [Decimal(v) for v in known if _is_exact(v)][:_MOST_SUMMANDS]  # type: ignore[arg-type]
-    for total in sorted((s for s in sums if _is_exact(s)), key=repr)[:_MOST_SUMMANDS]:
+    """What may be missing of some sums."""
+    numbers = [n for v in known if (n := _exactly_read(v)) is not None][:_MOST_SUMMANDS]
+    for total in sorted(sums, key=repr)[:_MOST_SUMMANDS]:
+        whole = _exactly_read(total)
+        if whole is None:
+            continue
         yield total
-        yield 0  # rows that add nothing
+        yield 0.0 if isinstance(total, float) else 0  # rows that add nothing
         for one in numbers:
-            missing = Decimal(total) - one  # type: ignore[arg-type]
-            yield int(missing) if isinstance(total, int) and missing == int(missing) else missing
+            missing = whole - one
+            if isinstance(total, float):
+                yield float(missing)
+            else:
+                yield int(missing) if isinstance(total, int) and missing == int(missing) else missing
 
 
-def _is_exact(value: Value) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+def _exactly_read(value: Value) -> Decimal | None:
+    """A number, of a double the decimal that it is written as; None of other values."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | float) or not isfinite(value):
+        return None
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
 def _new_value(type_: ColumnType, kind: str, known: Sequence[Value], number: int) -> Any:
