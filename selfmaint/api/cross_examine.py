@@ -192,6 +192,7 @@ def _deltas(
         name: determined_delta(known, its)
         for name, its in found.items()
         if isinstance(its, SelfMaintainable)
+        and not its.over
         and isinstance(verdicts.get(warehouse.catalog.whole(name)), SelfMaintainable)
     }
 

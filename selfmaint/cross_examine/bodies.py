@@ -101,7 +101,7 @@ class Bodies:
         ]
         helpers: list[str] = []
         for literal in (li for li in body if isinstance(li, Negation)):
-            text, rules = self._negated(literal, names, time)
+            text, rules = self._negated(literal, names, time, literals)
             literals.append(text)
             helpers += rules
         return Body(tuple(literals), names, tuple(helpers), (*names.values(), *copies))
@@ -191,14 +191,19 @@ class Bodies:
         sides = [isinstance(t, Constant) or t in bound for t in (comparison.left, comparison.right)]
         return sides[0] != sides[1]
 
-    def _negated(self, literal: Negation, names: Mapping[Variable, str], time: str) -> tuple[str, list[str]]:
-        """`not` a helper predicate of the variables that stand outside as well; inside, null is a value."""
+    def _negated(
+        self, literal: Negation, names: Mapping[Variable, str], time: str, around: Sequence[str]
+    ) -> tuple[str, list[str]]:
+        """`not` a helper predicate of the variables that stand outside as well; inside, null is a value.
+
+        What stands around it gives the values of variables that only a negation inside it has.
+        """
         self._negations += 1
         name = f"n{time}{self._negations}"
         plain = [li for li in literal.body if not _is_not(li)]
         inner = {v: names.get(v, f"W{self._negations}_{n}") for n, v in enumerate(variables_of(plain))}
         atoms = [li for li in literal.body if isinstance(li, Atom)]
-        shared = [v for v in inner if v in names]
+        further = [v for v in variables_of([literal]) if v in names and v not in inner]
         if any(v not in {t for atom in atoms for t in atom.terms} for v in inner):
             raise NotEncodableError("it compares inside a negation")
         texts = [self._atom(atom, inner, time) for atom in atoms]
@@ -210,11 +215,13 @@ class Bodies:
             for li in literal.body
             if isinstance(li, NullTest)
         ]
+        shared = [*(v for v in inner if v in names), *further]
+        if further:
+            texts += around
+            inner |= {v: names[v] for v in further}
         rules: list[str] = []
         for nested in (li for li in literal.body if isinstance(li, Negation)):
-            if any(v in names and v not in inner for v in variables_of([nested])):
-                raise NotEncodableError("it has a negation inside a negation that reaches out of both")
-            text, more = self._negated(nested, inner, time)
+            text, more = self._negated(nested, inner, time, list(texts))
             texts.append(text)
             rules += more
         head = f"{name}({','.join(['0', *(inner[v] for v in shared)])})"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import pairwise
 from math import isfinite
 from typing import Any
@@ -132,6 +132,8 @@ class Domains:
                 if output.function in (AggregateFunction.MIN, AggregateFunction.MAX):
                     self._edges.append((("stored", view, i), operand))
                     self._in_order.add(operand)
+                if output.function is AggregateFunction.AVG:
+                    self._edges.append((("average", view, i), operand))
                 if output.function is AggregateFunction.SUM:
                     self._edges.append((("sum", view, i), operand))
                     self._added_up.add(operand)
@@ -197,6 +199,10 @@ class Domains:
                 found[self._class[place]].setdefault(identity(value), value)
         for place, number in self._class.items():
             match place:
+                case ("average", str(name), int(i)):
+                    means = {row[i] for row in self._question.of(name, Version.STORED)}
+                    for value in _near_means(means, self._types[number]):
+                        found[number].setdefault(identity(value), value)
                 case ("sum", str(name), int(i)):
                     sums = {row[i] for row in self._question.of(name, Version.STORED)}
                     for value in _summands(sums, list(found[number].values())):
@@ -256,6 +262,21 @@ def _summands(sums: Iterable[Value], known: Sequence[Value]) -> Iterator[Value]:
                 yield float(missing)
             else:
                 yield int(missing) if isinstance(total, int) and missing == int(missing) else missing
+
+
+def _near_means(means: Iterable[Value], its: ColumnType) -> Iterator[Value]:
+    """What averages may be of: values of a type as near as there are, below and above."""
+    for mean in sorted(means, key=repr)[:_MOST_SUMMANDS]:
+        whole = _exactly_read(mean)
+        if whole is None:
+            continue
+        if its.name.is_floating:
+            yield mean
+            continue
+        step = Decimal(1).scaleb(-(its.scale or 0))
+        for way in (ROUND_FLOOR, ROUND_CEILING):
+            near = whole.quantize(step, way)
+            yield near if its.name is TypeName.DECIMAL else int(near)
 
 
 def _exactly_read(value: Value) -> Decimal | None:

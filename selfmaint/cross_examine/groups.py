@@ -1,9 +1,9 @@
 """Groups in the solver's language: held against stored ones, or with their values as rows.
 
 Where a view shows what it groups by, and aggregates, it is held against its stored rows one by one: a sum need not be
-known to be told from a given one (`Groups`). Else the values of all aggregates are derived, for HAVING, for averages
-and computed columns, for unions, and for views over the view (`as_rows`); so many values may make a program too large,
-which fewer candidates do not.
+known to be told from a given one (`Groups`). Else the values of all aggregates are derived, for HAVING and computed
+columns, for unions, and for views over the view (`as_rows`); so many values may make a program too large, which fewer
+candidates do not.
 
 Doubles are added up as the decimals that their shortest texts are, to `DIGITS` digits: last digits, which depend on the
 order, are not compared.
@@ -29,7 +29,7 @@ from datalog.model import (
 )
 from selfmaint.cross_examine.bodies import Bodies, Body, Derived
 from selfmaint.cross_examine.question import Part, Question
-from selfmaint.cross_examine.symbols import NULL
+from selfmaint.cross_examine.symbols import BEFORE, NULL
 from selfmaint.warehouse.catalog import View
 
 Candidates = Mapping[str, Sequence[Row]]
@@ -77,7 +77,7 @@ class _Matches:
         self.rules = [
             *body.helpers,
             f"m{name}({','.join(heads)}) :- {', '.join([body.text, *tests, *given])}.",
-            f"k{name}({self.key}) :- m{name}({','.join(heads)}).",
+            f"g{name}({self.key}) :- m{name}({','.join(heads)}).",
         ]
 
     def atom(self, group: Sequence[str], at: int, value: str) -> str:
@@ -100,9 +100,9 @@ def as_rows(
     matches = _Matches(block, aggregates, name, time, bodies)
     rules, left_out = list(matches.rules), ""
     key = matches.key
-    literals = [f"k{name}({key})"]
+    literals = [f"g{name}({key})"]
     if not block.groups:
-        rules.append(f"k{name}(0).")
+        rules.append(f"g{name}(0).")
     inputs: dict[Expression, str] = dict(zip(block.groups or (), matches.groups, strict=True))
     for at, one in enumerate(aggregates):
         value, its = f"y{name}_{at}", matches.atom(matches.groups, at, f"A{at}")
@@ -111,11 +111,11 @@ def as_rows(
         inputs[one] = f"Y{at}"
         counted = f"{'A' + str(at) if one.distinct else matches.own} : {its if one.operand is None else some}"
         if one.function is AggregateFunction.COUNT:
-            rules.append(f"{value}({key},@number(N)) :- k{name}({key}), N = #count {{ {counted} }}.")
+            rules.append(f"{value}({key},@number(N)) :- g{name}({key}), N = #count {{ {counted} }}.")
             continue
         rules += [
             f"h{value}({key}) :- {some}.",
-            f"{value}({key},{NULL}) :- k{name}({key}), not h{value}({key}).",
+            f"{value}({key},{NULL}) :- g{name}({key}), not h{value}({key}).",
         ]
         if one.function in (AggregateFunction.MIN, AggregateFunction.MAX):
             beyond = "<" if one.function is AggregateFunction.MIN else ">"
@@ -164,13 +164,16 @@ def unit_of(
 
 
 class Groups:
-    """Groups of one body's matches, each shown by what it groups by, held against stored ones."""
+    """Groups of one body's matches, each shown by what it groups by, held against stored ones.
 
-    derived: Mapping[str, Derived] = {}
+    Where other views read them, the rows before the update are the stored ones, and those after it are derived.
+    """
 
     def __init__(self, view: View, number: int, block: Block, bodies: Bodies, candidates: Candidates) -> None:
         self.number = number
         self.left_out = ""
+        self.derived: dict[str, Derived] = {}
+        self._view = view
         self._block = block
         self._bodies = bodies
         self._candidates = candidates
@@ -179,18 +182,20 @@ class Groups:
         self._matches: dict[str, _Matches] = {}
 
     @classmethod
-    def of(cls, view: View, number: int, part: Part, bodies: Bodies, candidates: Candidates) -> Groups | None:
+    def of(
+        cls, view: View, number: int, parts: Sequence[Part], bodies: Bodies, candidates: Candidates
+    ) -> Groups | None:
         """The rules of a view; None of one that shows something else than aggregates and what it groups by."""
-        block = part.block
-        if block is None or block.groups is None or block.having:
+        block = parts[0].block
+        if len(parts) > 1 or block is None or block.groups is None or block.having:
             return None
         made = cls(view, number, block, bodies, candidates)
         plain = all(
-            isinstance(o, Constant) or i in made._places or isinstance(o, Aggregate)
-            for i, o in enumerate(block.outputs)
+            isinstance(o, Constant | Aggregate) or i in made._places for i, o in enumerate(block.outputs)
         )
-        averages = any(one.function is AggregateFunction.AVG for _, one in made._aggregates)
-        return made if plain and not averages and len(made._places) == len(block.groups) else None
+        if plain and len(made._places) == len(block.groups):
+            return made
+        return None
 
     @cached_property
     def _places(self) -> list[int]:
@@ -200,9 +205,22 @@ class Groups:
     def text(self, time: str) -> Iterator[str]:
         """What is derived at one time."""
         aggregates = [one for _, one in self._aggregates]
-        its = _Matches(self._block, aggregates, f"{time}{self.number}", time, self._bodies)
-        self._matches[time] = its
+        name = f"{time}{self.number}"
+        its = self._matches[time] = _Matches(self._block, aggregates, name, time, self._bodies)
         yield from its.rules
+        if self._view.name not in self._bodies.question.read_by_views:
+            return
+        self.derived[self._view.name] = Derived(self.number, 0)
+        if time == BEFORE:
+            for stored in self._bodies.question.stored(self._view):
+                yield f"v{name}({','.join(self._numbers(stored))})."
+            return
+        body, outputs, left_out = as_rows(self._block, f"{name}_0", time, self._bodies, self._candidates)
+        self.left_out = self.left_out or left_out
+        given = [f"O{i} = {f'@rounded({o})' if i in self._inexact else o}" for i, o in enumerate(outputs)]
+        yield from body.helpers
+        row = ",".join(f"O{i}" for i in range(len(outputs)))
+        yield f"v{name}({row}) :- {', '.join([body.text, *given])}."
 
     def facts(self, prefix: str, state: frozenset[Row]) -> list[str]:
         """Some stored rows, under predicates that begin so."""
@@ -211,44 +229,50 @@ class Groups:
     def unlike(self, time: str, prefix: str, state: frozenset[Row]) -> Iterator[str]:
         """Bodies, one of which holds where what is derived is not these rows."""
         key = ",".join(["0", *(f"G{i}" for i in range(len(self._places)))])
-        yield f"k{time}{self.number}({key}), not {prefix}{self.number}({key})"
+        yield f"g{time}{self.number}({key}), not {prefix}{self.number}({key})"
         if self._places:
-            yield f"{prefix}{self.number}({key}), not k{time}{self.number}({key})"
+            yield f"{prefix}{self.number}({key}), not g{time}{self.number}({key})"
         elif len(state) != 1:
             yield "0 = 0"
         for at, (column, one) in enumerate(self._aggregates):
             unit = None
-            if one.function is AggregateFunction.SUM:
-                totals = [row[column] for row in state]
+            if one.function in _ADDED_UP:
+                totals = [row[column] for row in state if one.function is AggregateFunction.SUM]
                 unit = unit_of(one, self._block, totals, self._bodies, self._candidates)
-                self.left_out = self.left_out if unit is not None else TOO_LARGE
+                if unit is None:
+                    self.left_out = TOO_LARGE
+                    continue
             for row in state:
-                yield from self._wrong(time, row, at, one, row[column], unit)
+                yield from self._wrong(time, row, at, row[column], unit)
+
+    def _numbers(self, row: Row) -> list[str]:
+        symbols = self._bodies.symbols
+        return [
+            str(symbols.of_rounded(v) if i in self._inexact else symbols.of(v)) for i, v in enumerate(row)
+        ]
 
     def _key(self, row: Row) -> list[str]:
         return [str(self._bodies.symbols.of(row[i])) for i in self._places]
 
-    def _wrong(
-        self, time: str, row: Row, at: int, one: Aggregate, value: Value, unit: int | None
-    ) -> Iterator[str]:
+    def _wrong(self, time: str, row: Row, at: int, value: Value, unit: int | None) -> Iterator[str]:
         """Bodies, one of which holds where an aggregate of a stored row's group is another value."""
         symbols = self._bodies.symbols
+        one = self._aggregates[at][1]
         matches = self._matches[time]
         atom, own = matches.atom(self._key(row), at, f"A{at}"), matches.own
         some = f"{atom}, A{at} != {NULL}"
+        what = own if not one.distinct else f"A{at}"
         if one.function is AggregateFunction.COUNT:
-            what = own if not one.distinct else f"A{at}"
-            where = atom if one.operand is None else some
-            yield f"not #count {{ {what} : {where} }} = {value}"
+            yield f"not #count {{ {what} : {atom if one.operand is None else some} }} = {value}"
         elif value is None:
             yield some
-        elif one.function is AggregateFunction.SUM:
-            if unit is not None:
-                weight = f"@weight({unit},A{at})"
-                what = f"{weight},{own}" if not one.distinct else f"{weight},A{at}"
-                total = symbols.weight(unit, symbols.of(value))
-                yield f"not #sum {{ {what} : {some} }} = {total}"
-                yield f"not 1 #count {{ {own} : {some} }}"
+        elif unit is not None:
+            if one.function is AggregateFunction.SUM:
+                weight, total = f"@weight({unit},A{at})", symbols.weight(unit, symbols.of(value))
+            else:
+                weight, total = f"@beyond({unit},{symbols.of(value)},A{at})", 0
+            yield f"not #sum {{ {weight},{what} : {some} }} = {total}"
+            yield f"not 1 #count {{ {own} : {some} }}"
         else:
             beyond = "<" if one.function is AggregateFunction.MIN else ">"
             yield f'{some}, @compares("{beyond}",A{at},{symbols.of(value)}) = 1'

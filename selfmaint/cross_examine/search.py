@@ -57,6 +57,10 @@ class _Functions:
         name, unit, total, number = (one.number for one in given)
         return clingo.Number(self._symbols.of(self._symbols.average_of(name, unit, total, number)))
 
+    def beyond(self, *given: clingo.Symbol) -> clingo.Symbol:
+        unit, average, number = (one.number for one in given)
+        return clingo.Number(self._symbols.beyond(unit, average, number))
+
     def weight(self, unit: clingo.Symbol, value: clingo.Symbol) -> clingo.Symbol:
         return clingo.Number(self._symbols.weight(unit.number, value.number))
 

@@ -26,12 +26,18 @@ from datalog.model import (
 )
 from selfmaint.cross_examine.question import identity
 
+BEFORE, AFTER = "b", "a"
+"""How the predicates of the two times begin."""
+
 NULL = 0
 """The number of null."""
 
 MOST = 2**31 - 1
 """The solver's numbers are no larger."""
 
+
+_FEW = 500
+"""Averages are of at most so many numbers."""
 
 DIGITS = 12
 """To so many digits doubles are added up."""
@@ -192,13 +198,28 @@ class Symbols:
         whole = self.total(unit, total)
         return aggregate(replace(one, distinct=False), [(whole, 1), (0, number - 1)], its)
 
+    def beyond(self, unit: int, average: int, number: int) -> int:
+        """By how much a number is beyond an average, times that one's denominator: such add up to nothing.
+
+        An average is taken for the fraction with the least denominator that it can be: of so few numbers it is one.
+        """
+        value, middle = exact_of(self.value(number)), exact_of(self.value(average))
+        if value is None or middle is None:
+            self._fail("something is added up that is no number")
+            return 0
+        its = self._units[unit][0]
+        parts = (middle / its).limit_denominator(_FEW)
+        return self._small((value / its - parts) * parts.denominator)
+
     def weight(self, unit: int, number: int) -> int:
         """A number's value in a unit."""
         value = exact_of(self.value(number))
         if value is None:
             self._fail("something is added up that is no number")
             return 0
-        found = value / self._units[unit][0]
+        return self._small(value / self._units[unit][0])
+
+    def _small(self, found: Fraction) -> int:
         if found.denominator != 1 or abs(found) > MOST:
             self._fail("a sum has more digits than the solver adds up")
             return 0

@@ -46,7 +46,7 @@ class ViewRules(Protocol):
         ...
 
 
-def rules_of(view: View, number: int, bodies: Bodies, candidates: Candidates, *, is_read: bool) -> ViewRules:
+def rules_of(view: View, number: int, bodies: Bodies, candidates: Candidates) -> ViewRules:
     """The rules of a view.
 
     Args:
@@ -54,7 +54,6 @@ def rules_of(view: View, number: int, bodies: Bodies, candidates: Candidates, *,
         number: its number.
         bodies: encodes bodies.
         candidates: the rows of base relations.
-        is_read: whether other views read its rows.
 
     Raises:
         NotEncodableError: why there are none.
@@ -65,7 +64,7 @@ def rules_of(view: View, number: int, bodies: Bodies, candidates: Candidates, *,
         raise NotEncodableError("only its text is known")
     if question.keeps_duplicates(view):
         return _Counted(view, number, parts, bodies, candidates)
-    groups = None if is_read or len(parts) > 1 else Groups.of(view, number, parts[0], bodies, candidates)
+    groups = Groups.of(view, number, parts, bodies, candidates)
     return groups or _Distinct(view, number, parts, bodies, candidates)
 
 

@@ -307,7 +307,10 @@ def test_a_view_of_which_the_text_is_known_is_not_examined(tmp_path: Path) -> No
     update = Update({"c": rows((1,))}, effective=True)
     found = here.check(update, cross_examine=CrossExamination(folder=tmp_path))
     assert found["ab"]
-    assert str(found.examined["ab"]) == "not cross-examined: only text is known of it, or of a view that it reads"
+    assert (
+        str(found.examined["ab"])
+        == "not cross-examined: only text is known of it, or of a view that it reads"
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
