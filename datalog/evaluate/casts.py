@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
-from datalog.evaluate.errors import EvaluationError
+from datalog.errors import EvaluationError
 from datalog.model import ColumnType, TypeName, Value, WallClock
 
 _EXACT = Context(prec=200)

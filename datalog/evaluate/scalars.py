@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, assert_never
 
 from datalog.analysis.expression_types import expression_type
+from datalog.errors import EvaluationError
 from datalog.evaluate.casts import cast_value, rounded_to
-from datalog.evaluate.errors import EvaluationError
 from datalog.evaluate.order import COMPARISONS, is_nan, nan_last
 from datalog.evaluate.strings import STRINGS
 from datalog.evaluate.times import TIMES

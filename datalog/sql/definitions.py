@@ -9,6 +9,7 @@ from typing import assert_never
 
 from sqlglot import exp
 
+from datalog.errors import EmissionError
 from datalog.model import (
     Aggregate,
     AggregateFunction,
@@ -37,11 +38,10 @@ from datalog.model import (
     ViewDefinition,
 )
 from datalog.rewrite.guards import guard_joins
+from datalog.rewrite.in_place import STEPS
+from datalog.rewrite.inline import inline
 from datalog.sql.block import Frame
 from datalog.sql.conditions import OPERATORS, Writer
-from datalog.sql.errors import EmissionError
-from datalog.sql.in_place import STEPS
-from datalog.sql.inline import inline
 from datalog.sql.names import casefolded, plain_name, unique
 from datalog.sql.tables import Table
 from datalog.sql.unions import Union

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from datalog.sql.errors import EmissionError
+from datalog.errors import EmissionError
 
 _PARTS = ("this", "db", "catalog")
 """The parts of a table's name, the last one first."""

@@ -7,8 +7,8 @@ from typing import Literal as OneOf
 
 from sqlglot import ErrorLevel, exp
 
+from datalog.errors import EmissionError
 from datalog.model import TextQuery, TextRead
-from datalog.sql.errors import EmissionError
 
 
 def text(tree: exp.Expr, *, pretty: bool = True, dialect: OneOf["spark", "duckdb"] = "spark") -> str:

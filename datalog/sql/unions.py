@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from datalog.errors import EmissionError
 from datalog.model import Constant, Rule, Term
+from datalog.rewrite.nesting import spark_shaped
 from datalog.sql.conditions import Block, Writer
-from datalog.sql.errors import EmissionError
 from datalog.sql.names import casefolded, constant, unique, unique_columns
-from datalog.sql.nesting import spark_shaped
 from datalog.sql.tables import Table, read_set
 
 UNIT_COLUMN = "_"

@@ -29,11 +29,11 @@ from datalog.model import (
     apply_literal,
     variables_of,
 )
+from datalog.rewrite.inline import inline
+from datalog.rewrite.nesting import spark_shaped
 from datalog.sql.block import Place
 from datalog.sql.conditions import Block, Writer
 from datalog.sql.duckdb.types import SqlType, cast, common, value_type
-from datalog.sql.inline import inline
-from datalog.sql.nesting import spark_shaped
 from datalog.sql.tables import Table
 from datalog.sql.unions import UNIT_COLUMN
 

@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from datalog.sql.errors import EmissionError
+from datalog.errors import EmissionError
 from datalog.sql.text import text as sql_text
 from datalog.sql.views.as_written import parsed
 

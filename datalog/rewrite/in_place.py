@@ -40,9 +40,9 @@ from datalog.model import (
     Version,
     variables_of,
 )
+from datalog.rewrite.normal_form import normal_rule
 from datalog.rewrite.reachable import predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
-from datalog.sql.normal import normal_rule
 
 STEPS = (Version.DEMAND, Version.PROJECTED, Version.DEMANDED, Version.STEP)
 """What a demand transformation makes, in the order in which it is put in place."""
