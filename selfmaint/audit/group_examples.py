@@ -34,8 +34,9 @@ from datalog.model.expressions import expression_variables
 from datalog.order import assign
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind
-from selfmaint.audit.grounding import candidates_of, constants_of, new_value
+from selfmaint.audit.grounding import constants_of
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation, satisfies, updated
+from selfmaint.countermodel.values import new_value, values_of
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.constraints import merged_by_keys
@@ -316,7 +317,7 @@ class _Made:
                 more: list[Value] = []
                 for i, (kind, column) in enumerate(zip(target.types, target.columns, strict=True)):
                     taken = {row[i] for row in there}
-                    options = islice(candidates_of(kind, column), len(taken) + 1)
+                    options = islice(values_of(kind, column), len(taken) + 1)
                     more.append(next((v for v in options if v not in taken), None))
                 for i, value in zip(reference.target_columns, key, strict=True):
                     more[i] = value
