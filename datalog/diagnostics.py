@@ -199,9 +199,7 @@ def in_text_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 def render(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
     r"""The diagnostic as text for people, with the lines of source that it is about.
 
-    Args:
-        diagnostic: what to show.
-        sources: each source's text, by the name that spans carry; a missing one is shown as a place only.
+    Of a source that is missing the place alone is shown.
 
     Returns:
         Lines of text without a final line feed.

@@ -18,9 +18,7 @@ N = TypeVar("N", bound=Hashable)
 def components(nodes: Iterable[N], edges: Iterable[tuple[N, N]]) -> list[list[N]]:
     """The connected components of an undirected graph, and their nodes, in the order in which these are named.
 
-    Args:
-        nodes: the nodes; those of the edges are added behind them.
-        edges: in no direction.
+    Nodes that only edges name come last.
 
     Example:
         >>> components("abcd", [("b", "d"), ("e", "a")])
@@ -55,8 +53,7 @@ def _directed(successors: Mapping[N, Iterable[N]]) -> nx.DiGraph[N]:
 def strong_components(successors: Mapping[N, Iterable[N]]) -> list[list[N]]:
     """The strongly connected components of a directed graph, each before those that it leads to.
 
-    Args:
-        successors: for each node those that its edges lead to; what is no key has none.
+    What is no key has no successors.
 
     Example:
         >>> strong_components({"a": "b", "b": "cd", "c": "b"})

@@ -52,11 +52,7 @@ _OF_CALLS = {
 
 
 def expression_type(expression: Expression, variables: Mapping[Variable, ColumnType]) -> ColumnType | None:
-    """The type of an expression's values.
-
-    Args:
-        expression: any expression.
-        variables: the types of its variables; `any` where they are not known.
+    """The type of an expression's values, given those of its variables; `any` where they are not known.
 
     Returns:
         The type; `any` if it cannot be told, None for what is always null.

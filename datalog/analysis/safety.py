@@ -31,11 +31,7 @@ _BOUND = "`{}` is not bound by any positive subgoal"
 
 
 def bound_variables(body: Iterable[Literal], outer: Iterable[Variable] = ()) -> frozenset[Variable]:
-    """The variables that a body binds, and those bound around it.
-
-    Args:
-        body: literals; those inside negations bind nothing.
-        outer: variables bound around the body.
+    """The variables that a body binds, and those bound around it; literals inside negations bind nothing.
 
     Complexity:
         Quadratic in the number of equalities.

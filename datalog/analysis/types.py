@@ -42,10 +42,7 @@ _LONG_AS_DECIMAL = (20, 0)
 
 
 def column_types(program: Program) -> TypesOfPredicates:
-    """The column types of every predicate of a program.
-
-    Args:
-        program: any program; where it contradicts itself, the type is `any`.
+    """The column types of every predicate of a program; where it contradicts itself, `any`.
 
     Returns:
         By predicate, in the order of first appearance, a type a column. Declared relations have their
@@ -76,9 +73,7 @@ def column_types(program: Program) -> TypesOfPredicates:
 def variable_types(rule_body: tuple[Literal, ...], types: TypesOfPredicates) -> dict[Variable, ColumnType]:
     """The type of each variable that a body binds: of the first column or equality that tells it.
 
-    Args:
-        rule_body: the body's literals; those inside negations tell nothing.
-        types: the column types of the predicates.
+    Literals inside negations tell nothing.
 
     Returns:
         By variable; `any` where no column or equality says more.
@@ -155,11 +150,7 @@ def constant_type(value: Value) -> ColumnType | None:
 
 
 def common_type(left: ColumnType, right: ColumnType) -> ColumnType | None:
-    """The narrowest type that holds the values of both, or none if the families differ.
-
-    Args:
-        left: a type; `any` holds everything.
-        right: a type.
+    """The narrowest type that holds the values of both (`any` holds all), or none if the families differ.
 
     Semantics:
         Numbers widen as in Spark: whole numbers to the wider one, with decimals to a decimal of at most 38

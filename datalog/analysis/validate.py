@@ -142,9 +142,6 @@ _CHECKS = (
 def diagnose(program: Program) -> tuple[Diagnostic, ...]:
     """Everything that the checks find in a program, errors and warnings, in the order of the text.
 
-    Args:
-        program: any program.
-
     Returns:
         Diagnostics DL101 to DL301; empty if there is nothing to say.
 
@@ -160,9 +157,6 @@ def diagnose(program: Program) -> tuple[Diagnostic, ...]:
 
 def validate(program: Program) -> None:
     """Refuse a program that is not safe, not recursion-free, or not well typed.
-
-    Args:
-        program: any program.
 
     Raises:
         ProgramError: with everything that was found (DL101 to DL301), if an error is among it.

@@ -15,10 +15,7 @@ _EXACT = Context(prec=200)
 def cast_value(value: Value, to: ColumnType, scale: int | None = None) -> Value:
     """A value as another type's.
 
-    Args:
-        value: the value; null stays null.
-        to: the type.
-        scale: the scale of the type that a decimal comes from, which its text shows.
+    Null stays null. `scale` is that of the type that a decimal comes from, which its text shows.
 
     Raises:
         EvaluationError: the value does not fit, or its text is not defined here (that of a double).

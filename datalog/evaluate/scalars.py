@@ -44,10 +44,6 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 def call(function: str, arguments: Sequence[Value]) -> Value:
     """The value of a function.
 
-    Args:
-        function: a name of `FUNCTIONS`.
-        arguments: its arguments.
-
     Raises:
         EvaluationError: no such function, or arguments that it does not take.
 

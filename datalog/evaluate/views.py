@@ -48,10 +48,7 @@ _EXACT = Context(prec=200)
 def aggregate(one: Aggregate, values: Iterable[tuple[Value, int]], operand_type: ColumnType | None) -> Value:
     """An aggregate.
 
-    Args:
-        one: which; for `count(*)` the values do not matter.
-        values: the operand's values with their numbers of copies.
-        operand_type: the type of the operand, which the digits of an average depend on.
+    Values come with their numbers of copies; the digits of an average depend on the operand's type.
 
     Example:
         >>> average = Aggregate(AggregateFunction.AVG, None)
@@ -120,10 +117,7 @@ _Binding: TypeAlias = dict[Variable, Value]
 def evaluate_view(definition: ViewDefinition, relations: _Bags, types: Types | None = None) -> Counter[Row]:
     """The rows of a view, each with its number of copies.
 
-    Args:
-        definition: the view.
-        relations: the rows of what it reads, with their numbers of copies; one that is not given is empty.
-        types: the types of their columns, which the digits of decimals depend on.
+    A relation that is not given is empty; the digits of decimals depend on the types of columns.
 
     Returns:
         The rows; with `Semantics.SET` each counts 1.

@@ -233,9 +233,7 @@ def walk(value: Expression | Condition) -> Iterator[Expression | Condition]:
 def map_expression(change: Callable[[Expression], Expression | None], value: Expression) -> Expression:
     """The expression with some subexpressions replaced.
 
-    Args:
-        change: what to put in a subexpression's place, or None to look inside it.
-        value: the expression.
+    `change` gives what to put in a subexpression's place, or None to look inside it.
     """
     changed = change(value)
     if changed is not None:

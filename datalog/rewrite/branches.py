@@ -70,9 +70,7 @@ def column(number: int) -> Variable:
 def branches(name: str, rules: Sequence[tuple[Rule, Rule]]) -> tuple[Branch, ...]:
     """The branches of a union; none if its rows do not tell them apart.
 
-    Args:
-        name: the union.
-        rules: its rules, each as written, and with lower views unfolded and equalities applied.
+    Each rule comes as written, and with lower views unfolded and equalities applied.
 
     Example:
         >>> from datalog.syntax import parse_program

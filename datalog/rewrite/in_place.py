@@ -53,9 +53,7 @@ Definitions = Mapping[Predicate, Sequence[Rule]]
 def in_place(definitions: Definitions, goal: Predicate) -> dict[Predicate, tuple[Rule, ...]]:
     """Equivalent definitions of a goal, with fewer steps.
 
-    Args:
-        definitions: rules in normal form, in an order of evaluation.
-        goal: the predicate asked for.
+    Definitions are in normal form, in an order of evaluation.
     """
     asked = {p: tuple(_widened(rule, definitions) for rule in rules) for p, rules in definitions.items()}
     found = {p: tuple(map(_with_tests, rules)) for p, rules in asked.items()}

@@ -19,8 +19,7 @@ from datalog.model import Atom, Literal, Negation, Rule, Variable, variables_of
 def independent_parts(rule: Rule) -> tuple[tuple[Rule, ...], tuple[Negation, ...]]:
     """The parts of a rule and the links between them.
 
-    Args:
-        rule: a safe rule. What has no variable goes with the first part.
+    What has no variable goes with the first part.
 
     Returns:
         The parts, in body order, each with a subgoal and with those variables that it binds and that the head or a
@@ -61,11 +60,6 @@ def independent_parts(rule: Rule) -> tuple[tuple[Rule, ...], tuple[Negation, ...
 
 def linked_parts(rule: Rule, parts: Sequence[Rule], links: Sequence[Negation]) -> tuple[Rule, ...]:
     """The parts that links tie together, directly or through others, as one rule each; the other parts as they are.
-
-    Args:
-        rule: a rule.
-        parts: its `independent_parts`.
-        links: what ties some of them.
 
     Returns:
         Rules that share no variable, in body order, each with those of its variables that the head uses.

@@ -24,10 +24,6 @@ from datalog.rewrite.unfold import is_unfoldable, unfold
 def inline(program: Program, goal: Predicate) -> dict[Predicate, tuple[Rule, ...]]:
     """The rules in normal form of the goal and of the predicates that it is left to use, the goal's last.
 
-    Args:
-        program: safe, non-recursive rules.
-        goal: a predicate with rules.
-
     Raises:
         EmissionError: the program is recursive.
     """

@@ -68,9 +68,7 @@ def plain_rules(
 ) -> tuple[Rule, ...] | MoreThanRules:
     """The rules that a view definition is, or why it is more.
 
-    Args:
-        definition: the view; one that was read from SQL is over tables, which may hold a row twice.
-        declarations: the keys of what it reads.
+    A view that was read from SQL is over tables, which may hold a row twice: `declarations` tell their keys.
 
     Example:
         >>> from datalog.model import Column, block

@@ -134,10 +134,6 @@ def _operand(expression: Expression, frame: Frame) -> exp.Expr:
 def select_view(definition: ViewDefinition, tables: Mapping[Predicate, Table]) -> exp.Query:
     """The query whose rows are a view's.
 
-    Args:
-        definition: the view.
-        tables: where the rows of what it reads are.
-
     Returns:
         A query with the view's columns, in order.
 

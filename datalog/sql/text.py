@@ -14,11 +14,6 @@ from datalog.model import TextQuery, TextRead
 def text(tree: exp.Expr, *, pretty: bool = True, dialect: OneOf["spark", "duckdb"] = "spark") -> str:
     r"""The SQL of a tree, every identifier quoted.
 
-    Args:
-        tree: any sqlglot expression.
-        pretty: whether to break and indent lines.
-        dialect: of which engine.
-
     Raises:
         EmissionError: an identifier holds `${`, which Spark would replace by a configuration value.
         sqlglot.errors.UnsupportedError: the tree has no faithful SQL of the dialect.
@@ -48,10 +43,6 @@ def _without_zero(node: exp.Expr) -> exp.Expr:
 
 def bound_text(query: TextQuery, names: Mapping[str, tuple[str, ...]]) -> str:
     """The text, in which each name of a relation is the name that it is bound under; nothing else is changed.
-
-    Args:
-        query: the text and all that it reads.
-        names: for each relation that it reads, the parts of the name to read it by.
 
     Example:
         >>> from datalog.model import TextRead

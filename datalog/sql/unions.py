@@ -129,8 +129,7 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
 
     Common table expressions move to the front: equal ones become one, different ones of one name are renamed.
 
-    Args:
-        queries: at least one, all with the same number of columns; the first names them.
+    The first query names the columns.
 
     Raises:
         EmissionError: there is no query.
@@ -155,9 +154,7 @@ def in_front(queries: Iterable[exp.Query], taken: Iterable[str]) -> tuple[list[e
 
     Equal ones become one, different ones of one name are renamed: so are those that hide a table that another reads.
 
-    Args:
-        queries: the queries; none has such expressions further in.
-        taken: further names that the expressions must not have.
+    No query has such expressions further in, and none of these gets a name that is `taken`.
     """
     every = list(queries)
     used = set(casefolded([*taken, *(name[-1] for query in every for name in read_set(query))]))

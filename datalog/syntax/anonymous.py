@@ -27,9 +27,6 @@ def fresh_names(spelled_out: Container[str]) -> Iterator[str]:
 def shown_as_anonymous(terms: Iterable[Term]) -> frozenset[str]:
     """The names of the variables that may be shown as `_`.
 
-    Args:
-        terms: all terms of a rule, in the order of the text.
-
     Returns:
         Names of variables that occur once and that reading the rule would name so again.
 

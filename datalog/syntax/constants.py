@@ -17,10 +17,6 @@ _PLAIN_DECIMAL_DIGITS = 40
 def read_constant(kind: str, text: str) -> Value:
     """The value of a constant.
 
-    Args:
-        kind: the terminal of the grammar that matched.
-        text: what it matched.
-
     Raises:
         EscapeError: a backslash in a string starts no escape.
         ValueError: there is no such date, timestamp or number; the message says why.

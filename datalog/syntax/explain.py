@@ -48,9 +48,6 @@ _WORDS = {
 def _expected_words(terminals: Collection[str]) -> str:
     """The terminals in plain words, joined by commas and `or`.
 
-    Args:
-        terminals: names of the grammar's terminals that could come next.
-
     Example:
         >>> _expected_words({"COMMA", "AMPERSAND", "_STOP"})
         '`,` or `.`'
@@ -91,12 +88,6 @@ class Explained(NamedTuple):
 
 def explain(error: UnexpectedInput, text: str, places: Places, expected: frozenset[str]) -> Explained:
     """What is wrong at a syntax error, and where to read on.
-
-    Args:
-        error: what lark raised for `text`.
-        text: the text that was parsed.
-        places: the text's name and lines.
-        expected: the terminals that could have stood there.
 
     Returns:
         The diagnostic (DL001 to DL006), and where to read on.

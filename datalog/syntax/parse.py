@@ -26,9 +26,7 @@ BuiltT = TypeVar("BuiltT")
 def parse_program(text: str, source: str = "<program>") -> Program:
     """The program that a text stands for.
 
-    Args:
-        text: declarations, facts and rules, each ended by a full stop.
-        source: the text's name for diagnostics, such as a file's path.
+    `source` is the text's name for diagnostics, such as a file's path.
 
     Returns:
         Declarations and rules in the order written, with spans.
@@ -52,10 +50,6 @@ def parse_program(text: str, source: str = "<program>") -> Program:
 
 def parse_rule(text: str, source: str = "<rule>") -> Rule:
     """The one rule or fact that a text stands for; its full stop may be missing.
-
-    Args:
-        text: the rule.
-        source: the text's name for diagnostics.
 
     Raises:
         ProgramError: with DL001 to DL014, all that were found.

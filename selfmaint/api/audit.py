@@ -112,11 +112,6 @@ def audit(
 def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> AuditReport:
     """The audit of definitions that are at hand without any data.
 
-    Args:
-        catalog: the views and base relations.
-        known: what is known besides the views: partial copies, and whether updates are effective.
-        options: what to audit.
-
     Raises:
         InputError: SM102 an unknown name.
     """

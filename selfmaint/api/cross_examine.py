@@ -62,12 +62,7 @@ class CrossExamined(Generic[D]):
         return {name: its for name, its in self.views.items() if its.outcome is Outcome.CONTRADICTS}
 
     def less(self, verdicts: Mapping[str, Verdict], whole: Mapping[str, str]) -> dict[str, Verdict]:
-        """The verdicts; of those that are contradicted nothing is left, nor of those that rest on them.
-
-        Args:
-            verdicts: on views, or branches of unions.
-            whole: the view that each of them is of.
-        """
+        """The verdicts; of those that are contradicted nothing is left, nor of those that rest on them."""
         lost = dict(self.contradicted)
         found = dict(verdicts)
         for name, verdict in verdicts.items():
@@ -90,13 +85,7 @@ def cross_examined(
 ) -> CrossExamined[D]:
     """Examines verdicts, and tells of those that are contradicted (SM801).
 
-    Args:
-        warehouse: the warehouse.
-        update: the update.
-        known: what the decision knew, which certificates and changes are made of.
-        found: the verdicts on views and on branches of unions.
-        verdicts: the verdicts on the views that were asked for.
-        asked_for: the budget; True for that of nobody's choice.
+    `found` has the branches of unions apart, `verdicts` are those that were asked for.
     """
     budget = CrossExamination() if asked_for is True else asked_for
     engine, catalog = warehouse.engine, _evaluated(warehouse.catalog)
@@ -155,12 +144,7 @@ def _evaluated(catalog: Catalog) -> Catalog:
 
 
 def _skipped(verdict: Verdict, texts: Collection[str]) -> str | None:
-    """Why a verdict is not examined; None if it is.
-
-    Args:
-        verdict: the verdict.
-        texts: the views of which only the text is known.
-    """
+    """Why a verdict is not examined; None if it is."""
     if isinstance(verdict, Undecided):
         return "it is undecided"
     if isinstance(verdict, SelfMaintainable) and verdict.over:

@@ -51,10 +51,7 @@ ROWS = "__rows"
 def with_helpers(schema: Catalog, read: Read, unfolded: Sequence[SqlText] = ()) -> Catalog:
     """The catalog of a program in which views that gain by it have helpers.
 
-    Args:
-        schema: the catalog of the program as it is written.
-        read: reads it again.
-        unfolded: the queries of it that are no views of the warehouse, and are unfolded where they are read.
+    `unfolded` are its queries that are no views of the warehouse.
     """
     given = _Given(schema, tuple(unfolded))
     made, splits = _with_sums(given, read)

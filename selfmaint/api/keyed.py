@@ -83,13 +83,7 @@ class ByKeys(Generic[D]):
 def plans_by_keys(
     warehouse: Warehouse[D], views: Sequence[View], situation: Situation
 ) -> tuple[dict[str, Plan], dict[str, str]]:
-    """The views that can be followed by keys with how that is done, and why the others cannot; nothing is read.
-
-    Args:
-        warehouse: the warehouse.
-        views: the views.
-        situation: what changes.
-    """
+    """The views that can be followed by keys with how that is done, and why the others cannot; nothing is read."""
     found: dict[str, Plan] = {}
     reasons: dict[str, str] = {}
     for view in views:
@@ -217,13 +211,6 @@ def followed_by_keys(
     most_keys: int = MOST_KEYS,
 ) -> ByKeys[D]:
     """The changes of views that are followed by keys.
-
-    Args:
-        warehouse: the warehouse.
-        update: the update.
-        plans: by view, how it is followed.
-        progress: told of every step.
-        most_keys: how many keys may be asked for.
 
     Raises:
         SourceError: a source that does not answer, or is neither right before nor right after the update (SM402).

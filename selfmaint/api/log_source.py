@@ -100,9 +100,6 @@ class Start:
     def position(self, before: LogPosition | None) -> LogPosition:
         """Where the contents are that were read meanwhile.
 
-        Args:
-            before: where the contents were that they replace.
-
         Raises:
             SourceError: SM608 the source was not read in one state; or it does not show yet what was followed.
         """
@@ -131,12 +128,6 @@ def started(
     file: WarehouseFile, source: Source[Any] | None, before: LogPosition | None, *, is_whole: bool
 ) -> Start:
     """Contents that are computed anew, of views that follow a log, or did.
-
-    Args:
-        file: the warehouse file.
-        source: the source of the base relations.
-        before: where the contents are that they replace.
-        is_whole: whether all views are computed from the source.
 
     Raises:
         InputError: SM608 the file names no log; or some contents would be at another place of it.

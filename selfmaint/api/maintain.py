@@ -278,15 +278,7 @@ def _require_class(
     *,
     strict: bool,
 ) -> None:
-    """Refuses views that no read could settle, as what was found for each of them says.
-
-    Args:
-        views: the views without a "yes".
-        found: what was found for them.
-        verdicts: the verdicts to show.
-        reasons: by view, why it is not followed by keys.
-        strict: whether nothing may be recomputed.
-    """
+    """Refuses views that no read could settle, as what was found for each of them says."""
     limited = [view for view in views if not view.is_decided]
     if limited:
         raise NotMaintainedError(

@@ -184,11 +184,7 @@ def commit_changes(
 ) -> Committed:
     """Commits what tables gain and lose, and the update, as one; the warehouse goes on with the new snapshot.
 
-    Args:
-        warehouse: the warehouse.
-        changes: for each table the rows that it gains and loses, each as often as it does.
-        update: the update.
-        moment: the moment that the views are of then, where it is another one than before.
+    `moment` is that which the views are of then, where it is another one than before.
 
     Raises:
         InputError: SM405 see `changing`; SM409 the update was committed before; SM608 the views follow a log, and it

@@ -151,10 +151,6 @@ def _snapshots(open_: OpenStore) -> list[Snapshot]:
 def undo(path: str | Path, to: int | None = None) -> tuple[Snapshot, int]:
     """Puts the contents of all views back to what they were before the last update, or at a snapshot, as a new one.
 
-    Args:
-        path: the warehouse file.
-        to: the snapshot; by default that before the last update.
-
     Returns:
         The snapshot whose contents the store has again, and the new one.
 
@@ -182,10 +178,7 @@ def compact(
 ) -> tuple[Occupied, Occupied]:
     """Writes files with many deleted rows anew, puts small ones together, lets go of old snapshots.
 
-    Args:
-        path: the warehouse file.
-        keep_days: how many days snapshots stay; None keeps all.
-        dry_run: only look.
+    Snapshots stay for so many days; None keeps all.
 
     Returns:
         What the files took up before and after.

@@ -26,10 +26,6 @@ KeyPath: TypeAlias = tuple[str, ...]
 def key_places(text: str, source: str) -> dict[KeyPath, Span]:
     r"""The place of each table and key of a text that is valid TOML.
 
-    Args:
-        text: the text.
-        source: its name, for the spans.
-
     Returns:
         By path, the first place: a table's header, or a key, in an inline table too.
 

@@ -80,12 +80,7 @@ def advised(
 ) -> tuple[Advice, ...]:
     """For each view that is not always self-maintainable, what would make it so, or help; cheapest first.
 
-    Args:
-        search: of the warehouse as it is. All the advice may take half as long as the verdicts on one view.
-        sizes: rows of base relations, where known.
-        views: the views to advise on; all by default.
-        progress: told what is being done.
-        cut: told each view for which the budget was spent before all was tried.
+    All of it may take half as long as the verdicts on one view; `cut` is told each view for which that was too short.
 
     Returns:
         For each view all sets that settle it, of which none contains another; sets that store less and settle

@@ -41,10 +41,7 @@ class Worse:
 def worse(words: Mapping[Key, str], before: Mapping[Key, str], least: str) -> tuple[Worse, ...]:
     """What reaches a rank and is worse than before.
 
-    Args:
-        words: the verdicts.
-        before: the baseline's; empty where there is none.
-        least: `depends` or `never`: what is at least so bad counts.
+    `before` is empty where there is no baseline; `least` is `depends` or `never`.
     """
     return tuple(
         Worse(*key, before.get(key), word)

@@ -89,11 +89,6 @@ class Candidate:
     ) -> Facts[frozenset[Row]]:
         """What the decision gets to see: the views' contents, the update, and what is readable.
 
-        Args:
-            evaluation: the views that are known.
-            situation: what is known besides.
-            views: of the views only these; all if None.
-
         Raises:
             CannotEvaluateError: one of these views is known only as text.
         """
@@ -175,10 +170,6 @@ class Candidates:
 
         A body is unfolded only as far as nothing rules a row out. What does for the rows of a body that is not unfolded
         to its end, does so with all that proves these rows: they are the least instance of each way on.
-
-        Args:
-            rules: the rules.
-            evaluation: the views that are known.
         """
         ruled_out = RuledOut.of(self.decision, self.situation, rules, evaluation)
         if ruled_out is None:
@@ -317,8 +308,7 @@ def is_open(literal: Atom) -> bool:
 def by_turns(searches: Iterable[Iterator[T | None]]) -> Iterator[T]:
     """What some searches find in the first turn in which any does.
 
-    Args:
-        searches: each with what it finds, and None for a step without.
+    A search gives None for a step without.
 
     Example:
         >>> far, near = iter([None] * 20 + ["far"]), iter([None, "near"])

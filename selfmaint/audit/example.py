@@ -243,11 +243,6 @@ def second_databases(catalog: Catalog, candidate: Candidate, witness: Witness) -
 
     Some of the first database's own rows are known only by their key: a foreign key proves them. Where a witness's fact
     has the key of such a row it takes its place.
-
-    Args:
-        catalog: the warehouse's schema.
-        candidate: the first database, and the update.
-        witness: a row of the test there.
     """
     for values in _values(catalog, candidate, witness):
         added = ground_facts(witness, values)

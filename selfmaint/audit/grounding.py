@@ -39,11 +39,7 @@ def grounded(
 ) -> dict[Variable, Value] | None:
     """A value for each variable; None if there are none.
 
-    Args:
-        catalog: for types and names of columns.
-        instance: with every choice made.
-        constants: those that the views mention, to keep away from.
-        rooms: how many values are wanted between two that are ordered, one wish after another.
+    They keep away from `constants`; `rooms` say how many others are wanted between two in order, wish after wish.
     """
     types = variable_types(instance.atoms, catalog.relations)
     if not satisfiable(instance.comparisons, types):

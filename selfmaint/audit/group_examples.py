@@ -82,12 +82,7 @@ def group_examples(
 ) -> Iterator[Pair]:
     """Pairs of databases with the same views, each with an update of both; small ones first.
 
-    Args:
-        evaluation: the views of the warehouse as functions of a database.
-        view: a view that groups.
-        change: the kind of change.
-        situation: what changes, and what is known besides the views.
-        tried: left out; what was gone through is added.
+    What is in `tried` is left out, and what was gone through is added.
 
     Raises:
         CannotEvaluateError: some view is known only as text.

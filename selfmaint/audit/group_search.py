@@ -190,11 +190,6 @@ class GroupSearch:
     def _example(self, firing: Iterable[_Firing], change: Change, situation: Situation) -> Example | None:
         """Two databases that all views agree on, and of which the update makes different ones.
 
-        Args:
-            firing: candidates for the first.
-            change: the kind of change.
-            situation: its situation.
-
         Raises:
             CannotEvaluateError: some view is known only as text.
         """

@@ -150,10 +150,6 @@ def loss(search: Search, lost: Iterable[str]) -> Loss:
 
     Without a relation means: it can never be read again. All others can be, and the changes of all, its own too, still
     arrive as long as there are any.
-
-    Args:
-        search: the warehouse's search.
-        lost: names of base relations.
     """
     gone = tuple(dict.fromkeys(lost))
     others = frozenset(search.catalog.relations) - frozenset(gone)

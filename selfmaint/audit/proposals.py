@@ -101,10 +101,7 @@ class Proposals:
 def proposals(schema: Catalog, view: View, taken: Collection[str] = ()) -> Proposals:
     """What could help a view: constraints on, and views over, its relations and those that they reference.
 
-    Args:
-        schema: the warehouse, or the part of it that the view is in.
-        view: the view.
-        taken: names that no new view can have, besides those in `schema`.
+    No new view gets a name that is `taken`.
     """
     own = [schema.relations[name] for name in closure(schema, view)]
     constraints = tuple(

@@ -55,10 +55,6 @@ _PARTS = {
 def read_cases(path: Path, limit: int | None = None) -> Iterator[Case]:
     """The cases of a file, in order.
 
-    Args:
-        path: a JSON lines file.
-        limit: at most so many.
-
     Raises:
         InputError: SM103 no such file, SM101 a line that is no case.
     """

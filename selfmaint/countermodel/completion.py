@@ -39,12 +39,7 @@ _REUSED = 0.85
 
 
 def explaining(known: Given, added: Mapping[str, frozenset[Row]]) -> Iterator[Rows]:
-    """Databases with the canonical database and some more facts that explain everything known.
-
-    Args:
-        known: everything known.
-        added: new facts.
-    """
+    """Databases with the canonical database and some more facts that explain everything known."""
     seen = []
     for attempt in range(_ATTEMPTS):
         rows = {
@@ -133,12 +128,6 @@ def _fill(known: Given, rows: dict[str, set[Row]], random: Random, attempt: int)
     from the stored row, aggregated columns so that sums and extrema come out, everything else fresh or at hand.
     Whether the result explains what is known is asked afterwards, by the definition; so a bad choice costs an
     attempt and nothing else.
-
-    Args:
-        known: everything known.
-        rows: the database, by relation.
-        random: makes the choices.
-        attempt: 0, 1, ...; each gives other fresh values.
     """
     work = _Work(known, rows, random, attempt)
     for view in random.sample(known.catalog.grouped_views, len(known.catalog.grouped_views)):

@@ -56,12 +56,7 @@ def add_up(
 ) -> KeyedDelta[D]:
     """A view's change.
 
-    Args:
-        reader: reads base rows by keys; the update is effective.
-        recomputing: runs the view's query.
-        view: the view.
-        how: how its groups follow from rows.
-        types: the types of its stored columns.
+    The update is effective.
 
     Raises:
         NotKnownError: a group's new values are not known.

@@ -53,12 +53,6 @@ class KeyedDelta(Generic[D]):
 def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Keyed) -> KeyedDelta[D]:
     """A view's change.
 
-    Args:
-        reader: reads base rows by keys.
-        recomputing: runs the view's query.
-        view: the view.
-        how: its key, and what leads from it to base rows.
-
     Raises:
         TooManyKeysError: more keys would be read than are allowed.
         SourceError: a source that does not answer, or is in another state (SM402).
@@ -177,11 +171,7 @@ def rows_both_times(reader: KeyedRows[D], how: Keyed, keys: D) -> tuple[dict[str
 def differ(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Keyed) -> KeyedDelta[D]:
     """A view's change.
 
-    Args:
-        reader: reads base rows by keys; the update is effective.
-        recomputing: runs the view's query.
-        view: the view, which keeps equal rows.
-        how: the key of the rows that its rows are made of.
+    The update is effective, and the view keeps equal rows.
 
     Raises:
         NotKnownError: a row that goes is not stored as it is computed now.

@@ -140,8 +140,7 @@ class TableNames:
     def table(self, names: tuple[str, ...]) -> FeedTable | None:
         """The relation that a source table is.
 
-        Args:
-            names: what the table may be called, the fullest name first; none if the event does not say it.
+        Names are given the fullest first; there are none if the event does not say it.
 
         Returns:
             The relation, or None for a table that is to be ignored.

@@ -346,12 +346,7 @@ def _outer_join(named: Predicate, keys: tuple[Variable, ...], left: _Side, right
 
 
 def _part_of(measure: Measure, kind: ColumnType | None) -> tuple[Expression, Expression]:
-    """What a part holds for a measure: a value, and the number of operands that are not null.
-
-    Args:
-        measure: the measure.
-        kind: the type of its sum.
-    """
+    """What a part holds for a measure: a value, and the number of operands that are not null."""
     function, operand = measure.aggregate.function, measure.aggregate.operand
     count = Aggregate(AggregateFunction.COUNT, operand)
     match function:

@@ -127,10 +127,7 @@ class PostgresSource(Stored[PostgresTable], Generic[D]):
     def read(self, relation: str, key_columns: Sequence[str], keys: D | None) -> tuple[D, Read]:
         """The rows whose `key_columns` equal one of `keys`, nulls equal, or all of them.
 
-        Args:
-            relation: a base relation's name.
-            key_columns: names of the columns to look up, in the order of the columns of `keys`.
-            keys: keys, streamed here and to the server; None to read the whole relation.
+        See `Source.read`.
 
         Returns:
             The rows, with the declared columns in order and their declared types, and the read's report; its

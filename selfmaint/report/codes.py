@@ -21,9 +21,6 @@ def all_codes() -> tuple[str, ...]:
 def code_page(code: str) -> str:
     """The page of a code, in Markdown.
 
-    Args:
-        code: such as `SM102`.
-
     Raises:
         InputError: SM103 no such code, or a page that is not installed.
     """

@@ -73,10 +73,7 @@ class SparkEngine:
     def load(self, rows: Iterable[Row], names: Sequence[str], types: Sequence[ColumnType]) -> DataFrame:
         """A relation from a few rows that are at hand; duplicates count once.
 
-        Args:
-            rows: the rows, each as long as `names`.
-            names: column names, in order.
-            types: column types; `ANY` and a decimal without precision are inferred from the values.
+        Types `ANY` and decimals without precision are inferred from the values.
 
         Returns:
             The distinct rows, with exactly the types.
@@ -99,11 +96,7 @@ class SparkEngine:
     ) -> DataFrame:
         """The goal's extension: distinct rows.
 
-        Args:
-            program: safe, non-recursive rules; a predicate with rules is not looked up in `facts`.
-            goal: the predicate asked for. Without rules and facts it is empty.
-            facts: the extensions that the program may read.
-            names: names of the result's columns; by default those of the fact, or `c0`, `c1`, ...
+        A goal without rules and facts is empty; columns are named `c0`, `c1`, ... or as the fact's by default.
 
         Raises:
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.

@@ -31,11 +31,6 @@ def answered(
 ) -> Iterator[pa.RecordBatchReader]:
     """What one SELECT gives, in its order; all rows are here at once.
 
-    Args:
-        spark: the session.
-        query: the SELECT, in Spark's SQL.
-        views: the tables that it may read, by name.
-
     Raises:
         InputError: SM102 it reads something else; SM108 it is no SELECT, or cannot be run.
     """

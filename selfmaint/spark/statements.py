@@ -47,14 +47,7 @@ class Statements:
         *,
         distinct: bool = True,
     ) -> DataFrame:
-        """One statement for a goal that has rules; it reads nothing but the tables.
-
-        Args:
-            program: the rules.
-            goal: the predicate asked for.
-            tables: what `bound` gave.
-            distinct: whether each row is to come once.
-        """
+        """One statement for a goal that has rules; it reads nothing but the tables."""
         statement = select(program, goal, tables, hints=True, distinct=distinct)
         require_allowed(read_set(statement), {table.name for table in tables.values()})
         with translated():

@@ -254,12 +254,6 @@ def read_undeclared(
 ) -> DataFrame:
     """Stored contents with the expected columns, by name or by position.
 
-    Args:
-        spark: the session.
-        location: as for `read_contents`.
-        expected: names and types of the columns; the names are made up.
-        format_: how it is stored; by default told from the names of the files.
-
     Returns:
         The rows under the expected names. By position unless some of the names are those expected.
 

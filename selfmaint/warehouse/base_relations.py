@@ -136,13 +136,7 @@ def variable_types(
 def base_relations(
     program: Program, definitions: Mapping[str, list[tuple[Rule, Rule]]], views: set[str]
 ) -> dict[str, BaseRelation]:
-    """The declared relations, and those that some subgoals of the views mention.
-
-    Args:
-        program: for its declarations.
-        definitions: for each view its rules, as written and unfolded.
-        views: the names of the views.
-    """
+    """The declared relations, and those that some subgoals of the views mention."""
     relations: dict[str, BaseRelation] = {}
     declarations = {declaration.name: declaration for declaration in program.declarations}
     for declaration in program.declarations:

@@ -362,10 +362,6 @@ def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...
 
     A row to delete is found by them. Texts, and columns that stand later, are left out before others.
 
-    Args:
-        view: the view.
-        relations: the base relations, by name.
-
     Returns:
         The positions in ascending order; all columns if the keys tell nothing, or rows stand more than once.
     """

@@ -181,15 +181,7 @@ def view_of(
     relations: Mapping[str, BaseRelation],
     views: Mapping[str, list[Rule]],
 ) -> View:
-    """One view.
-
-    Args:
-        program: for the declaration of the view's columns.
-        name: the view's name.
-        rules: its rules, each as written and unfolded.
-        relations: the base relations.
-        views: the rules of every view; none for one that is more than rules.
-    """
+    """One view."""
     declaration = program.declaration(name)
     columns = declaration.column_names if declaration else _column_names(rules[0][0].head)
     reasons = [_never(plain, relations, views) for _, plain in rules]
@@ -230,13 +222,7 @@ def _projected_out(view: View) -> list[Variable]:
 
 
 def without_references(view: View, used: Iterable[Term], relations: Mapping[str, BaseRelation]) -> View:
-    """A view of one rule without the subgoals of which foreign keys say that each match has one row of them.
-
-    Args:
-        view: the view.
-        used: what is used of its matches, besides by its tests.
-        relations: the base relations.
-    """
+    """A view of one rule without the subgoals of which foreign keys say that each match has one row of them."""
     used = frozenset(used)
     while True:
         tested = variables_of(view.filters)  # more, without a subgoal that implied a test
@@ -366,9 +352,7 @@ def grouping(definition: ViewDefinition, *, counted: bool) -> ViewDefinition | N
        relations are.
     2. Of a view that removes duplicates, or whose columns determine their core row by keys, each group is one row.
 
-    Args:
-        definition: a view.
-        counted: whether the number of copies of each row is to be the last column.
+    With `counted` the number of copies of each row is the last column.
 
     Example:
         >>> from datalog.model import Atom, Predicate, Variable, block

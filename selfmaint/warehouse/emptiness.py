@@ -58,10 +58,6 @@ def impossible(rule: Rule) -> str | None:
 def unfitting(rule: Rule, relations: Mapping[str, BaseRelation]) -> str | None:
     """Which test of a rule no value of its columns passes; None if none is found.
 
-    Args:
-        rule: a rule as `impossible` takes it.
-        relations: the base relations, for their columns' types and where they may hold null.
-
     Example:
         >>> from datalog.model import ColumnType, TypeName
         >>> from datalog.syntax import parse_rule
@@ -159,10 +155,7 @@ def with_empty_views(
 ) -> Iterator[Diagnostic]:
     """Warnings about a program, and SM106 for each view that is always empty: one warning for one mistake.
 
-    Args:
-        warnings: those about the rules. DL115 about a rule of such a view is made part of the view's.
-        program: the rules.
-        views: the views that the rules define.
+    A warning DL115 about a rule of such a view is made part of the view's.
     """
     about_rules = [one for one in warnings if one.code is DatalogCode.EMPTY_RULE]
     said: list[Diagnostic] = []

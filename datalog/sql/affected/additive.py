@@ -69,12 +69,7 @@ class Additive:
 
 
 def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
-    """How the groups of a query follow from the rows that they gain and lose, under a change of some relations.
-
-    Args:
-        query: the view's query.
-        changed: the relations that an update changes.
-    """
+    """How the groups of a query follow from the rows that they gain and lose, under a change of some relations."""
     top = query.plan
     if not (isinstance(top, Project) and isinstance(top.input, Aggregate)):
         return NotKeyed("it is more than groups with counts and sums")

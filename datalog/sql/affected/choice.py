@@ -64,9 +64,7 @@ class NotKeyed:
 def keyed(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
     """The best key of a view under a change of some relations.
 
-    Args:
-        query: the view's query.
-        changed: the relations that an update changes; occurrences of these have to be found by the key.
+    Occurrences of relations that change have to be found by the key.
 
     Returns:
         The key and steps, or why there is no key.

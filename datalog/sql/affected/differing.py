@@ -27,10 +27,6 @@ from datalog.sql.affected.plan import Filter, Join, Plan, Project, Query, column
 def differing(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
     """The best key, shown or not, of rows that the view's rows are made of one by one.
 
-    Args:
-        query: the view's query.
-        changed: the relations that an update changes.
-
     Returns:
         How these rows are followed, its key being positions among theirs; or why they are not.
     """

@@ -46,10 +46,6 @@ _GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
     """The operators of a query's text.
 
-    Args:
-        query: the text and what it reads.
-        tables: the base relations that it may read.
-
     Raises:
         UnknownShapeError: it has a part that is not known, or reads something else.
     """

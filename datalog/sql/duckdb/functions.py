@@ -95,11 +95,7 @@ def quotient(
 ) -> exp.Expr:
     """A quotient of exact numbers, halves rounded away from zero.
 
-    Args:
-        left: what is divided.
-        right: by what.
-        found: the decimal type of the result.
-        guarded: whether a division by zero is an error; else it is null.
+    A division by zero is null, or an error if it is `guarded`.
 
     What does not fit in 128 bits on the way is an error of DuckDB's.
     """

@@ -77,11 +77,7 @@ def cast_rows(
 ) -> exp.Select:
     """The rows with other types, an error where a value does not fit.
 
-    Args:
-        name: the relation.
-        types: the types of the columns taken.
-        to: those wanted.
-        places: which columns are taken; by default all, in order.
+    By default all columns are taken, in order.
 
     Raises:
         UnlikeSparkError: a cast that DuckDB does otherwise.

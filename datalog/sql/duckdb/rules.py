@@ -69,11 +69,6 @@ class Derived:
 def derived(rules: Sequence[Rule], tables: Mapping[Predicate, Table], types: Types) -> Derived:
     """What the rules of one predicate derive.
 
-    Args:
-        rules: at least one, all with one predicate in their heads.
-        tables: where the rows of the predicates of their bodies are.
-        types: the types of these tables' columns.
-
     Raises:
         UnlikeSparkError: DuckDB would compare otherwise than Spark.
         EmissionError: an unsafe rule, or a predicate without a table.

@@ -30,13 +30,7 @@ def parsed(text: str) -> exp.Expr:
 
 
 def as_written(tree: exp.Expr, text: str, tokens: Sequence[Token] | None) -> exp.Expr:
-    """A tree with such calls as they are written.
-
-    Args:
-        tree: what the text was parsed to.
-        text: the text.
-        tokens: its tokens, if they are at hand.
-    """
+    """A tree with such calls as they are written."""
     found = list(tree.find_all(*_LOOSELY))
     if not found:
         return tree

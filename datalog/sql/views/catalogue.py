@@ -107,8 +107,7 @@ class Catalogue:
     def meant(self, parts: tuple[str, ...]) -> tuple[list[Named], list[Declaration]]:
         """The views and base relations that a name may mean; of several that fit, the one view that fits exactly.
 
-        Args:
-            parts: the parts of the name, last first.
+        The parts of a name are given last first.
         """
         asked = folded(parts)
         views = [view for view in self._views.get(asked[0], ()) if fits(asked, view.parts)]

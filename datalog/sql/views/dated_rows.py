@@ -20,12 +20,7 @@ _DATE, _TIME = (f"SELECT {one} FROM {_CLOCK}" for one in ("this_date", "this_tim
 
 
 def split_dated(text: str, columns: Columns) -> Split | None:
-    """A query as a helper that reads no date, and the query over it; None where it reads none, or is no such query.
-
-    Args:
-        text: the query in Spark SQL, as `at_moment` leaves it.
-        columns: tells the columns of what FROM reads.
-    """
+    """A query as a helper that reads no date, and the query over it; None where it reads none, or is no such query."""
     found = written_moments(text)
     if not found or _CLOCK in text:
         return None

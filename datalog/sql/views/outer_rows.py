@@ -47,10 +47,7 @@ Columns = Callable[[str], Sequence[str] | None]
 def split_outer(text: str, kept: Mapping[str, Collection[str]], columns: Columns) -> Split | None:
     """A query over helpers and base relations as one more helper and a query over helpers alone; None of another.
 
-    Args:
-        text: the query in Spark SQL, with helpers in place of queries inside it.
-        kept: by helper, the texts that stand in place of queries.
-        columns: tells the columns of what FROM reads.
+    `kept` has by helper the texts that stand in place of queries.
 
     >>> query = "SELECT a FROM r WHERE b > (SELECT m FROM h1) AND c = 1"
     >>> found = split_outer(query, {"h1": ["SELECT m FROM h1"]}, lambda _: ("a", "b", "c"))

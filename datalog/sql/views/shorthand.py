@@ -25,9 +25,7 @@ from datalog.sql.views.short_calls import short_call
 def written_out(query: exp.Expr, name: Callable[[exp.Expr], str]) -> exp.Expr:
     """The query with shorthands written out; itself if it has none.
 
-    Args:
-        query: any query; it is not changed.
-        name: what Spark calls a column without an alias.
+    It is not changed; `name` says what Spark calls a column without an alias.
     """
     if not _is_short(query):
         return query

@@ -27,11 +27,6 @@ class _Constraints:
 def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaration:
     """The declaration that a table's columns and constraints make.
 
-    Args:
-        name: the relation's name.
-        schema: the part of `CREATE TABLE` in parentheses.
-        problems: where what is wrong is noted.
-
     Returns:
         Names as they are written first: a constraint may spell a column in another case. A foreign key that
         names no columns references the target's primary key; these are left empty for `filled_targets`.

@@ -171,10 +171,6 @@ _CLAUSES = frozenset(
 def refused_in(tree: exp.Expr, text: str) -> tuple[exp.Expr, str, str] | None:
     """The first thing in a query that is not allowed: where it stands, what it is, and what to do.
 
-    Args:
-        tree: the query.
-        text: the text that it was parsed from.
-
     Example:
         >>> from sqlglot import parse_one
         >>> text = "select upper(a), reflect('java.lang.System', 'exit', 1) from t"

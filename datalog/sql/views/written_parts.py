@@ -167,10 +167,7 @@ class Clauses:
     ) -> tuple[str, exp.Expr]:
         """The query with another select list, as text and tree.
 
-        Args:
-            columns: the select list.
-            without: the clauses that are left out, from the first of them on.
-            behind: what stands there.
+        Clauses are left out from the first of `without` on; `behind` stands there.
 
         Raises:
             NoSplitError: what is before these clauses would be read as something else.
@@ -363,13 +360,7 @@ def columns_outside(node: exp.Expr) -> Iterator[exp.Column]:
 def are_joined(
     items: Sequence[Item], known: Mapping[str, Sequence[str]], conditions: Sequence[exp.Expr]
 ) -> bool:
-    """Whether equal columns join all of some tables, so that not all pairs of two tables' rows are rows.
-
-    Args:
-        items: the tables, in order.
-        known: by table, its columns.
-        conditions: what holds of all rows.
-    """
+    """Whether equal columns join all of some tables, so that not all pairs of two tables' rows are rows."""
     groups = [{one.name} for one in items]
     pairs = [{before.name, one.name} for before, one in pairwise(items) if one.join and _by_names(one.join)]
     tests = [one.join.args["on"] for one in items if one.join is not None and one.join.args.get("on")]
