@@ -150,7 +150,6 @@ class Diagnostic:
         label: what to say at the place.
         context: further places, each with its label.
         note: the rule of the theory that is broken.
-        hint: what to do.
         severity: whether the program is refused for it.
     """
 

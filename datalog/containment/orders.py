@@ -60,7 +60,6 @@ class Case:
     """Assumptions about the terms of one query.
 
     Attributes:
-        comparisons: that hold.
         null: variables that are null.
         not_null: variables that are not.
         apart: pairs of terms whose values are of different families.

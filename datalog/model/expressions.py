@@ -117,7 +117,6 @@ class Aggregate:
     digits before and after the point.
 
     Attributes:
-        function: which.
         operand: an expression over core variables, without aggregates; None for `count(*)`.
         distinct: whether equal values count once.
     """

@@ -49,7 +49,6 @@ class CrossExamined(Generic[D]):
     """What came of it.
 
     Attributes:
-        views: by view.
         deltas: the changes that were examined, of views and branches with a "yes".
     """
 

@@ -70,7 +70,6 @@ class ByKeys(Generic[D]):
     """Views that were followed by keys, and others that could have been and were not.
 
     Attributes:
-        followed: by view.
         failed: by view, why not, in words.
         reads: every read of a base relation.
     """

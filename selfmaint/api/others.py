@@ -40,8 +40,6 @@ class Others(Generic[D]):
     """Views that are followed by keys where that can be, and else recomputed if that is told.
 
     Attributes:
-        warehouse: the warehouse.
-        situation: what changes.
         most_keys: how many keys of base rows may be asked for; 0 for none.
         recompute: what is not followed may be recomputed.
         reasons: by view, why it is not followed by keys.

@@ -29,12 +29,7 @@ Told = Callable[[str], None]
 
 @dataclass(eq=False)
 class OpenStore:
-    """A store, and the snapshot that a warehouse's contents are of.
-
-    Attributes:
-        store: the store.
-        version: the snapshot.
-    """
+    """A store, and the snapshot that a warehouse's contents are of."""
 
     store: Store
     version: int

@@ -115,10 +115,6 @@ class TomlFile:
     """A TOML file that is being read, and what is wrong with it so far.
 
     Attributes:
-        path: the file.
-        text: its text.
-        data: its meaning.
-        problems: what was found.
         unknown: the unknown keys that were found, which may explain what else is wrong.
     """
 

@@ -46,7 +46,6 @@ class Difference:
     """A view whose maintained contents differ from the recomputed ones.
 
     Attributes:
-        view: the view.
         missing: some rows that recomputing gives and maintenance does not; counted rows of a view that keeps
             duplicates.
         extra: some rows that maintenance gives and recomputing does not.

@@ -54,7 +54,6 @@ class Advice:
 
     Attributes:
         view: the view that it is for.
-        proposals: what to add.
         flips: the verdicts, of all views, that become "always".
         stored_rows: an estimate of the rows that must be stored besides; None if sizes are not known.
     """

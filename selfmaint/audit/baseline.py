@@ -24,11 +24,9 @@ class Worse:
     """A verdict that is worse than in the baseline, or that the baseline does not have.
 
     Attributes:
-        view: the view.
         relation: the relation that changes, `*` for all.
         kind: the kind of change.
         before: the baseline's word; None if it has none.
-        now: the word now.
     """
 
     view: str

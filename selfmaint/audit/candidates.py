@@ -62,8 +62,6 @@ class Candidate:
 
     Attributes:
         database: the rows before the update, by base relation.
-        inserted: inserted rows.
-        deleted: deleted rows.
         present: rows of partial copies.
         asked: the values of the terms that were kept track of.
     """
@@ -113,7 +111,6 @@ class Steps:
     """How many more instances may be looked at.
 
     Attributes:
-        left: so many.
         are_all: whether they sufficed so far, and stand for all that they should.
     """
 
@@ -139,7 +136,6 @@ class Candidates:
     Attributes:
         decision: the symbolic side of deciding.
         change: the kind of change.
-        situation: its situation.
         choices: those that the catalog makes necessary, if they are at hand.
         fewest: the rules that are unfolded, if they are at hand.
         most: how many instances are looked at.

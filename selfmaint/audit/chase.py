@@ -42,7 +42,6 @@ class Chase:
     """The chase for one kind of change.
 
     Attributes:
-        catalog: the constraints.
         situation: which relations gain and lose rows.
         change: the kind of change.
     """

@@ -54,7 +54,6 @@ class Example:
     """Why a view's new state is not always determined.
 
     Attributes:
-        view: the view.
         first: one database before the update, rows by base relation; relations without rows are left out.
         second: another one.
         inserted: the update's inserted rows.

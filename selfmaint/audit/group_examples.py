@@ -137,10 +137,7 @@ class _Made:
     """The databases with some core rows, of which one loses its row of a subgoal.
 
     Attributes:
-        evaluation: the views.
-        view: the view.
         columns: those that the row that is lost is updated in, one at a time; None where it is deleted.
-        anchor: the subgoal.
         operand: the variable whose values differ; None if there is none.
         shared: the variables that the core rows have in common.
     """

@@ -74,7 +74,6 @@ class GroupSearch:
     """The search for one view that groups.
 
     Attributes:
-        view: the view.
         decision: of the warehouse without aggregates.
         evaluation: all views as functions of a database.
         choices: those that the views make necessary.
@@ -237,7 +236,6 @@ class LostValues:
        the group stays, and so do values that do not rest on these columns.
 
     Attributes:
-        catalog: the warehouse.
         view: a view that groups.
         change: the kind of change.
         is_known: whether all core rows of any group are always known; matters where there are extrema.

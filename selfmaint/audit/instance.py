@@ -47,8 +47,6 @@ class Instance:
 
     Attributes:
         before: rows of the database.
-        inserted: inserted rows.
-        deleted: deleted rows.
         kept: rows that must be there after the update.
         present: rows of the partial copies.
         comparisons: what holds for the variables.
@@ -265,7 +263,6 @@ class Unfolding:
 
     Attributes:
         body: some of its atoms unfolded.
-        number: how many were.
     """
 
     body: Body

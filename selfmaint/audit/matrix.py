@@ -53,7 +53,6 @@ class ViewAudit:
     """The verdicts on one view.
 
     Attributes:
-        view: the view.
         lines: one for each base relation that it reads.
         anything: the line of a mix on all relations.
     """

@@ -117,9 +117,7 @@ class Broken:
     """A view that cannot always follow.
 
     Attributes:
-        view: the view.
         changed: the relation whose changes it cannot follow; None: only a mix on several relations.
-        outcome: why.
     """
 
     view: str
@@ -132,7 +130,6 @@ class Loss:
     """What breaks if some relations are no longer readable.
 
     Attributes:
-        lost: the relations.
         broken: the views that cannot always follow changes, all other relations readable.
     """
 

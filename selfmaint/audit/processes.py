@@ -37,7 +37,6 @@ class Work:
     """What every process is given.
 
     Attributes:
-        catalog: the warehouse.
         known: what is known besides the views.
         budget_s: how long the search for one view may take, in seconds.
         costs: of looking up one key of a relation.

@@ -67,7 +67,6 @@ class NewView:
     """A view more: a copy of a base relation, or an auxiliary view.
 
     Attributes:
-        rule: its definition.
         relation: the relation whose rows it keeps.
         for_view: the view that it serves; None for a whole copy.
     """

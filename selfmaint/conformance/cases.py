@@ -26,7 +26,6 @@ class Case:
     """One case.
 
     Attributes:
-        name: its id.
         program: the view rules, with a declaration of every relation (the format has no null).
         contents: rows of the views, the update's parts, partial copies and readable relations.
         effective: whether the update is effective.

@@ -52,9 +52,7 @@ class Extension(Generic[D]):
 
     Attributes:
         engine: holds what is known, and evaluates.
-        catalog: the warehouse's schema.
         situation: the kinds of facts known.
-        facts: everything known.
         first: rules for `relation@known` and `relation@after`.
     """
 

@@ -20,7 +20,6 @@ class Facts(Generic[D]):
     """The extensions of the predicates that a program may read. A statement can read nothing else.
 
     Attributes:
-        relations: each predicate's rows.
         not_null: for each predicate, the 0-based columns that never hold null.
         small: predicates whose size follows the update's, not the base's.
     """

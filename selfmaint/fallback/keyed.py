@@ -30,12 +30,10 @@ class KeyedDelta(Generic[D]):
     """A view's change as keyed reads give it.
 
     Attributes:
-        view: its name.
         key: the names of its columns that are the key.
         keys: how many values of the key were affected.
         relations: the base relations that were read by keys for it.
         whole: those that were read whole, because no key leads to their rows.
-        delta: its change.
         of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose,
             or rows from a key that the view does not show; or the stored view each of whose rows makes rows of this
             one; None where the key is of the view's columns.

@@ -32,10 +32,8 @@ class Probe:
     """A read that would settle some witnesses.
 
     Attributes:
-        relation: the base relation.
         columns: 0-based positions of the key; empty to read the whole relation.
         program: rules that compute the keys from witnesses.
-        goals: the witnesses' predicates.
     """
 
     relation: str

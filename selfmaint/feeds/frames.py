@@ -33,8 +33,6 @@ class ArrowFrame(Generic[D]):
     """A `Frame` of batches, which are gone through once.
 
     Attributes:
-        schema: their schema.
-        batches: them.
         what: what they are, for messages.
         exchange: of the engine that the rows are for.
         file: where they are held if they are many.

@@ -63,7 +63,6 @@ class RollUp:
     Attributes:
         plan: the coarser view's definitions.
         finer: the finer view, and for which subgoals it stands.
-        view: the finer view.
     """
 
     plan: GroupPlan

@@ -46,7 +46,6 @@ class LogState:
     """Where a server's log and the slot are.
 
     Attributes:
-        system: the server's identifier.
         end: the end of the log, between two of its records.
         is_flushed: whether all of it can be read.
         confirmed: before this place the slot keeps nothing.

@@ -41,10 +41,6 @@ class LoggedTable:
     """The table of a base relation.
 
     Attributes:
-        relation: the base relation.
-        oid: the table's id.
-        schema: its schema.
-        name: its name.
         mark: what tells it from another that takes its name, or has other types: see `mark`.
         shape: what shows that its rows were rewritten past the log: see `is_rewritten`.
     """

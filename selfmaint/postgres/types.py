@@ -73,7 +73,6 @@ class PostgresColumn:
     """A column that is read.
 
     Attributes:
-        name: its name.
         type: the type that it is read as.
         stored: the type that it has, no wider than `type`: what a key must be to be found.
         sql_type: the server's own name of that type.

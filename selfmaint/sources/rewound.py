@@ -15,12 +15,7 @@ from selfmaint.sources.protocol import Read, Source
 
 @dataclass(frozen=True, slots=True)
 class Later(Generic[D]):
-    """What became of a relation's rows since: the net effect of the later changes.
-
-    Attributes:
-        inserted: rows that came.
-        deleted: rows that went.
-    """
+    """What became of a relation's rows since: the net effect of the later changes."""
 
     inserted: D
     deleted: D

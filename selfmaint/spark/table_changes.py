@@ -32,7 +32,6 @@ class TableWrites:
     """Statements that are ready to run.
 
     Attributes:
-        spark: the session.
         statements: by view, what is run.
         shown: by view, the same for people, who see names that tell what they are.
     """

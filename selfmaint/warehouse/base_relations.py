@@ -33,7 +33,6 @@ class BaseRelation:
         types: column types, in order.
         nullable: 0-based positions that may hold null.
         unique: sets of columns (0-based positions) that identify a row, the primary key first.
-        references: its foreign keys.
     """
 
     name: str

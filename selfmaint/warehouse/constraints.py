@@ -20,7 +20,6 @@ class Reference:
 
     Attributes:
         columns: 0-based positions in the referencing relation.
-        target: the referenced relation.
         target_columns: 0-based positions in `target`, one for each of `columns`.
     """
 

@@ -103,7 +103,6 @@ class OwnSchema:
 
     Attributes:
         catalog: with these relations, and with all views.
-        view: the view there.
         changing: for each relation that changes, its projection.
     """
 

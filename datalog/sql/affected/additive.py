@@ -96,7 +96,6 @@ class _Shown:
     """What the columns of a query that groups are.
 
     Attributes:
-        grouping: its groups.
         demands: where its values come from.
         groups: positions of columns grouped by.
         counts: positions of counts.

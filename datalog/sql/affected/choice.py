@@ -25,8 +25,6 @@ class Step:
     """Which rows of an occurrence matter: those that have the values of one of its sources.
 
     Attributes:
-        scan: the occurrence.
-        relation: its relation.
         columns: 0-based positions of the columns that are cut.
         sources: occurrences with positions of their columns, in the same order; None is the key.
     """

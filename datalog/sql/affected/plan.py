@@ -21,9 +21,7 @@ class Table:
     """What is known of a base relation.
 
     Attributes:
-        name: its name.
         columns: its columns' names, in order.
-        types: their types.
         nullable: 0-based positions that may hold null.
         keys: sets of positions that identify a row and are never null.
     """
@@ -50,7 +48,6 @@ class Linked:
         name: what stands for its value in trees.
         kind: whether there is a row, whether a value is among its rows, or its only value.
         plan: its rows; its conditions may use columns of the query around.
-        columns: its outputs.
         operand: the value that is looked for among the rows, for `in`.
         matched: columns around, and outputs of it, that must be equal for a row of it to matter.
     """
@@ -227,7 +224,6 @@ class Query:
     """A plan with names for its outputs.
 
     Attributes:
-        plan: the operators.
         outputs: each column of the result: its name in lower case, and its number.
     """
 

@@ -53,7 +53,6 @@ class Trees:
 
     Attributes:
         frame: what the body's variables are.
-        kinds: their types.
     """
 
     frame: Frame

@@ -95,7 +95,6 @@ class Reader:
     """Reads the expressions of one query.
 
     Attributes:
-        scope: what names mean.
         variables: the types of the block's variables.
         problems: where what cannot be read is noted.
         aggregates: whether an aggregate may stand here.

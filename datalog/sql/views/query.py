@@ -31,7 +31,6 @@ class Inlined:
     """A query to put in place of a name.
 
     Attributes:
-        tree: the query.
         columns: the names of its columns; none for those of the query.
         problems: about the text that it is from.
         expressions: the common table expressions that it may use.

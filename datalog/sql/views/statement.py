@@ -127,7 +127,6 @@ class Defined:
     """A statement and what it defines.
 
     Attributes:
-        kind: what.
         parts: the parts of the name, the last one first.
         columns: names of columns that are given with the name of a view.
         body: the query, or the columns of a table.

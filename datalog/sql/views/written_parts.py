@@ -102,8 +102,6 @@ class Clauses:
     """The clauses of a SELECT, with the places of their texts.
 
     Attributes:
-        text: the query.
-        tokens: its tokens.
         tree: what it was parsed to.
         select, start: the tokens SELECT and FROM.
         end: the token behind FROM's part.
@@ -187,7 +185,6 @@ class Replacing:
     """A query's text, in which columns of a helper come in place of what they are.
 
     Attributes:
-        text: the query.
         values: the helper's columns, by what each is read as: its name, and the text of what it is.
         changes: the places of the text where something else is to stand.
     """
@@ -253,7 +250,6 @@ class Item:
     """What FROM reads, with the places of its text.
 
     Attributes:
-        node: its tree.
         before: where the words begin that join it to what stands before.
         start, end: where it stands itself.
         last: where what belongs to it ends, its ON too.
@@ -277,7 +273,6 @@ class Written(Clauses):
     """A SELECT, what its FROM reads and its common table expressions, with the places of their texts.
 
     Attributes:
-        sources: what FROM reads.
         ctes: the texts of common table expressions, with their names.
     """
 
