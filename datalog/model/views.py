@@ -25,13 +25,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, unique
 
-from datalog.model.expressions import (
-    Aggregate,
-    Condition,
-    Expression,
-    aggregates_of,
-    expression_variables,
-)
+from datalog.model.expressions import Aggregate, Condition, Expression, aggregates_of, expression_variables
 from datalog.model.literals import Atom, Literal
 from datalog.model.predicates import Predicate, Version
 from datalog.model.rules import Rule

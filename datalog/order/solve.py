@@ -99,10 +99,7 @@ _DomainOf: TypeAlias = Callable[[ColumnType, str], Domain]
 
 
 def solve(
-    comparisons: Sequence[Comparison],
-    types: Types,
-    apart: Sequence[Pair] = (),
-    domain: _DomainOf = domain_of,
+    comparisons: Sequence[Comparison], types: Types, apart: Sequence[Pair] = (), domain: _DomainOf = domain_of
 ) -> Solution | None:
     """Values that satisfy comparisons, or None if no values do.
 

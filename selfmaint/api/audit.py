@@ -148,11 +148,7 @@ def _side_by_side(
     cut: list[str],
 ) -> tuple[Audit, tuple[Advice, ...]]:
     # More imports, which an audit of a few views does without.
-    from selfmaint.audit.processes import (  # noqa: PLC0415
-        Work,
-        advised_side_by_side,
-        audited_side_by_side,
-    )
+    from selfmaint.audit.processes import Work, advised_side_by_side, audited_side_by_side  # noqa: PLC0415
 
     told = options.progress
     given = (search.catalog, search.known, search.budget_s, options.costs or {}, columns, options.sizes or {})

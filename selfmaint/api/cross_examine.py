@@ -27,12 +27,7 @@ from selfmaint.decide.pairs import given, two_databases
 from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions
-from selfmaint.decide.verdict import (
-    NotSelfMaintainable,
-    SelfMaintainable,
-    Undecided,
-    Verdict,
-)
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code
 from selfmaint.maintain import Delta
@@ -175,11 +170,7 @@ def _deltas(
 
 
 def _promising(
-    engine: Engine[D],
-    question: Question,
-    views: Sequence[View],
-    deltas: Mapping[str, Delta[D]],
-    most: int,
+    engine: Engine[D], question: Question, views: Sequence[View], deltas: Mapping[str, Delta[D]], most: int
 ) -> Question:
     """The question with the states that the changes make of the rows that are looked at.
 

@@ -313,11 +313,7 @@ class Follower(Generic[D]):
         return Choice.TAKE if tally.transactions < self._options.transactions else Choice.STOP
 
     def _net_effect(
-        self,
-        choose: Callable[[Begin, Tally], Choice],
-        tally: Tally,
-        most: int | None,
-        folder: Path,
+        self, choose: Callable[[Begin, Tally], Choice], tally: Tally, most: int | None, folder: Path
     ) -> dict[str, Condensed[D]]:
         """What some transactions of the log come to, by base relation.
 

@@ -85,10 +85,7 @@ class LogEvents:
     """Turns messages into events of base relations."""
 
     def __init__(
-        self,
-        tables: Sequence[LoggedTable],
-        relations: Mapping[str, FeedTable],
-        settings: FeedSettings,
+        self, tables: Sequence[LoggedTable], relations: Mapping[str, FeedTable], settings: FeedSettings
     ) -> None:
         """Nothing is read yet."""
         self._tables = {table.oid: table for table in tables}

@@ -281,9 +281,7 @@ def _of_spark(file: WarehouseFile) -> Iterable[bool]:
 
 
 def first_that_can(
-    kinds: Iterable[EngineKind],
-    use: Callable[[EngineKind], T],
-    told: Callable[[str], None] = lambda _: None,
+    kinds: Iterable[EngineKind], use: Callable[[EngineKind], T], told: Callable[[str], None] = lambda _: None
 ) -> T:
     """What the first engine gives that does not refuse.
 

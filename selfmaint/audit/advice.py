@@ -20,14 +20,7 @@ from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relation
 from selfmaint.audit.example import Example
 from selfmaint.audit.matrix import ADVICE, SHARE
 from selfmaint.audit.outcome import Always, Depends
-from selfmaint.audit.proposals import (
-    NewForeignKey,
-    NewKey,
-    NewView,
-    Proposal,
-    proposals,
-    with_proposals,
-)
+from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, Proposal, proposals, with_proposals
 from selfmaint.audit.search import Search
 from selfmaint.countermodel.databases import updated
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View

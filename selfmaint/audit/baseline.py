@@ -71,9 +71,7 @@ def read_baseline(path: Path) -> dict[Key, str]:
         verdicts = {(str(v), str(r), str(k)): str(word) for v, r, k, word in entries}
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise input_error(
-            Code.BASELINE,
-            f"`{path}` is no baseline of an audit",
-            "write it anew with `--write-baseline`",
+            Code.BASELINE, f"`{path}` is no baseline of an audit", "write it anew with `--write-baseline`"
         ) from error
     if version != VERSION or any(word not in RANKS for word in verdicts.values()):
         raise input_error(

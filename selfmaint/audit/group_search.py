@@ -93,10 +93,7 @@ class GroupSearch:
     def _silent(self) -> Catalog:
         """The views that are knowledge here, each of which can be evaluated."""
         catalog = self.decision.catalog
-        return replace(
-            catalog,
-            views=tuple(v for v in catalog.views if v.is_decided),
-        )
+        return replace(catalog, views=tuple(v for v in catalog.views if v.is_decided))
 
     @cached_property
     def _silent_evaluation(self) -> Evaluation:

@@ -134,12 +134,7 @@ def verdicts(
     return ViewAudit(view, tuple(lines), anything)
 
 
-def _line(
-    search: Search,
-    view: View,
-    relation: str,
-    columns: Mapping[str, frozenset[int]],
-) -> Line:
+def _line(search: Search, view: View, relation: str, columns: Mapping[str, frozenset[int]]) -> Line:
     catalog = search.catalog
     chosen = columns.get(relation, updatable(catalog, relation))
     changes = [

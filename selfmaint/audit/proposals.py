@@ -34,14 +34,7 @@ from datalog.model import (
 )
 from selfmaint.audit.needs import closure
 from selfmaint.errors import InputError
-from selfmaint.warehouse.catalog import (
-    BaseRelation,
-    Catalog,
-    GroupedView,
-    View,
-    catalog,
-    with_inexact_sums,
-)
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View, catalog, with_inexact_sums
 
 
 @dataclass(frozen=True, slots=True)

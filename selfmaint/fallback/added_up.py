@@ -48,11 +48,7 @@ _STORED, _MORE, _LESS, _PARTS, _TOTAL = (
 
 
 def add_up(
-    reader: KeyedRows[D],
-    recomputing: Recomputing[D],
-    view: View,
-    how: Additive,
-    types: Sequence[ColumnType],
+    reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Additive, types: Sequence[ColumnType]
 ) -> KeyedDelta[D]:
     """A view's change.
 

@@ -11,15 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import (
-    NotToRun,
-    OpaqueView,
-    Predicate,
-    Program,
-    TextQuery,
-    Version,
-    ViewDefinition,
-)
+from datalog.model import NotToRun, OpaqueView, Predicate, Program, TextQuery, Version, ViewDefinition
 from datalog.rewrite import drop_unreachable, guard_joins
 from datalog.rewrite.reachable import predicates_of
 from selfmaint.decide.knowledge import Knowledge

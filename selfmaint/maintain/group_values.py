@@ -198,10 +198,7 @@ class GroupValues:
         column = measure.column
         before = IsNull(self.old[column], negated=True)
         return AnyOf(
-            (
-                AllOf((before, _compared("=", self.lost.counts[column], ZERO))),
-                *self._certain_operands(column),
-            )
+            (AllOf((before, _compared("=", self.lost.counts[column], ZERO))), *self._certain_operands(column))
         )
 
     def _certain_operands(self, column: int) -> tuple[Condition, ...]:

@@ -12,17 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
 
-from datalog.model import (
-    Atom,
-    Constant,
-    Predicate,
-    Program,
-    Rule,
-    Term,
-    Variable,
-    Version,
-    ViewDefinition,
-)
+from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Variable, Version, ViewDefinition
 from datalog.syntax import show
 from selfmaint.canonical.consistency import NOT_EFFECTIVE
 from selfmaint.canonical.support import CanonicalDatabase

@@ -22,13 +22,7 @@ from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, SourceError
 from selfmaint.postgres.connection import PAUSES_S, TIMEOUT_S, Connection, begun, may_pass, source_error
 from selfmaint.postgres.keys import KeyQuery, compared, key_batches, key_queries, whole_table
-from selfmaint.postgres.types import (
-    PostgresColumn,
-    PostgresTable,
-    arrow_batch,
-    arrow_schema,
-    columns_of,
-)
+from selfmaint.postgres.types import PostgresColumn, PostgresTable, arrow_batch, arrow_schema, columns_of
 from selfmaint.sources.protocol import Read, Stored
 from selfmaint.store.exchange import Exchange, Spill
 from selfmaint.store.expected import Expected

@@ -40,12 +40,7 @@ class Statements:
         self._beside = beside
 
     def run(
-        self,
-        program: Program,
-        goal: Predicate,
-        tables: Mapping[Predicate, Table],
-        *,
-        distinct: bool = True,
+        self, program: Program, goal: Predicate, tables: Mapping[Predicate, Table], *, distinct: bool = True
     ) -> DataFrame:
         """One statement for a goal that has rules; it reads nothing but the tables."""
         statement = select(program, goal, tables, hints=True, distinct=distinct)

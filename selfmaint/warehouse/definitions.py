@@ -130,15 +130,7 @@ def limited_view(
     rule = Rule(head, atoms, definition.span)
     none: frozenset[Variable] = frozenset()
     return View(
-        definition.name,
-        rule,
-        head,
-        atoms,
-        none,
-        none,
-        columns,
-        limitation=limitation,
-        definition=definition,
+        definition.name, rule, head, atoms, none, none, columns, limitation=limitation, definition=definition
     )
 
 

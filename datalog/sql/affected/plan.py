@@ -120,12 +120,7 @@ class Join:
     def columns(self) -> tuple[int, ...]:
         """The left side's, then the right side's."""
         return (
-            self.left.columns
-            if self.kind in ("semi", "anti")
-            else (
-                *self.left.columns,
-                *self.right.columns,
-            )
+            self.left.columns if self.kind in ("semi", "anti") else (*self.left.columns, *self.right.columns)
         )
 
 

@@ -9,16 +9,7 @@ from sqlglot import exp
 
 from datalog.sql.affected.calls import is_aggregate, is_generator, rebuilt, windowed
 from datalog.sql.affected.names import UnknownShapeError
-from datalog.sql.affected.plan import (
-    Aggregate,
-    Filter,
-    Linked,
-    Plan,
-    Project,
-    Windows,
-    column,
-    number_of,
-)
+from datalog.sql.affected.plan import Aggregate, Filter, Linked, Plan, Project, Windows, column, number_of
 
 Number = Callable[[], int]
 """Gives each new column its number."""

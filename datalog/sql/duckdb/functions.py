@@ -87,11 +87,7 @@ def _exact(
 
 
 def quotient(
-    left: tuple[exp.Expr, ColumnType],
-    right: tuple[exp.Expr, ColumnType],
-    found: ColumnType,
-    *,
-    guarded: bool,
+    left: tuple[exp.Expr, ColumnType], right: tuple[exp.Expr, ColumnType], found: ColumnType, *, guarded: bool
 ) -> exp.Expr:
     """A quotient of exact numbers, halves rounded away from zero.
 
@@ -133,8 +129,7 @@ def _unscaled(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
         decimal(min(scale + 1, MAX_PRECISION), scale),
     )
     return exp.Add(
-        this=_times_ten(_hugeint(before), scale),
-        expression=_hugeint(_shifted(behind, decimal(scale, scale))),
+        this=_times_ten(_hugeint(before), scale), expression=_hugeint(_shifted(behind, decimal(scale, scale)))
     )
 
 

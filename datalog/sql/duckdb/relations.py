@@ -139,9 +139,7 @@ def matching(
     )
 
 
-def together(
-    parts: Sequence[tuple[str, Sequence[SqlType]]],
-) -> tuple[exp.Query, tuple[SqlType, ...]]:
+def together(parts: Sequence[tuple[str, Sequence[SqlType]]]) -> tuple[exp.Query, tuple[SqlType, ...]]:
     """All rows of some relations, and their types."""
     united = tuple(common(kinds) for kinds in zip(*(types for _, types in parts), strict=True))
     queries = [cast_rows(name, types, united) for name, types in parts]
