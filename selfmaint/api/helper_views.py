@@ -21,12 +21,11 @@ from datalog.rewrite.numbered import as_written
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
 from datalog.sql.views import SqlText, SqlViews, read_sql
-from datalog.sql.views.dated_rows import split_dated
 from datalog.sql.views.inner_queries import Asked, Helpers, replaced, split_look_up, whole
 from datalog.sql.views.levels import split_levels
 from datalog.sql.views.moments import around, columns_of_moments, moments_written_out
 from datalog.sql.views.named_windows import windows_written_out
-from datalog.sql.views.outer_rows import split_outer, tables_in
+from datalog.sql.views.outer_rows import split_dated, split_outer, tables_in
 from datalog.sql.views.row_helpers import split_rows
 from datalog.sql.views.splitting import split, split_first_groups
 from datalog.sql.views.written_parts import Split

@@ -7,7 +7,7 @@ The query itself is run, as it is written, over the base rows that matter; its r
 place of the stored ones. Why that is right: `datalog/sql/affected/choice.py`.
 
 Where the key is not shown, a view's change is what the query gives before and after the update:
-see `datalog/sql/affected/differing.py`.
+see `datalog/sql/affected/choice.py`.
 """
 
 from __future__ import annotations

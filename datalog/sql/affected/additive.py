@@ -31,8 +31,7 @@ from datalog.model import TypeName
 from datalog.sql.affected.choice import Keyed, NotKeyed, keyed
 from datalog.sql.affected.demands import Demands
 from datalog.sql.affected.determined import is_determined
-from datalog.sql.affected.nulls import never_null
-from datalog.sql.affected.plan import Aggregate, Plan, Project, Query, number_of
+from datalog.sql.affected.plan import Aggregate, Plan, Project, Query, never_null, number_of
 
 _SETS = (exp.Grouping, exp.GroupingId)
 

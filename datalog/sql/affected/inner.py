@@ -10,8 +10,7 @@ from sqlglot import exp
 
 from datalog.sql.affected.calls import rebuilt
 from datalog.sql.affected.names import Scope, UnknownShapeError
-from datalog.sql.affected.nulls import never_null
-from datalog.sql.affected.plan import Linked, Plan, Query, number_of
+from datalog.sql.affected.plan import Linked, Plan, Query, never_null, number_of
 
 Ctes: TypeAlias = "Mapping[str, Closed]"
 
