@@ -200,9 +200,6 @@ def render(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
 
     Of a source that is missing the place alone is shown.
 
-    Returns:
-        Lines of text without a final line feed.
-
     Example:
         >>> text = "v(S, C) :- sale(S).\n"
         >>> found = Diagnostic(Code.UNSAFE_HEAD, "unsafe variable `C` in rule head",

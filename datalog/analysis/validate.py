@@ -142,9 +142,6 @@ _CHECKS = (
 def diagnose(program: Program) -> tuple[Diagnostic, ...]:
     """Everything that the checks find in a program, errors and warnings, in the order of the text.
 
-    Returns:
-        Diagnostics DL101 to DL301; empty if there is nothing to say.
-
     Example:
         >>> from datalog.syntax import parse_program
         >>> [str(d) for d in diagnose(parse_program("v(X) :- r(X), X = null."))]

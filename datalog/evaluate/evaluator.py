@@ -44,9 +44,6 @@ def evaluate(program: Program, goal: Predicate, facts: Facts) -> frozenset[Row]:
 
     A predicate with rules is not looked up in `facts`; one that has neither is empty.
 
-    Returns:
-        The rows, each as long as the goal's arity.
-
     Raises:
         ValueError: an unsafe rule: a variable of its head, or of a filter, that nothing binds.
 

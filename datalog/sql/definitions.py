@@ -134,14 +134,8 @@ def _operand(expression: Expression, frame: Frame) -> exp.Expr:
 def select_view(definition: ViewDefinition, tables: Mapping[Predicate, Table]) -> exp.Query:
     """The query whose rows are a view's.
 
-    Returns:
-        A query with the view's columns, in order.
-
     Raises:
         EmissionError: a relation without a table, or an unsafe body.
-
-    Semantics:
-        Those of `datalog.model.views`: bags, unless the definition says that rows stand once.
 
     Example:
         >>> from datalog.model import Aggregate, AggregateFunction, Atom, Variable, block
@@ -206,9 +200,6 @@ def select(
             the first rule takes them from.
         hints: whether to hint at broadcasts of the tables marked so.
         distinct: whether each row is to come once; else equal rows may come several times.
-
-    Returns:
-        A query with one column for each term, in order.
 
     Raises:
         EmissionError: the program is recursive or unsafe, or a predicate has neither rules nor a table.

@@ -49,9 +49,6 @@ def read_set(tree: exp.Query) -> frozenset[tuple[str, ...]]:
 
     Errs on the safe side: a table that scope analysis does not resolve counts as read.
 
-    Returns:
-        The parts of each table's identifier, as in `Table.name`.
-
     Source: sqlglot, `optimizer/scope.py`.
 
     >>> from sqlglot import parse_one

@@ -87,11 +87,7 @@ class Explained(NamedTuple):
 
 
 def explain(error: UnexpectedInput, text: str, places: Places, expected: frozenset[str]) -> Explained:
-    """What is wrong at a syntax error, and where to read on.
-
-    Returns:
-        The diagnostic (DL001 to DL006), and where to read on.
-    """
+    """What is wrong at a syntax error, and where to read on."""
     case = _Case(text, places, surroundings(text, _offset(error, len(text))), expected)
     resume = next_statement(text, case.around.found.start)
     for recognise in (_sql, _unclosed_quote, _missing_stop, _upper_case_relation, _lower_case_term):

@@ -28,9 +28,6 @@ def parse_program(text: str, source: str = "<program>") -> Program:
 
     `source` is the text's name for diagnostics, such as a file's path.
 
-    Returns:
-        Declarations and rules in the order written, with spans.
-
     Raises:
         ProgramError: with DL001 to DL014, all that were found.
 

@@ -172,11 +172,7 @@ def _deltas(
 def _promising(
     engine: Engine[D], question: Question, views: Sequence[View], deltas: Mapping[str, Delta[D]], most: int
 ) -> Question:
-    """The question with the states that the changes make of the rows that are looked at.
-
-    Raises:
-        TooManyRowsError: a change has too many rows.
-    """
+    """The question with the states that the changes make of the rows that are looked at."""
     promised: dict[str, frozenset[Row] | None] = {}
     for view in views:
         change = deltas.get(view.name)

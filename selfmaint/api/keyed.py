@@ -155,11 +155,7 @@ def _are_exact(warehouse: Warehouse[D], view: View, how: Additive) -> bool:
 
 
 def _query(warehouse: Warehouse[D], view: View) -> Query:
-    """The view's query, its outputs in the order of the stored columns.
-
-    Raises:
-        UnknownShapeError: its shape is not known.
-    """
+    """The view's query, its outputs in the order of the stored columns."""
     catalog = warehouse.catalog
     tables = tables_of(catalog)
     definition = view.grouping if view.is_counted else view.definition

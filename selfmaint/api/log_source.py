@@ -54,9 +54,6 @@ def followed_tables(file: WarehouseFile, log: ServerLog) -> list[LoggedTable]:
 def create(file: WarehouseFile, log: ServerLog) -> list[str]:
     """Makes the publication and the slot, as far as they are missing.
 
-    Returns:
-        The statements that were run.
-
     Raises:
         SourceError: SM103, SM104 tables that are not there or do not fit; SM605 tables whose old rows are not logged
             whole; SM608 the server or the user's rights. Nothing is made then.

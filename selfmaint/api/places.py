@@ -163,11 +163,7 @@ def url_in(table: TomlTable, key: str) -> tuple[str, str] | None:
 
 
 def _url(variable: str) -> str:
-    """The URL in an environment variable.
-
-    Raises:
-        InputError: SM408 it is not set.
-    """
+    """The URL in an environment variable."""
     found = os.environ.get(variable, "")
     if not found:
         message = f"the lake's catalog has no URL: the environment variable `{variable}` is not set"

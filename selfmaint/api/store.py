@@ -122,11 +122,7 @@ class OpenStore:
 
 
 def _require_filled(store: Store, version: int) -> None:
-    """Refuses a snapshot of a lake that was still being made.
-
-    Raises:
-        InputError: SM408.
-    """
+    """Refuses a snapshot of a lake that was still being made."""
     first = min((found for found, _ in store.commits()), default=version)
     if version < first:
         message = f"at snapshot {version} the {store.place.kind} `{store.place.folder}` had no views yet"

@@ -151,9 +151,6 @@ def _snapshots(open_: OpenStore) -> list[Snapshot]:
 def undo(path: str | Path, to: int | None = None) -> tuple[Snapshot, int]:
     """Puts the contents of all views back to what they were before the last update, or at a snapshot, as a new one.
 
-    Returns:
-        The snapshot whose contents the store has again, and the new one.
-
     Raises:
         InputError: SM101 the file names no store; SM405 somebody writes; SM408 there is nothing to undo, or the
             snapshot is gone.
@@ -179,9 +176,6 @@ def compact(
     """Writes files with many deleted rows anew, puts small ones together, lets go of old snapshots.
 
     Snapshots stay for so many days; None keeps all.
-
-    Returns:
-        What the files took up before and after.
 
     Raises:
         InputError: SM101 the file names no store; SM405 somebody writes; SM408.

@@ -184,11 +184,7 @@ class GroupSearch:
         return candidates.are_all
 
     def _example(self, firing: Iterable[_Firing], change: Change, situation: Situation) -> Example | None:
-        """Two databases that all views agree on, and of which the update makes different ones.
-
-        Raises:
-            CannotEvaluateError: some view is known only as text.
-        """
+        """Two databases that all views agree on, and of which the update makes different ones."""
         self.evaluation.contents({})
         replay = Replay(self.evaluation, situation, change)
         for one, candidate, rows in firing:

@@ -191,11 +191,7 @@ def _check_moved(known: Knowledge[D], probe: Probe, relation: BaseRelation) -> N
 
 
 def _require_referenced(known: Knowledge[D], probe: Probe) -> None:
-    """Refuses inserted rows that reference what was looked for and not found.
-
-    Raises:
-        SourceError: SM303.
-    """
+    """Refuses inserted rows that reference what was looked for and not found."""
     engine, facts, relations = known.engine, known.facts, known.catalog.relations
     every = tuple(Variable(f"T{i}") for i in range(relations[probe.relation].arity))
     for child in (relations[name] for name in sorted(known.situation.inserted)):

@@ -163,11 +163,7 @@ def _is_sized(kind: ColumnType) -> bool:
 
 
 def _as(value: Value, kind: ColumnType | None) -> Value:
-    """An equal value of a type.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """An equal value of a type."""
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
     if not is_number or kind is None or not _is_sized(kind):
         return value

@@ -155,11 +155,7 @@ class PostgresCatalog:
 
     @contextlib.contextmanager
     def _reaching(self, doing: str) -> Iterator[None]:
-        """What the server refuses, as an error of the lake.
-
-        Raises:
-            InputError: SM408; `BusyError` if it may be gone in a moment.
-        """
+        """What the server refuses, as an error of the lake."""
         doing = f"{doing} the lake's catalog, schema `{self.schema}`"
         mend = "put the schema and the lake's folder back from a backup, or make both anew: `selfmaint init`"
         try:

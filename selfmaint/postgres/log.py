@@ -229,9 +229,6 @@ class ServerLog:
     def create(self, tables: list[sql.Identifier]) -> list[str]:
         """Makes the publication and the slot, as far as they are missing.
 
-        Returns:
-            The statements that were run.
-
         Raises:
             SourceError: SM401 the user may not; SM608 the server does not log enough.
         """

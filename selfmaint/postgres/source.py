@@ -123,10 +123,6 @@ class PostgresSource(Stored[PostgresTable], Generic[D]):
 
         See `Source.read`.
 
-        Returns:
-            The rows, with the declared columns in order and their declared types, and the read's report; its
-            bytes are the length of the values as text.
-
         Raises:
             SourceError: SM401 unreachable or refused, SM102 unknown relation, SM103 no such table, SM104
                 other columns, or a value that the declared type cannot hold.

@@ -75,9 +75,6 @@ class SparkEngine:
 
         Types `ANY` and decimals without precision are inferred from the values.
 
-        Returns:
-            The distinct rows, with exactly the types.
-
         Raises:
             InputError: SM104 values that the types cannot hold, or of several families in one column.
         """

@@ -71,11 +71,7 @@ def _quoted(name: str) -> str:
 
 
 def _require_allowed(spark: SparkSession, query: str) -> None:
-    """Refuses what is no SELECT, or more than one.
-
-    Raises:
-        InputError: SM108.
-    """
+    """Refuses what is no SELECT, or more than one."""
     refused = refused_when_parsed(spark, query)
     if refused is not None:
         message = f"a query is one SELECT of known functions, and Spark finds {refused} in this one"
@@ -83,11 +79,7 @@ def _require_allowed(spark: SparkSession, query: str) -> None:
 
 
 def _require_views(found: DataFrame, made: list[str], views: Mapping[str, object]) -> None:
-    """Refuses a plan that reads anything but the views.
-
-    Raises:
-        InputError: SM102.
-    """
+    """Refuses a plan that reads anything but the views."""
     known = {name.casefold() for name in made}
     for name, is_view in read_by(found):
         if not is_view or name.casefold() not in known:

@@ -123,11 +123,7 @@ def _rows(change: TableChange[DataFrame]) -> DataFrame:
 
 
 def _require_possible(writes: TableWrites) -> None:
-    """Asks each table whether it takes its statement.
-
-    Raises:
-        InputError: SM405 some do not.
-    """
+    """Asks each table whether it takes its statement."""
     refused = {}
     for view, statement in writes.statements.items():
         try:

@@ -233,11 +233,7 @@ def stored_schema(path: Path) -> st.StructType | None:
 
 @contextlib.contextmanager
 def _missing_as_input_error(name: str, location: str) -> Iterator[None]:
-    """Spark's "there is no such table or path" as an input error.
-
-    Raises:
-        InputError: SM103 not there; SM104 there, but not readable in that format.
-    """
+    """Spark's "there is no such table or path" as an input error."""
     try:
         with translated(location):
             yield

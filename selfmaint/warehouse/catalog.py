@@ -288,11 +288,7 @@ def catalog(
 
 
 def _require_plain_names(program: Program) -> None:
-    """Refuses versions: a view's rule speaks of relations as they are, whatever the update.
-
-    Raises:
-        ProgramError: DL009.
-    """
+    """Refuses versions: a view's rule speaks of relations as they are, whatever the update."""
     bodies = (li for view in program.views for block in view.blocks for li in block.core.body)
     literals = (*(li for rule in program.rules for li in (rule.head, *rule.body)), *bodies)
     atoms = (atom for literal in literals for atom in atoms_of(literal))

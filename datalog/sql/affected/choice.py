@@ -92,9 +92,6 @@ def keyed(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
     """The best key of a view under a change of some relations.
 
     Occurrences of relations that change have to be found by the key.
-
-    Returns:
-        The key and steps, or why there is no key.
     """
     demands = Demands(query.plan)
     options = _options(demands)
@@ -220,11 +217,7 @@ def _why(plan: Plan, reached: Sequence[_Choice], changed: Collection[str]) -> st
 
 
 def differing(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
-    """The best key, shown or not, of rows that the view's rows are made of one by one.
-
-    Returns:
-        How these rows are followed, its key being positions among theirs; or why they are not.
-    """
+    """The best key, shown or not, of rows that the view's rows are made of one by one."""
     why = NotKeyed("its rows are made of several")
     above: list[Plan] = []
     plan = query.plan

@@ -356,11 +356,7 @@ def _limited(tree: exp.Expr, query: Query) -> Limited:
 
 
 def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:
-    """Refuses a node with other parts.
-
-    Raises:
-        UnknownShapeError: it has one.
-    """
+    """Refuses a node with other parts."""
     other = [part for part, value in tree.args.items() if value and part not in known]
     if other:
         raise UnknownShapeError(f"it has a part that is not known: {other[0].strip('_')}")

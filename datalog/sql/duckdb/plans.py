@@ -241,11 +241,7 @@ class _Making:
         return cast(exp.Anonymous(this="grouping", expressions=places), kind), kind
 
     def _require_alike(self, numbers: Iterable[int]) -> None:
-        """Refuses columns that are made one by their values, and of which equal values may look different.
-
-        Raises:
-            UnlikeSparkError: Spark makes -0.0 a 0.0 there.
-        """
+        """Refuses columns that are made one by their values, and of which equal values may look different."""
         for number in numbers:
             kind = self.kinds[number]
             if isinstance(kind, str) or kind.name.is_floating:
