@@ -200,17 +200,16 @@ def render(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
 
     Of a source that is missing the place alone is shown.
 
-    Example:
-        >>> text = "v(S, C) :- sale(S).\n"
-        >>> found = Diagnostic(Code.UNSAFE_HEAD, "unsafe variable `C` in rule head",
-        ...                    Span(1, 6, 1, "views.dl"), "`C` is not bound by any positive subgoal",
-        ...                    hint="add a positive subgoal that binds `C`")
-        >>> print(render(found, {"views.dl": text}))
-        error[DL201]: unsafe variable `C` in rule head
-          --> views.dl:1:6
-           | v(S, C) :- sale(S).
-           |      ^ `C` is not bound by any positive subgoal
-           = hint: add a positive subgoal that binds `C`
+    >>> text = "v(S, C) :- sale(S).\n"
+    >>> found = Diagnostic(Code.UNSAFE_HEAD, "unsafe variable `C` in rule head",
+    ...                    Span(1, 6, 1, "views.dl"), "`C` is not bound by any positive subgoal",
+    ...                    hint="add a positive subgoal that binds `C`")
+    >>> print(render(found, {"views.dl": text}))
+    error[DL201]: unsafe variable `C` in rule head
+      --> views.dl:1:6
+       | v(S, C) :- sale(S).
+       |      ^ `C` is not bound by any positive subgoal
+       = hint: add a positive subgoal that binds `C`
     """
     lines = [f"{diagnostic.severity.value}[{diagnostic.code.value}]: {_one_line(diagnostic.message)}"]
     if diagnostic.span is not None:

@@ -59,11 +59,10 @@ def evaluation_order(program: Program) -> tuple[Predicate, ...]:
     Source:
         Abiteboul, Hull, Vianu, Foundations of Databases, section 15.2 (precedence graph).
 
-    Example:
-        >>> from datalog.syntax import parse_program
-        >>> program = parse_program("w(X) :- v(X), not u(X). v(X) :- r(X). u(X) :- s(X), v(X).")
-        >>> [str(predicate) for predicate in evaluation_order(program)]
-        ['v', 'u', 'w']
+    >>> from datalog.syntax import parse_program
+    >>> program = parse_program("w(X) :- v(X), not u(X). v(X) :- r(X). u(X) :- s(X), v(X).")
+    >>> [str(predicate) for predicate in evaluation_order(program)]
+    ['v', 'u', 'w']
     """
     graph = dependency_graph(program)
     recursive = _recursion(graph)

@@ -57,11 +57,10 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
     Returns:
         The type; `any` if it cannot be told, None for what is always null.
 
-    Example:
-        >>> price = ColumnType(TypeName.DECIMAL, 15, 2)
-        >>> product = Arithmetic("*", Variable("P"), Arithmetic("-", Constant(1), Variable("D")))
-        >>> str(expression_type(product, {Variable("P"): price, Variable("D"): price}))
-        'decimal(32,4)'
+    >>> price = ColumnType(TypeName.DECIMAL, 15, 2)
+    >>> product = Arithmetic("*", Variable("P"), Arithmetic("-", Constant(1), Variable("D")))
+    >>> str(expression_type(product, {Variable("P"): price, Variable("D"): price}))
+    'decimal(32,4)'
     """
     match expression:
         case Variable():

@@ -36,11 +36,10 @@ def bound_variables(body: Iterable[Literal], outer: Iterable[Variable] = ()) -> 
     Complexity:
         Quadratic in the number of equalities.
 
-    Example:
-        >>> from datalog.syntax import parse_rule
-        >>> rule = parse_rule("v :- r(X), not s(Y), Z = 3, U = Z, W < 2")
-        >>> sorted(variable.name for variable in bound_variables(rule.body))
-        ['U', 'X', 'Z']
+    >>> from datalog.syntax import parse_rule
+    >>> rule = parse_rule("v :- r(X), not s(Y), Z = 3, U = Z, W < 2")
+    >>> sorted(variable.name for variable in bound_variables(rule.body))
+    ['U', 'X', 'Z']
     """
     literals = tuple(body)
     bound = set(outer) | {

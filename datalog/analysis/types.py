@@ -49,11 +49,10 @@ def column_types(program: Program) -> TypesOfPredicates:
         declared types, in every version. A column of a relation that rules define has the narrowest type
         that holds what the rules put there; an undeclared base relation's columns are `any`.
 
-    Example:
-        >>> from datalog.syntax import parse_program
-        >>> program = parse_program(".decl r(a: int, b: string). v(X, 1.5) :- r(X, _). v(X, 2) :- r(X, _).")
-        >>> {str(p): [str(t) for t in types] for p, types in column_types(program).items()}
-        {'v': ['int', 'decimal(11,1)'], 'r': ['int', 'string']}
+    >>> from datalog.syntax import parse_program
+    >>> program = parse_program(".decl r(a: int, b: string). v(X, 1.5) :- r(X, _). v(X, 2) :- r(X, _).")
+    >>> {str(p): [str(t) for t in types] for p, types in column_types(program).items()}
+    {'v': ['int', 'decimal(11,1)'], 'r': ['int', 'string']}
     """
     declarations = declarations_by_name(program)
     atoms: dict[Predicate, Atom] = {}
@@ -156,9 +155,8 @@ def common_type(left: ColumnType, right: ColumnType) -> ColumnType | None:
         Numbers widen as in Spark: whole numbers to the wider one, with decimals to a decimal of at most 38
         digits, with `float` or `double` to `double`. A decimal without a size stays one.
 
-    Example:
-        >>> str(common_type(ColumnType(TypeName.INT), ColumnType(TypeName.DECIMAL, 5, 2)))
-        'decimal(12,2)'
+    >>> str(common_type(ColumnType(TypeName.INT), ColumnType(TypeName.DECIMAL, 5, 2)))
+    'decimal(12,2)'
     """
     if left == right:
         return left

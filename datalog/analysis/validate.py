@@ -142,10 +142,9 @@ _CHECKS = (
 def diagnose(program: Program) -> tuple[Diagnostic, ...]:
     """Everything that the checks find in a program, errors and warnings, in the order of the text.
 
-    Example:
-        >>> from datalog.syntax import parse_program
-        >>> [str(d) for d in diagnose(parse_program("v(X) :- r(X), X = null."))]
-        ['<program>:1:15: warning[DL114]: comparison with null is never true']
+    >>> from datalog.syntax import parse_program
+    >>> [str(d) for d in diagnose(parse_program("v(X) :- r(X), X = null."))]
+    ['<program>:1:15: warning[DL114]: comparison with null is never true']
     """
     cores = tuple(block.core for view in program.views for block in view.blocks)
     everything = replace(program, rules=(*program.rules, *cores))
@@ -161,9 +160,8 @@ def validate(program: Program) -> None:
     Semantics:
         A program that passes has one meaning on every database, and can be evaluated in `evaluation_order`.
 
-    Example:
-        >>> from datalog.syntax import parse_program
-        >>> validate(parse_program("v(X) :- r(X, Y), Y < 3."))
+    >>> from datalog.syntax import parse_program
+    >>> validate(parse_program("v(X) :- r(X, Y), Y < 3."))
     """
     found = diagnose(program)
     if any(diagnostic.severity is Severity.ERROR for diagnostic in found):

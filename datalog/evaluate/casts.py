@@ -20,9 +20,8 @@ def cast_value(value: Value, to: ColumnType, scale: int | None = None) -> Value:
     Raises:
         EvaluationError: the value does not fit, or its text is not defined here (that of a double).
 
-    Example:
-        >>> cast_value("1.25", ColumnType(TypeName.DECIMAL, 3, 1)), cast_value(True, ColumnType(TypeName.STRING))
-        (Decimal('1.3'), 'true')
+    >>> cast_value("1.25", ColumnType(TypeName.DECIMAL, 3, 1)), cast_value(True, ColumnType(TypeName.STRING))
+    (Decimal('1.3'), 'true')
     """
     if value is None:
         return None

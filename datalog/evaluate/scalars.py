@@ -47,9 +47,8 @@ def call(function: str, arguments: Sequence[Value]) -> Value:
     Raises:
         EvaluationError: no such function, or arguments that it does not take.
 
-    Example:
-        >>> call("substring", ["abcdef", -3, 2]), call("coalesce", [None, 1]), call("concat", ["a", None])
-        ('de', 1, None)
+    >>> call("substring", ["abcdef", -3, 2]), call("coalesce", [None, 1]), call("concat", ["a", None])
+    ('de', 1, None)
     """
     if function in _OF_NULLS:
         return _OF_NULLS[function](arguments)

@@ -50,10 +50,9 @@ def aggregate(one: Aggregate, values: Iterable[tuple[Value, int]], operand_type:
 
     Values come with their numbers of copies; the digits of an average depend on the operand's type.
 
-    Example:
-        >>> average = Aggregate(AggregateFunction.AVG, None)
-        >>> aggregate(average, [(Decimal("1.00"), 2), (None, 5), (Decimal("2.00"), 1)], None)
-        Decimal('1.333333')
+    >>> average = Aggregate(AggregateFunction.AVG, None)
+    >>> aggregate(average, [(Decimal("1.00"), 2), (None, 5), (Decimal("2.00"), 1)], None)
+    Decimal('1.333333')
     """
     if one.operand is None and one.function is AggregateFunction.COUNT:
         return sum(copies for _, copies in values)
@@ -129,16 +128,15 @@ def evaluate_view(definition: ViewDefinition, relations: _Bags, types: Types | N
     Complexity:
         The number of ways of matching the bodies, with an index on what is bound.
 
-    Example:
-        >>> from datalog.model import Aggregate, AggregateFunction, block
-        >>> x, y = Variable("X"), Variable("Y")
-        >>> r = Predicate("r")
-        >>> rows = Counter({(1, 5): 2, (1, None): 1})
-        >>> body = [Atom(r, (x, y))]
-        >>> total = [x, Aggregate(AggregateFunction.COUNT), Aggregate(AggregateFunction.SUM, y)]
-        >>> view = ViewDefinition("v", ("x", "n", "s"), (block("v", 0, body, total, groups=[x]),))
-        >>> evaluate_view(view, {r: rows})
-        Counter({(1, 3, 10): 1})
+    >>> from datalog.model import Aggregate, AggregateFunction, block
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> r = Predicate("r")
+    >>> rows = Counter({(1, 5): 2, (1, None): 1})
+    >>> body = [Atom(r, (x, y))]
+    >>> total = [x, Aggregate(AggregateFunction.COUNT), Aggregate(AggregateFunction.SUM, y)]
+    >>> view = ViewDefinition("v", ("x", "n", "s"), (block("v", 0, body, total, groups=[x]),))
+    >>> evaluate_view(view, {r: rows})
+    Counter({(1, 3, 10): 1})
     """
     rows: Counter[Row] = Counter()
     for one in definition.blocks:

@@ -137,15 +137,14 @@ def select_view(definition: ViewDefinition, tables: Mapping[Predicate, Table]) -
     Raises:
         EmissionError: a relation without a table, or an unsafe body.
 
-    Example:
-        >>> from datalog.model import Aggregate, AggregateFunction, Atom, Variable, block
-        >>> from datalog.sql.text import text
-        >>> x, y = Variable("X"), Variable("Y")
-        >>> total = [x, Aggregate(AggregateFunction.SUM, y)]
-        >>> body = [Atom(Predicate("r"), (x, y))]
-        >>> view = ViewDefinition("v", ("x", "s"), (block("v", 0, body, total, groups=[x]),))
-        >>> text(select_view(view, {Predicate("r"): Table(("r",), ("a", "b"))}), pretty=False)
-        'SELECT `r`.`a` AS `x`, SUM(`r`.`b`) AS `s` FROM `r` GROUP BY `r`.`a`'
+    >>> from datalog.model import Aggregate, AggregateFunction, Atom, Variable, block
+    >>> from datalog.sql.text import text
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> total = [x, Aggregate(AggregateFunction.SUM, y)]
+    >>> body = [Atom(Predicate("r"), (x, y))]
+    >>> view = ViewDefinition("v", ("x", "s"), (block("v", 0, body, total, groups=[x]),))
+    >>> text(select_view(view, {Predicate("r"): Table(("r",), ("a", "b"))}), pretty=False)
+    'SELECT `r`.`a` AS `x`, SUM(`r`.`b`) AS `s` FROM `r` GROUP BY `r`.`a`'
     """
     once = definition.semantics is Semantics.SET
     single = len(definition.blocks) == 1

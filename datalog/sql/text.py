@@ -44,12 +44,11 @@ def _without_zero(node: exp.Expr) -> exp.Expr:
 def bound_text(query: TextQuery, names: Mapping[str, tuple[str, ...]]) -> str:
     """The text, in which each name of a relation is the name that it is bound under; nothing else is changed.
 
-    Example:
-        >>> from datalog.model import TextRead
-        >>> text = "select orders.id from db.orders left join item i on i.id = orders.id"
-        >>> query = TextQuery(text, (TextRead(22, 31, "orders", "orders"), TextRead(42, 46, "item")))
-        >>> bound_text(query, {"orders": ("t0",), "item": ("t1",)})
-        'select orders.id from `t0` as `orders` left join `t1` i on i.id = orders.id'
+    >>> from datalog.model import TextRead
+    >>> text = "select orders.id from db.orders left join item i on i.id = orders.id"
+    >>> query = TextQuery(text, (TextRead(22, 31, "orders", "orders"), TextRead(42, 46, "item")))
+    >>> bound_text(query, {"orders": ("t0",), "item": ("t1",)})
+    'select orders.id from `t0` as `orders` left join `t1` i on i.id = orders.id'
     """
     found = query.text
     for read in sorted(query.reads, key=lambda r: r.start, reverse=True):

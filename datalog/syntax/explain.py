@@ -48,9 +48,8 @@ _WORDS = {
 def _expected_words(terminals: Collection[str]) -> str:
     """The terminals in plain words, joined by commas and `or`.
 
-    Example:
-        >>> _expected_words({"COMMA", "AMPERSAND", "_STOP"})
-        '`,` or `.`'
+    >>> _expected_words({"COMMA", "AMPERSAND", "_STOP"})
+    '`,` or `.`'
     """
     left = set(terminals)
     words: list[str] = []

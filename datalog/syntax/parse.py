@@ -37,10 +37,9 @@ def parse_program(text: str, source: str = "<program>") -> Program:
     Complexity:
         Linear in the text.
 
-    Example:
-        >>> program = parse_program("v(X) :- r(X, _), not s(X), X < 3.  % cheap ones")
-        >>> program.rules[0].body[2]
-        Comparison(operator='<', left=Variable(name='X'), right=Constant(value=3))
+    >>> program = parse_program("v(X) :- r(X, _), not s(X), X < 3.  % cheap ones")
+    >>> program.rules[0].body[2]
+    Comparison(operator='<', left=Variable(name='X'), right=Constant(value=3))
     """
     return _read(text, source, "program", build_program)
 
@@ -51,9 +50,8 @@ def parse_rule(text: str, source: str = "<rule>") -> Rule:
     Raises:
         ProgramError: with DL001 to DL014, all that were found.
 
-    Example:
-        >>> str(parse_rule("v(X) :- r(X), X != 3").head.predicate)
-        'v'
+    >>> str(parse_rule("v(X) :- r(X), X != 3").head.predicate)
+    'v'
     """
     return _read(text, source, "single_rule", _build_single_rule)
 

@@ -54,10 +54,9 @@ def show(value: Program | Declaration | Rule | ViewDefinition | Literal | Term |
         exceptions are not-a-number, which equals nothing and is no constant of the language, and negations
         nested deeper than the language allows.
 
-    Example:
-        >>> show(Rule(Atom(Predicate("Big Sales"), (Variable("X"), Variable("_1"))),
-        ...           (Atom(Predicate("sale"), (Variable("X"), Constant("it's"))),)))
-        "`Big Sales`(X, _) :- sale(X, 'it''s')."
+    >>> show(Rule(Atom(Predicate("Big Sales"), (Variable("X"), Variable("_1"))),
+    ...           (Atom(Predicate("sale"), (Variable("X"), Constant("it's"))),)))
+    "`Big Sales`(X, _) :- sale(X, 'it''s')."
     """
     match value:
         case Program():
@@ -211,9 +210,8 @@ def _show_names(names: Iterable[str]) -> str:
 def _show_expression(expression: Expression, term: Callable[[Term], str]) -> str:
     """An expression.
 
-    Example:
-        >>> _show_expression(Minus(Arithmetic("*", Variable("X"), Constant(-1))), lambda t: str(t))
-        '-(X * -1)'
+    >>> _show_expression(Minus(Arithmetic("*", Variable("X"), Constant(-1))), lambda t: str(t))
+    '-(X * -1)'
     """
     match expression:
         case Variable() | Constant():

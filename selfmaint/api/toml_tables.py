@@ -32,12 +32,11 @@ def key_places(text: str, source: str) -> dict[KeyPath, Span]:
     Complexity:
         Linear in the text; a value over several lines costs the square of its number of lines.
 
-    Example:
-        >>> found = key_places('[views."v 1"]\npath = "x"', "w.toml")
-        >>> {".".join(path): str(span) for path, span in found.items()}
-        {'views': 'w.toml:1:1', 'views.v 1': 'w.toml:1:1', 'views.v 1.path': 'w.toml:2:1'}
-        >>> str(key_places('views = { v1 = { path = "a, pth = b", pth = "x" } }', "w.toml")["views", "v1", "pth"])
-        'w.toml:1:39'
+    >>> found = key_places('[views."v 1"]\npath = "x"', "w.toml")
+    >>> {".".join(path): str(span) for path, span in found.items()}
+    {'views': 'w.toml:1:1', 'views.v 1': 'w.toml:1:1', 'views.v 1.path': 'w.toml:2:1'}
+    >>> str(key_places('views = { v1 = { path = "a, pth = b", pth = "x" } }', "w.toml")["views", "v1", "pth"])
+    'w.toml:1:39'
     """
     found: dict[KeyPath, Span] = {}
     header: KeyPath = ()

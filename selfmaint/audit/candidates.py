@@ -306,10 +306,9 @@ def by_turns(searches: Iterable[Iterator[T | None]]) -> Iterator[T]:
 
     A search gives None for a step without.
 
-    Example:
-        >>> far, near = iter([None] * 20 + ["far"]), iter([None, "near"])
-        >>> list(by_turns([far, near]))
-        ['near']
+    >>> far, near = iter([None] * 20 + ["far"]), iter([None, "near"])
+    >>> list(by_turns([far, near]))
+    ['near']
     """
     waiting = list(searches)
     steps, is_found = _FIRST, False

@@ -17,9 +17,8 @@ from typing import Generic, Self, TypeVar, final
 import psycopg
 from psycopg import sql
 
-from datalog.diagnostics import Diagnostic
 from selfmaint.engine.protocol import D
-from selfmaint.errors import Code, InputError, SourceError
+from selfmaint.errors import Code, InputError, SourceError, input_error
 from selfmaint.postgres.connection import PAUSES_S, TIMEOUT_S, Connection, begun, may_pass, source_error
 from selfmaint.postgres.keys import KeyQuery, compared, key_batches, key_queries, whole_table
 from selfmaint.postgres.types import PostgresColumn, PostgresTable, arrow_batch, arrow_schema, columns_of
@@ -217,7 +216,7 @@ def _named(columns: Sequence[PostgresColumn], relation: str, name: str) -> Postg
     found = next((column for column in columns if column.name == name), None)
     if found is None:
         message = f"`{relation}` has no column `{name}`"
-        raise InputError([Diagnostic(code=Code.COLUMNS_DIFFER, message=message)])
+        raise input_error(Code.COLUMNS_DIFFER, message)
     return found
 
 

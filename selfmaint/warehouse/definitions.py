@@ -71,13 +71,12 @@ def with_null_filters(definition: ViewDefinition, declarations: Iterable[Declara
 
     Tests of what can not be null stay, for then the view has no rows.
 
-    Example:
-        >>> from datalog.model import Predicate, Variable, block
-        >>> x, y = Variable("X"), Variable("Y")
-        >>> core = block("v", 0, [Atom(Predicate("r"), (x, y)), NullTest(y, negated=False)], [x])
-        >>> found = with_null_filters(ViewDefinition("v", ("x",), (core,))).blocks[0]
-        >>> len(found.core.body), found.filters == (IsNull(y),)
-        (1, True)
+    >>> from datalog.model import Predicate, Variable, block
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> core = block("v", 0, [Atom(Predicate("r"), (x, y)), NullTest(y, negated=False)], [x])
+    >>> found = with_null_filters(ViewDefinition("v", ("x",), (core,))).blocks[0]
+    >>> len(found.core.body), found.filters == (IsNull(y),)
+    (1, True)
     """
     known = {declaration.name: declaration for declaration in declarations}
 
@@ -346,14 +345,13 @@ def grouping(definition: ViewDefinition, *, counted: bool) -> ViewDefinition | N
 
     With `counted` the number of copies of each row is the last column.
 
-    Example:
-        >>> from datalog.model import Atom, Predicate, Variable, block
-        >>> from datalog.syntax import show
-        >>> x, y = Variable("X"), Variable("Y")
-        >>> bag = ViewDefinition("v", ("x",), (block("v", 0, [Atom(Predicate("r"), (x, y))], [x]),))
-        >>> print(show(grouping(bag, counted=True)))
-        .view v(x, copies) bag.
-        v(X, count(*)) :- r(X, Y).
+    >>> from datalog.model import Atom, Predicate, Variable, block
+    >>> from datalog.syntax import show
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> bag = ViewDefinition("v", ("x",), (block("v", 0, [Atom(Predicate("r"), (x, y))], [x]),))
+    >>> print(show(grouping(bag, counted=True)))
+    .view v(x, copies) bag.
+    v(X, count(*)) :- r(X, Y).
     """
     if len(definition.blocks) != 1 or definition.is_grouped:
         return None

@@ -41,12 +41,11 @@ def impossible(rule: Rule) -> str | None:
     Returns:
         The reason in words, without the rule's name.
 
-    Example:
-        >>> from datalog.rewrite import guard_joins, propagate_equalities
-        >>> from datalog.syntax import parse_program
-        >>> rule = parse_program("v(X) :- r(X), X = 3, X = 4.").rules[0]
-        >>> impossible(propagate_equalities(guard_joins(rule)))
-        '`3 = 4` is never true'
+    >>> from datalog.rewrite import guard_joins, propagate_equalities
+    >>> from datalog.syntax import parse_program
+    >>> rule = parse_program("v(X) :- r(X), X = 3, X = 4.").rules[0]
+    >>> impossible(propagate_equalities(guard_joins(rule)))
+    '`3 = 4` is never true'
     """
     for literal in rule.body:
         reason = _never(literal, rule.body)
@@ -58,12 +57,11 @@ def impossible(rule: Rule) -> str | None:
 def unfitting(rule: Rule, relations: Mapping[str, BaseRelation]) -> str | None:
     """Which test of a rule no value of its columns passes; None if none is found.
 
-    Example:
-        >>> from datalog.model import ColumnType, TypeName
-        >>> from datalog.syntax import parse_rule
-        >>> r = BaseRelation("r", ("a",), (ColumnType(TypeName.TINYINT),), frozenset())
-        >>> unfitting(parse_rule("v() :- r(200)."), {"r": r}), unfitting(parse_rule("v() :- r(X)."), {"r": r})
-        ('no `tinyint` is `200`', None)
+    >>> from datalog.model import ColumnType, TypeName
+    >>> from datalog.syntax import parse_rule
+    >>> r = BaseRelation("r", ("a",), (ColumnType(TypeName.TINYINT),), frozenset())
+    >>> unfitting(parse_rule("v() :- r(200)."), {"r": r}), unfitting(parse_rule("v() :- r(X)."), {"r": r})
+    ('no `tinyint` is `200`', None)
     """
     certain = certain_variables(rule.atoms, relations)
     for literal in rule.body:

@@ -84,11 +84,10 @@ _CLAUSES = {
 def refused_in(tree: exp.Expr, text: str) -> tuple[exp.Expr, str, str] | None:
     """The first thing in a query that is not allowed: where it stands, what it is, and what to do.
 
-    Example:
-        >>> from sqlglot import parse_one
-        >>> text = "select upper(a), reflect('java.lang.System', 'exit', 1) from t"
-        >>> refused_in(parse_one(text, read="spark"), text)[1:]
-        ('the function `reflect`', 'compute its value when the rows are loaded')
+    >>> from sqlglot import parse_one
+    >>> text = "select upper(a), reflect('java.lang.System', 'exit', 1) from t"
+    >>> refused_in(parse_one(text, read="spark"), text)[1:]
+    ('the function `reflect`', 'compute its value when the rows are loaded')
     """
     for node in tree.walk(prune=lambda one: isinstance(one, exp.Hint)):
         place = node.meta.get("start") if isinstance(node, exp.Func) else None
