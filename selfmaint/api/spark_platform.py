@@ -25,9 +25,15 @@ from selfmaint.spark.formats import writing
 from selfmaint.spark.frames import digest_of, from_arrow, positional
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.query import answered
-from selfmaint.spark.stored_tables import stored_rows
 from selfmaint.spark.table_changes import TableWrites, table_writes
-from selfmaint.spark.tables import conform, conform_undeclared, read_as_stored, read_contents, read_undeclared
+from selfmaint.spark.tables import (
+    conform,
+    conform_undeclared,
+    read_as_stored,
+    read_contents,
+    read_undeclared,
+    stored_rows,
+)
 from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.frames import ArrowStream, arrow_frame
 from selfmaint.store.stored_tables import TableChange, TableFiles

@@ -26,13 +26,12 @@ from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts
 from selfmaint.spark.bags import FrameBags
 from selfmaint.spark.bounds import held
-from selfmaint.spark.clocks import is_on_utc, names_instants
 from selfmaint.spark.column_types import types_of
-from selfmaint.spark.exact_rows import are_exact, exact_rows
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import difference, empty, once, positional, rows, session_zone
 from selfmaint.spark.near import NEAR_VALUES, NearRows
 from selfmaint.spark.programs import Programs, unless_unlike
+from selfmaint.spark.same_values import are_exact, exact_rows, is_on_utc, names_instants
 from selfmaint.spark.session import require_classic
 from selfmaint.spark.statements import Statements, union_all
 from selfmaint.spark.text_views import text_rows

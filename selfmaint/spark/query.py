@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.failures import first_line, translated
-from selfmaint.spark.stored_tables import stored_rows
+from selfmaint.spark.tables import stored_rows
 from selfmaint.spark.text_plans import refused_when_parsed
 from selfmaint.spark.text_views import read_by
 from selfmaint.store.stored_tables import TableFiles
