@@ -24,7 +24,7 @@ from datalog.model import (
     ViewDefinition,
 )
 from datalog.syntax import show
-from selfmaint.canonical.consistency import NOT_EFFECTIVE
+from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE
 from selfmaint.canonical.support import CanonicalDatabase
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
