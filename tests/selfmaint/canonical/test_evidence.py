@@ -44,17 +44,17 @@ VIEWS = (
     "select id, fee from visit",
     "select count(*) as n from visit",
     "select id, patient, fee + 1 as more from visit",
-    "select id, patient, fee + 1 as more from visit where fee < 1",
+    "select id, patient from visit where fee < 1",
     "select distinct a.patient from visit a join visit b on a.patient = b.patient and a.fee < b.fee",
     "select distinct 'visit' as kind, patient as id from visit union select 'patient', id from patient",
 )
 TELLING = (
     VIEWS[0],
     "select id, patient, fee + 1 as more from visit",
-    "select id, patient from visit where fee < 1",
+    "select id, patient from visit",
 )
 """Views that show a visit's key and its patient, though no visit whole."""
-ASKED = 240
+ASKED = 160
 
 
 class World:
@@ -106,12 +106,8 @@ class World:
         try:
             self.warehouse(states).check(Update(*sides, effective=effective))
         except InputError as error:
-            if legal:
-                print(str(error))
             assert not legal, (self.program, states, inserted, deleted, effective, str(error))
             return legal, True
-        if not legal:
-            print(self.program.split("null);")[-1], states, inserted, deleted, effective)
         return legal, False
 
 
@@ -119,10 +115,10 @@ def changed(random: Random, database: Database) -> tuple[list[Rows], list[Rows]]
     """Rows to insert and to delete: some of what is there, perhaps others."""
     inserted, deleted = [], []
     for table, rows in zip(TABLES, database, strict=True):
-        old = {row for row in rows if random.random() < 0.4}
+        old = {row for row in sorted(rows, key=repr) if random.random() < 0.4}
         other = [tuple(map(random.choice, table.domains)) for _ in range(2)]
         old |= {row for row in other[:1] if random.random() < 0.1}
-        new = {row for row in [*other, *old] if random.random() < 0.3} - old
+        new = {row for row in [*other, *sorted(old, key=repr)] if random.random() < 0.3} - old
         inserted.append(frozenset(new))
         deleted.append(frozenset(old))
     return inserted, deleted
