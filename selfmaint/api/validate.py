@@ -64,13 +64,15 @@ def require_possible(
     program = check_program(catalog, situation, kept, wanted, full=full, budget_s=budget_s)
     asked = {check.goal: check for check in wanted if program.rules_for(check.goal)}
     broken = engine.nonempty(program, tuple(asked), facts)
-    found = []
+    found, said = [], set[str | None]()
     both = {
         check.subject for goal, check in asked.items() if goal in broken and check.code is Code.BOTH_CHANGED
     }
     for goal, check in asked.items():
         # A row that is inserted and deleted breaks a promise either way: saying so is enough.
-        if goal in broken and not (check.code is Code.CONTRADICTS and check.subject in both):
+        is_said = check.once in said or (check.code is Code.CONTRADICTS and check.subject in both)
+        if goal in broken and not is_said:
+            said.update({check.once} - {None})
             rows = engine.sample(engine.evaluate(program, goal, facts, check.columns), SHOWN_ROWS)
             found.append(
                 Diagnostic(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import (
@@ -31,7 +32,7 @@ from datalog.model import (
 )
 from datalog.rewrite import drop_empty, drop_unreachable, simplify
 from datalog.rewrite.branches import Branch, in_none
-from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE, Check, constraint_checks
+from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE, Check, constraint_checks, never_there
 from selfmaint.canonical.group_checks import group_checks
 from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
 from selfmaint.errors import Code
@@ -74,10 +75,7 @@ def checks(
     if full:
         found.extend(_explained(view) for view in catalog.views if _of_subgoals_alone(view))
         found.extend(_readable(r) for n, r in catalog.relations.items() if n in situation.readable)
-    return tuple(
-        Check(c.code, c.subject, c.message, c.hint, c.columns, _numbered(c.rules, i))
-        for i, c in enumerate(found)
-    )
+    return tuple(replace(check, rules=_numbered(check.rules, i)) for i, check in enumerate(found))
 
 
 def check_program(
@@ -256,7 +254,7 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
     if situation.effective and name in situation.deleted & situation.readable:
         yield check(
             Code.CONTRADICTS,
-            f"rows deleted from `{name}` were not there before",
+            never_there(relation),
             NOT_EFFECTIVE,
             goal.of(Version.DELETED),
             Negation((goal.of(Version.BEFORE),)),
@@ -297,7 +295,7 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
     body, filters, head = its
     not_null = view.decided.not_null | view.decided.certain
     for atom in body:
-        name = atom.predicate.name
+        name, relation = atom.predicate.name, catalog.relations[atom.predicate.name]
         if name not in situation.deleted:
             continue
         left, used = list(body), variables_of([atom, *filters])
@@ -311,10 +309,11 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
         yield Check(
             Code.CONTRADICTS,
             name,
-            f"rows deleted from `{name}` were not there before: {view.shown} lacks what they would give",
+            f"{never_there(relation)}: {view.shown} lacks what they would give",
             NOT_EFFECTIVE,
-            catalog.relations[name].columns,
+            relation.columns,
             (Rule(goal, (gone, *_unproved(atom, left, head), *others, *tests, Negation((head,)))),),
+            never_there(relation),
         )
 
 

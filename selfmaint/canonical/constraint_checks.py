@@ -14,7 +14,7 @@ Conditions of soundness, beside those of `evidence.py`:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from datalog.model import (
@@ -52,6 +52,7 @@ class Check:
         hint: what to do.
         columns: the names of the rows' columns.
         rules: the rules, all with one head.
+        once: what is broken, if several checks look for that: the first one with rows tells enough.
     """
 
     code: Code
@@ -60,6 +61,7 @@ class Check:
     hint: str
     columns: tuple[str, ...]
     rules: tuple[Rule, ...]
+    once: str | None = None
 
     @property
     def goal(self) -> Predicate:
@@ -123,12 +125,13 @@ def _key_checks(
         yield from _check(
             Code.CONTRADICTS,
             relation,
-            f"rows deleted from `{relation.name}` were not all there before: others have their key ({names})",
+            f"{never_there(relation)}: others have their key ({names})",
             [
                 (gone, _twin(gone, key, Version.KNOWN), *differ)
                 for differ in _differences(gone, key, relation)
             ],
             hint=NOT_EFFECTIVE,
+            once=never_there(relation),
         )
     if full:
         here = row_atom(relation, Version.KNOWN)
@@ -160,14 +163,17 @@ def _key_shown(
         bodies = [stays] if situation.effective else [(*stays, *differ) for differ in differing]
         message = f"rows inserted into `{relation.name}` have the key ({names}) of rows that"
         its = f"{message} {shown.view.shown} shows and that stay"
-        yield from _check(Code.BREAKS_CONSTRAINT, relation, its, bodies, row, _APPLIED)
+        yield from _check(Code.BREAKS_CONSTRAINT, relation, its, bodies, row, _APPLIED, message)
     if situation.effective and relation.name in situation.deleted:
         bodies = [(row.of(Version.DELETED), *here, *differ) for differ in differing]
-        message = (
-            f"rows deleted from `{relation.name}` were not there before: {shown.view.shown} shows others"
-        )
-        its = f"{message} with their key ({names})"
-        yield from _check(Code.CONTRADICTS, relation, its, bodies, row, NOT_EFFECTIVE)
+        once = never_there(relation)
+        its = f"{once}: {shown.view.shown} shows others with their key ({names})"
+        yield from _check(Code.CONTRADICTS, relation, its, bodies, row, NOT_EFFECTIVE, once)
+
+
+def never_there(relation: BaseRelation) -> str:
+    """What is wrong with rows that an effective update deletes."""
+    return f"rows deleted from `{relation.name}` were not there before"
 
 
 def _twin(row: Atom, key: Sequence[int], version: Version) -> Atom:
@@ -236,11 +242,6 @@ class _Reference:
         there = deleted.of(Version.KNOWN)
         return (deleted,) if self.situation.effective else (deleted, there)
 
-    def lost(self, by: Atom, evident: Atom, stays: Iterable[Literal]) -> tuple[Literal, ...]:
-        """Condition 2: what something known shows to stay references a row that does not."""
-        arrives = self.unless(by, Version.INSERTED, self.situation.inserted)
-        return (*self.gone(by), evident, *self.present(by), *stays, *arrives)
-
     def unless(self, by: Atom, version: Version, names: frozenset[str]) -> tuple[Literal, ...]:
         """That no row of a version is referenced, if there are any."""
         return (Negation((self.referenced(by, version),)),) if self.target.name in names else ()
@@ -261,7 +262,18 @@ def _reference_checks(
         yield from _deleted_targets(key, in_part)
     is_key = any(set(columns) <= set(reference.target_columns) for columns in key.target.keys)
     if situation.effective and reference.target in situation.inserted and is_key:
-        yield from _only_inserted(key, in_part)
+        yield from _of_referencing(
+            key,
+            Code.CONTRADICTS,
+            f"rows of `{relation.name}` referenced ({key.names}) rows of `{reference.target}` that are only inserted "
+            "now",
+            lambda by: (
+                key.referenced(by, Version.INSERTED),
+                *key.unless(by, Version.DELETED, situation.deleted),
+            ),
+            in_part,
+            staying=False,
+        )
     if reference.target in whole:
         yield from _missing_targets(key, full=full)
 
@@ -279,34 +291,37 @@ def _deleted_targets(key: _Reference, in_part: Sequence[Evidence]) -> Iterator[C
         message = f"rows inserted into `{relation.name}` reference ({key.names}) rows of `{key.target.name}`"
         yield from _check(Code.BREAKS_CONSTRAINT, relation, f"{message} that are deleted", [body])
     message = f"rows of `{key.target.name}` are deleted that rows of `{relation.name}` still reference"
+    yield from _of_referencing(
+        key,
+        Code.BREAKS_CONSTRAINT,
+        f"{message} ({key.names})",
+        lambda by: (*key.gone(by), *key.unless(by, Version.INSERTED, situation.inserted)),
+        in_part,
+        staying=True,
+    )
+
+
+def _of_referencing(
+    key: _Reference,
+    code: Code,
+    message: str,
+    tests: Callable[[Atom], tuple[Literal, ...]],
+    in_part: Sequence[Evidence],
+    *,
+    staying: bool,
+) -> Iterator[Check]:
+    """Checks of what referencing rows satisfy, known whole or in part; `staying`: of those that are not deleted."""
     known = key.row(Version.KNOWN)
-    body = key.lost(known, known, _stays(known, relation, situation))
-    yield from _check(Code.BREAKS_CONSTRAINT, relation, f"{message} ({key.names})", [body])
+    stays = _stays(known, key.relation, key.situation) if staying else ()
+    body = (*tests(known), known, *key.present(known), *stays)
+    yield from _check(code, key.relation, message, [body], once=message)
     for shown in in_part:
         if shown.shows(key.reference.columns):
-            body = key.lost(shown.subgoal, shown.stored, shown.stays(situation))
-            its = f"{message} ({key.names}), as {shown.view.shown} shows"
-            yield from _check(Code.BREAKS_CONSTRAINT, shown.view, its, [body], shown.stored)
-
-
-def _only_inserted(key: _Reference, in_part: Sequence[Evidence]) -> Iterator[Check]:
-    """What referenced rows that an effective update inserts, and so were not there."""
-    relation, situation = key.relation, key.situation
-
-    def body(by: Atom, evident: Atom) -> tuple[Literal, ...]:
-        gone = key.unless(by, Version.DELETED, situation.deleted)
-        return (key.referenced(by, Version.INSERTED), evident, *key.present(by), *gone)
-
-    known = key.row(Version.KNOWN)
-    message = f"rows of `{relation.name}` referenced ({key.names}) rows of `{key.target.name}`"
-    its = f"{message} that are only inserted now"
-    yield from _check(Code.CONTRADICTS, relation, its, [body(known, known)])
-    for shown in in_part:
-        if shown.shows(key.reference.columns):
-            its = f"{message} that are only inserted now, as {shown.view.shown} shows"
-            yield from _check(
-                Code.CONTRADICTS, shown.view, its, [body(shown.subgoal, shown.stored)], shown.stored
-            )
+            row, by = shown.stored, shown.subgoal
+            stays = shown.stays(key.situation) if staying else ()
+            body = (*tests(by), row, *key.present(by), *stays)
+            its = f"{message}, as {shown.view.shown} shows"
+            yield from _check(code, shown.view, its, [body], row, once=message)
 
 
 def _missing_targets(key: _Reference, *, full: bool) -> Iterator[Check]:
@@ -334,10 +349,11 @@ def _check(
     bodies: Sequence[tuple[Literal, ...]],
     row: Atom | None = None,
     hint: str = _HINT,
+    once: str | None = None,
 ) -> Iterator[Check]:
     """A check of rows of a relation, or of those stored for a view."""
     terms = tuple(Variable(f"X{i}") for i in range(len(of.columns))) if row is None else row.terms
     goal = Atom(Predicate(of.name, Version.PROBLEM), terms)
     if bodies:
         rules = tuple(Rule(goal, body) for body in bodies)
-        yield Check(code, of.name, message, hint, of.columns, rules)
+        yield Check(code, of.name, message, hint, of.columns, rules, once)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from datalog.model import Row
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
@@ -103,12 +102,18 @@ class World:
             {t.name: rows for t, rows in zip(TABLES, side, strict=True) if rows}
             for side in (inserted, deleted)
         )
-        try:
-            self.warehouse(states).check(Update(*sides, effective=effective))
-        except InputError as error:
-            assert not legal, (self.program, states, inserted, deleted, effective, str(error))
-            return legal, True
-        return legal, False
+        warehouse, update = self.warehouse(states), Update(*sides, effective=effective)
+        if legal:
+            assert len(warehouse.check(update)) == len(states)
+        return legal, not legal and is_refused(warehouse, update)
+
+
+def is_refused(warehouse: Warehouse[Any], update: Update[Any]) -> bool:
+    try:
+        warehouse.check(update)
+    except InputError:
+        return True
+    return False
 
 
 def changed(random: Random, database: Database) -> tuple[list[Rows], list[Rows]]:
