@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import NUMBER, ColumnType, Constant, Predicate, Row, Version
-from datalog.syntax import show
+from datalog.model import ColumnType, Predicate, Version
 from selfmaint.api.families import of_views, value_types
 from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.platform import platform_of
@@ -18,6 +17,7 @@ from selfmaint.canonical.consistency import check_program, checks
 from selfmaint.canonical.constraint_checks import Check
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError
+from selfmaint.warehouse.base_relations import shown_rows
 from selfmaint.warehouse.situation import Situation
 
 _GIVEN = {
@@ -118,12 +118,3 @@ def _files_note(check: Check, files: Mapping[Predicate, str]) -> str | None:
     read = {atom.predicate for rule in check.rules for atom in rule.atoms}
     found = sorted(path for part, path in files.items() if part in read)
     return f"in {' and '.join(f'`{path}`' for path in found)}" if found else None
-
-
-def shown_rows(columns: tuple[str, ...], rows: list[Row]) -> str:
-    """A few rows in words, values as the language writes them; equal rows of a table without a key once."""
-    shown = (
-        ", ".join(f"{c}={show(Constant(v))}" for c, v in zip(columns, row, strict=True) if c != NUMBER)
-        for row in sorted(rows, key=repr)
-    )
-    return "; ".join(f"({values})" for values in dict.fromkeys(shown))
