@@ -96,9 +96,9 @@ class PostgresColumn:
 
 
 def columns_of(
-    connection: Connection[tuple[object, ...]], table: PostgresTable, expected: Expected
+    connection: Connection[tuple[object, ...]], table: PostgresTable, expected: Expected, source: str = ""
 ) -> list[PostgresColumn]:
-    """The expected columns of a table or view, in the order expected.
+    """The expected columns of a table or view, in the order expected; `source` is what messages call the database.
 
     Raises:
         InputError: SM103 no such table; SM104 columns that are missing or of other types. A table may have
@@ -110,7 +110,8 @@ def columns_of(
         for name, kind, size, collation in connection.execute(_COLUMNS, [shown])
     }
     if not found:
-        raise InputError([Diagnostic(code=Code.MISSING_CONTENTS, message=f"there is no table `{shown}`")])
+        message = f"there is no table `{shown}`" + f" in the source `{source}`" * bool(source)
+        raise InputError([Diagnostic(code=Code.MISSING_CONTENTS, message=message)])
     require_names(list(found), expected, extra_allowed=True)
     columns = [
         _column(name, *found[name], declared)
