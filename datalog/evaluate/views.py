@@ -39,6 +39,7 @@ from datalog.model import (
     Variable,
     ViewDefinition,
     value_kind,
+    value_of,
     variables_of,
 )
 
@@ -259,7 +260,7 @@ class _Matcher:
                 for extended, more in self._matches(literal, binding):
                     yield from self.solve(order, at + 1, extended, copies * more)
             case Comparison(_, left, right) if (variable := _unbound(literal, binding)) is not None:
-                value = _value(right if left == variable else left, binding)
+                value = value_of(right if left == variable else left, binding)
                 if value is not None:
                     yield from self.solve(order, at + 1, {**binding, variable: value}, copies)
             case Comparison() | NullTest():
@@ -270,7 +271,7 @@ class _Matcher:
 
     def _matches(self, atom: Atom, binding: _Binding) -> Iterator[tuple[_Binding, int]]:
         fixed = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in binding)
-        wanted = tuple(_key(_value(atom.terms[i], binding)) for i in fixed)
+        wanted = tuple(_key(value_of(atom.terms[i], binding)) for i in fixed)
         for row, copies in self._index(atom.predicate, fixed).get(wanted, ()):
             extended = self._extend(atom, row, binding)
             if extended is not None:
@@ -298,10 +299,6 @@ class _Matcher:
 
 def _key(value: Value) -> tuple[str, Value]:
     return value_kind(value), value
-
-
-def _value(term: Term, binding: _Binding) -> Value:
-    return term.value if isinstance(term, Constant) else binding[term]
 
 
 def _unbound(literal: Comparison, binding: _Binding) -> Variable | None:

@@ -19,11 +19,11 @@ from datalog.model import (
     Predicate,
     Program,
     Row,
-    Term,
     Value,
     Variable,
     Version,
     apply_atom,
+    ground,
     value_kind,
     variables_of,
 )
@@ -194,7 +194,7 @@ def row_of(witness: Witness, values: Mapping[Variable, Value]) -> Row:
     new_facts = witness.new_facts
     chosen = substitution(dict(new_facts.positions))
     head = apply_atom(chosen, apply_atom(new_facts.instance.substitution, new_facts.view.head))
-    return tuple(value_of(t, values) for t in head.terms)
+    return ground(head.terms, values)
 
 
 def chosen_values(witness: Witness) -> dict[Variable, Value]:
@@ -202,16 +202,11 @@ def chosen_values(witness: Witness) -> dict[Variable, Value]:
     return dict(witness.binding)
 
 
-def value_of(term: Term, values: Mapping[Variable, Value]) -> Value:
-    """A constant, or what a variable stands for."""
-    return term.value if isinstance(term, Constant) else values[term]
-
-
 def ground_facts(witness: Witness, values: Mapping[Variable, Value]) -> dict[str, frozenset[Row]]:
     """The facts that a witness assumes, by relation."""
     rows: dict[str, set[Row]] = {}
     for atom in witness.unknown:
-        rows.setdefault(atom.predicate.name, set()).add(tuple(value_of(t, values) for t in atom.terms))
+        rows.setdefault(atom.predicate.name, set()).add(ground(atom.terms, values))
     return {name: frozenset(found) for name, found in rows.items()}
 
 

@@ -17,13 +17,13 @@ from datalog.budget import BudgetSpentError, limit
 from datalog.model import (
     ANY,
     Atom,
-    Constant,
     Predicate,
     Row,
     Term,
     Variable,
     Version,
     apply_atom,
+    ground,
     variables_of,
 )
 from selfmaint.decide.evaluation import TOGETHER, failing_rules, failing_views
@@ -212,7 +212,7 @@ class Assumption:
         if image not in outside:
             return None
         values = dict(zip(new_facts.bound, self.row, strict=True))
-        return tuple(t.value if isinstance(t, Constant) else values[t] for t in image.terms)
+        return ground(image.terms, values)
 
 
 def _certain_facts(
