@@ -62,11 +62,7 @@ def proved(
 ) -> tuple[Rule, ...]:
     """The rules of `relation@known` and `relation@exists`, from those of what views and partial copies tell.
 
-    Args:
-        catalog: the warehouse's schema.
-        situation: what is known besides the views.
-        evident: the rules of `relation@known` without foreign keys.
-        whole: the relations that are wholly known.
+    `evident` are the rules of `relation@known` without foreign keys; `whole` relations are wholly known.
     """
     rules: list[Rule] = []
     proofs: Proofs = {}

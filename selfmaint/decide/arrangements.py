@@ -82,12 +82,7 @@ class _Landmark:
 
 
 def arranged(catalog: Catalog, candidate: NewFacts) -> Iterator[NewFacts]:
-    """The candidate with each arrangement of its free variables that may satisfy and dodge all comparisons.
-
-    Args:
-        catalog: the warehouse's schema.
-        candidate: new facts without positions.
-    """
+    """The candidate with each arrangement of its free variables that may satisfy and dodge all comparisons."""
     if not candidate.instance.compares:
         yield candidate
         return
@@ -365,7 +360,6 @@ class _Compared:
     """What the free variables are compared with, and their types.
 
     Attributes:
-        types: of the variables.
         constants: for each free variable, those that its group is compared with.
         with_data: free variables in one group with a value of the data.
     """

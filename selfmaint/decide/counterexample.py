@@ -52,10 +52,6 @@ class NotConfirmedError(AssertionError):
 def counterexample(known: Knowledge[D], witness: Witness) -> Counterexample:
     """The counterexample of a witness, evaluated again.
 
-    Args:
-        known: everything known.
-        witness: one witness of a failing test.
-
     Raises:
         NotConfirmedError: the two databases do not do what they should.
     """

@@ -215,11 +215,7 @@ def placed_values(
 ) -> Iterator[dict[Variable, Value]]:
     """Values of the variables that have a position: beside all values at hand, or those of comparisons, or anywhere.
 
-    Args:
-        catalog: the warehouse's schema.
-        rows: those at hand: none of their values may lie between a landmark and what is just above it.
-        new_facts: the new facts.
-        values: of the bound variables.
+    No value of `rows` may lie between a landmark and what is just above it.
     """
     positions = dict(new_facts.positions)
     free = [v for v, p in positions.items() if not isinstance(p, At)]
@@ -290,10 +286,7 @@ def fresh_values(catalog: Catalog, new_facts: NewFacts, attempt: int) -> dict[Va
     A value is only likely to be fresh: the counterexample is evaluated again with it, and another value is tried if
     it turns out to be known.
 
-    Args:
-        catalog: for the columns' types.
-        new_facts: the new facts.
-        attempt: 0, 1, ...; each gives other values.
+    Each `attempt`, from 0, gives other values.
     """
     types = _fresh_types(catalog, new_facts)
     return {

@@ -54,12 +54,7 @@ class Support:
 
 
 def supports(instance: Instance, subgoals: int) -> Iterator[Support]:
-    """Each way of satisfying the foreign keys of facts for some subgoals that no dead set rules out.
-
-    Args:
-        instance: the body, its companions and contradictions.
-        subgoals: J, as a bit mask.
-    """
+    """Each way of satisfying the foreign keys of facts for some subgoals that no dead set rules out."""
     waiting = [
         obligation
         for j, obligations in enumerate(instance.chased.obligations)
@@ -179,7 +174,6 @@ class HalfKnown:
     2. No such row and new fact together match the body of a view: no view has both among its subgoals.
 
     Attributes:
-        catalog: the warehouse's schema.
         copied: relations of which a view is a copy: they have no half-known rows.
     """
 

@@ -56,11 +56,7 @@ def parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
 
 
 def _require_alike(found: pa.Schema, file: Path, schema: pa.Schema, first: Path, name: str) -> None:
-    """Refuses a file of other columns than the first one's, whose types DuckDB would cast it to.
-
-    Raises:
-        InputError: SM104.
-    """
+    """Refuses a file of other columns than the first one's, whose types DuckDB would cast it to."""
     types, wanted = ({field.name.casefold(): _plain(field.type) for field in one} for one in (found, schema))
     other = [
         column

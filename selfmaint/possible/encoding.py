@@ -55,9 +55,7 @@ class Encoding:
 
     Attributes:
         instance: what it is made of.
-        queries: the views' rules.
         most: how many ground rules there may be, about.
-        lines: the program.
         fixed: the numbers of the labelled nulls that have but one value.
         domains: the numbers that labelled nulls may have.
         sizes: how many facts there may be of each relation.

@@ -56,7 +56,6 @@ class TwoDatabases:
 
     Attributes:
         first: one of them, before the update.
-        second: the other.
         row: a row that the view has on the second one after the update, and not on the first.
     """
 
@@ -67,11 +66,7 @@ class TwoDatabases:
 
 @dataclass(frozen=True)
 class Open:
-    """No answer.
-
-    Attributes:
-        reason: why.
-    """
+    """No answer."""
 
     reason: str
 
