@@ -15,17 +15,7 @@ from itertools import islice
 from typing import TypeGuard, TypeVar
 
 from datalog.budget import check
-from datalog.model import (
-    Atom,
-    Literal,
-    Predicate,
-    Row,
-    Value,
-    Variable,
-    Version,
-    ground,
-    variables_of,
-)
+from datalog.model import Atom, Literal, Predicate, Row, Value, Variable, Version, ground, variables_of
 from selfmaint.audit.changes import Change
 from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices

@@ -55,10 +55,7 @@ def _targets(catalog: Catalog) -> Mapping[str, Sequence[str]]:
 
 
 def proved(
-    catalog: Catalog,
-    situation: Situation,
-    evident: Mapping[str, tuple[Rule, ...]],
-    whole: frozenset[str],
+    catalog: Catalog, situation: Situation, evident: Mapping[str, tuple[Rule, ...]], whole: frozenset[str]
 ) -> tuple[Rule, ...]:
     """The rules of `relation@known` and `relation@exists`, from those of what views and partial copies tell.
 

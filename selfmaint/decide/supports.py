@@ -16,16 +16,7 @@ from functools import cached_property
 from itertools import islice, permutations
 
 from datalog.budget import check
-from datalog.model import (
-    Atom,
-    Comparison,
-    Constant,
-    Literal,
-    NullTest,
-    Predicate,
-    Term,
-    Variable,
-)
+from datalog.model import Atom, Comparison, Constant, Literal, NullTest, Predicate, Term, Variable
 from selfmaint.decide.companions import Obligation, unused_prefix
 from selfmaint.decide.instances import Instance
 from selfmaint.decide.new_facts import NewFacts

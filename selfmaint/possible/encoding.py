@@ -17,16 +17,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from math import prod
 
-from datalog.model import (
-    Atom,
-    Comparison,
-    Constant,
-    NullTest,
-    Term,
-    Variable,
-    Version,
-    variables_of,
-)
+from datalog.model import Atom, Comparison, Constant, NullTest, Term, Variable, Version, variables_of
 from datalog.order import constants_compare
 from selfmaint.possible.elimination import Joined, eliminated
 from selfmaint.possible.instances import Queries, Wanted
