@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, TypeAlias, assert_never
 
 from datalog.budget import check
-from datalog.evaluate.order import binding_order, compares, independent_parts
+from datalog.evaluate.order import binding_order, compares, independent_parts, unbound
 from datalog.model import (
     Atom,
     Comparison,
@@ -109,7 +109,7 @@ class Evaluator:
             case Atom():
                 for extended in self._matches(literal, binding, later):
                     yield from self._solve(plan, at + 1, extended)
-            case Comparison(operator="=") if (variable := _unbound(literal, binding)) is not None:
+            case Comparison(operator="=") if (variable := unbound(literal, binding)) is not None:
                 value = value_of(literal.right if variable == literal.left else literal.left, binding)
                 if value is not None:
                     yield from self._solve(plan, at + 1, {**binding, variable: value})
@@ -209,13 +209,6 @@ def _extend(terms: Sequence[Term], row: Row, binding: Binding) -> Binding | None
             elif _key(extended[term]) != _key(value):
                 return None
     return extended
-
-
-def _unbound(literal: Comparison, binding: Binding) -> Variable | None:
-    for term in (literal.left, literal.right):
-        if isinstance(term, Variable) and term not in binding:
-            return term
-    return None
 
 
 def _compare(literal: Comparison, binding: Binding) -> bool:
