@@ -138,12 +138,7 @@ def _evaluated(catalog: Catalog) -> Catalog:
 
 
 def _skipped(verdict: Verdict, texts: Collection[str]) -> str | None:
-    """Why a verdict is not examined; None if it is.
-
-    Args:
-        verdict: the verdict.
-        texts: the views of which only the text is known.
-    """
+    """Why a verdict is not examined; None if it is."""
     if isinstance(verdict, Undecided):
         return "it is undecided"
     if isinstance(verdict, SelfMaintainable) and verdict.over:
