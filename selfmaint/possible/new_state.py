@@ -56,6 +56,7 @@ class TwoDatabases:
 
     Attributes:
         first: one of them, before the update.
+        second: the other.
         row: a row that the view has on the second one after the update, and not on the first.
     """
 
@@ -66,7 +67,11 @@ class TwoDatabases:
 
 @dataclass(frozen=True)
 class Open:
-    """No answer."""
+    """No answer.
+
+    Attributes:
+        reason: why.
+    """
 
     reason: str
 
