@@ -34,10 +34,8 @@ class Check:
     """A rule whose rows contradict something.
 
     Attributes:
-        code: the diagnostic's code.
         subject: the view or base relation that the rows belong to.
         message: what is wrong, without the rows.
-        hint: what to do.
         columns: the names of the rows' columns.
         rules: the rules, all with one head.
     """
@@ -60,11 +58,7 @@ def constraint_checks(
 ) -> Iterator[Check]:
     """The checks of all declared keys and foreign keys.
 
-    Args:
-        catalog: the warehouse's schema.
-        situation: what changes, and what is known.
-        whole: the relations that are wholly known.
-        full: also those that do not start at the update.
+    `whole` relations are wholly known; `full` checks do not all start at the update.
     """
     for relation in catalog.relations.values():
         for key in relation.unique:

@@ -51,6 +51,7 @@ class Instance:
     """A view's body under a substitution, and what contradicts new facts for it.
 
     Attributes:
+        view: view k.
         substitution: what some of the view's variables stand for.
         chased: the subgoals under the substitution, and the companions that facts for them may need.
         needed: bit mask of the subgoals that must be new: they hold a chosen constant, or are two unified.
@@ -217,8 +218,12 @@ def instance(
 ) -> Instance:
     """A view's body under a substitution.
 
-    Each of the `joined` subgoals became one with another; subgoals that hold a `fixed` variable, which was given a
-    constant, must be new.
+    Args:
+        catalog: the warehouse's schema.
+        view: the view.
+        substitution: of some of its variables.
+        joined: subgoals of the view each of which became one with another.
+        fixed: variables that were given a constant: the subgoals that hold them must be new.
     """
     body = tuple(dict.fromkeys(apply_atom(substitution, atom) for atom in view.body))
     images = {apply_term(substitution, v) for v in view.not_null}

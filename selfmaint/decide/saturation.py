@@ -232,11 +232,6 @@ def _certain_facts(
        are variables that nothing before it has.
     2. What the core tests besides is told by the row itself, and columns that reference are not null in it.
     3. All witnesses are at hand: those that no longer count are impossible, and none was left out for a finer view.
-
-    Args:
-        known: everything known.
-        name: the view.
-        assumed: all witnesses of its tests that are not impossible.
     """
     stored = known.catalog.view(name)
     view = stored if not isinstance(stored, GroupedView) else stored.core
