@@ -14,18 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import (
-    ANY,
-    Atom,
-    Predicate,
-    Row,
-    Term,
-    Variable,
-    Version,
-    apply_atom,
-    ground,
-    variables_of,
-)
+from datalog.model import ANY, Atom, Predicate, Row, Term, Variable, Version, apply_atom, ground, variables_of
 from selfmaint.decide.evaluation import TOGETHER, failing_rules, failing_views
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.room import Room, World, expanded

@@ -208,11 +208,7 @@ class Database:
         return None if is_odd else frozenset(rows)
 
     def view(
-        self,
-        query: Any,
-        types: Sequence[SqlType],
-        parents: Sequence[Stored],
-        layout: Layout | None = None,
+        self, query: Any, types: Sequence[SqlType], parents: Sequence[Stored], layout: Layout | None = None
     ) -> Stored:
         """The rows of a query, computed when they are used; `layout` says what is known of them."""
         _require_reads(query, [parent.name for parent in parents])
