@@ -114,7 +114,9 @@ class Evaluator:
                 if value is not None:
                     yield from self._solve(plan, at + 1, {**binding, variable: value})
             case Comparison():
-                if _compare(literal, binding):
+                if compares(
+                    literal.operator, value_of(literal.left, binding), value_of(literal.right, binding)
+                ):
                     yield from self._solve(plan, at + 1, binding)
             case NullTest():
                 if (value_of(literal.term, binding) is None) != literal.negated:
@@ -209,7 +211,3 @@ def _extend(terms: Sequence[Term], row: Row, binding: Binding) -> Binding | None
             elif _key(extended[term]) != _key(value):
                 return None
     return extended
-
-
-def _compare(literal: Comparison, binding: Binding) -> bool:
-    return compares(literal.operator, value_of(literal.left, binding), value_of(literal.right, binding))

@@ -145,7 +145,7 @@ class _Made:
 
     def pairs(self) -> Iterator[Pair]:
         """Those that no view tells apart."""
-        made = list(dict.fromkeys((row, _frozen(rows)) for row, rows in self._databases()))
+        made = list(dict.fromkeys((row, tuple(sorted(rows.items()))) for row, rows in self._databases()))
         for lost in dict.fromkeys(row for row, _ in made):
             mine = [dict(rows) for row, rows in made if row == lost]
             for inserted in self._replacements(lost):
@@ -305,10 +305,6 @@ class _Made:
                 there.add(tuple(more))
                 waiting.append((reference.target, tuple(more)))
         return {name: frozenset(rows) for name, rows in found.items()}
-
-
-def _frozen(rows: Relations) -> tuple[tuple[str, frozenset[Row]], ...]:
-    return tuple(sorted(rows.items()))
 
 
 def _paired(body: tuple[Atom, ...], moved: tuple[Atom, ...]) -> tuple[tuple[Variable, ...], tuple[Term, ...]]:

@@ -291,7 +291,7 @@ def fresh_values(catalog: Catalog, new_facts: NewFacts, attempt: int) -> dict[Va
     types = _fresh_types(catalog, new_facts)
     return {
         v: fresh_value(t, number + attempt * len(types))
-        for number, (v, t) in enumerate(_ordered(types).items(), 1)
+        for number, (v, t) in enumerate(sorted(types.items(), key=lambda item: item[0].name), 1)
     }
 
 
@@ -305,7 +305,3 @@ def _fresh_types(catalog: Catalog, new_facts: NewFacts) -> dict[Variable, Column
                 assert isinstance(term, Variable)
                 found[term] = NUMBER
     return found
-
-
-def _ordered(types: Mapping[Variable, ColumnType]) -> dict[Variable, ColumnType]:
-    return dict(sorted(types.items(), key=lambda item: item[0].name))

@@ -216,7 +216,7 @@ class HalfKnown:
         """The columns of a relation that some view compares."""
         found: set[int] = set()
         for view in self.catalog.views:
-            compared = {t for c in view.comparisons for t in _sides(c) if isinstance(t, Variable)}
+            compared = {t for c in view.comparisons for t in (c.left, c.right) if isinstance(t, Variable)}
             for atom in view.body:
                 if atom.predicate.name == name:
                     found.update(i for i, t in enumerate(atom.terms) if t in compared)
@@ -235,7 +235,3 @@ class HalfKnown:
             for number, other in enumerate(body)
             if at != number
         )
-
-
-def _sides(comparison: Comparison) -> tuple[object, object]:
-    return comparison.left, comparison.right

@@ -40,6 +40,10 @@ class Loading:
     def load(self, run: Callable[[str], object], file: Path) -> None:
         """Loads a file.
 
+        Args:
+            run: runs a statement of the database.
+            file: the extension's.
+
         Raises:
             duckdb.Error: it has no good signature, or cannot be loaded.
         """

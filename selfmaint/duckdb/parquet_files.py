@@ -50,7 +50,7 @@ def parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         ANY if pa.types.is_null(field.type) else _READ_AS.get(kind, sql.sql_type(kind))
         for field, kind in zip(schema, types, strict=True)
     ]
-    query = sql.values_of(raw.name, _numbered(len(types)), read_as)
+    query = sql.values_of(raw.name, [f"c{i}" for i in range(len(types))], read_as)
     found = database.view(query, read_as, [raw], layout)
     return Relation(found, tuple(schema.names))
 
@@ -100,10 +100,6 @@ def parquet_columns(database: Database, files: Sequence[Path], names: Sequence[s
         query = sql.cast_rows(data.stored.name, types, types, places)
     made = database.view(query, types, [data.stored], taken(data.stored.layout, places))
     return Relation(made, tuple(names))
-
-
-def _numbered(width: int) -> list[str]:
-    return [f"c{i}" for i in range(width)]
 
 
 def parquet_rows(location: str) -> int | None:

@@ -81,8 +81,7 @@ def arrow_column(values: Sequence[Value], name: str, declared: ColumnType, zone:
 
 
 def _inferred(values: Sequence[Value], name: str, declared: ColumnType) -> ColumnType:
-    open_decimal = declared.name is TypeName.DECIMAL and declared.precision is None
-    if declared.name is not TypeName.ANY and not open_decimal:
+    if not declared.is_open:
         return declared
     families = {value_kind(v) for v in values} - {"null"}
     if len(families) > 1:

@@ -249,6 +249,7 @@ TESTS = [
         "equal_null(i4, 1)",
         "isnan(d)",
     ),
+    *("isnull(s)", "isnotnull(i4)", "not isnull(d)"),
 ]
 """Conditions that are calls, or short for several."""
 CONDITIONS = [
