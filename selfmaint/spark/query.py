@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.failures import first_line, translated
-from selfmaint.spark.tables import stored_rows
+from selfmaint.spark.tables import quoted, stored_rows
 from selfmaint.spark.text_plans import refused_when_parsed
 from selfmaint.spark.text_views import read_by
 from selfmaint.store.stored_tables import TableFiles
@@ -40,7 +40,7 @@ def answered(
         for name, table in views.items():
             if name.replace("`", "``").casefold() in query.casefold():
                 rows = stored_rows(spark, table) if isinstance(table, TableFiles) else table
-                rows.createTempView(_quoted(name))
+                rows.createTempView(quoted(name))
                 made.append(name)
         found = spark.sql(query)
         _require_views(found, made, views)
@@ -64,10 +64,6 @@ def _in_utc(rows: pa.Table) -> pa.Table:
         for field in rows.schema
     ]
     return rows.cast(pa.schema(fields))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _require_allowed(spark: SparkSession, query: str) -> None:
