@@ -206,7 +206,7 @@ class Tour:
             found = warehouse.check(update, cross_examine=budget).examined.values()
         outcomes = Counter(one.outcome.value for one in found)
         self.require("contradicts" not in outcomes, f"nothing contradicts a verdict by {engine}")
-        said = ", ".join(f"{name} {number}" for name, number in outcomes.items())
+        said = f"{outcomes['agrees']} of {len(found)} verdicts agree, {outcomes['contradicts'] or 'none'} contradicted"
         _say(f"Cross-examined by {engine}: {said} ({time.perf_counter() - started:.1f} s)")
 
     def same(self, one: int, other: int) -> bool:

@@ -347,3 +347,32 @@ def test_answers_of_a_search(tmp_path: Path) -> None:
     situation = Situation.of(facts, effective=True)
     found = examine.asked(Question(here.catalog, situation, facts, {"big": BIG}), 10)
     assert isinstance(found["big"], Differing)
+
+
+def test_rows_that_may_stand_twice_are_counted_where_all_are_at_hand(tmp_path: Path) -> None:
+    program = """
+        CREATE TABLE o (id BIGINT PRIMARY KEY, c BIGINT NOT NULL);
+        CREATE TABLE p (id BIGINT PRIMARY KEY, c BIGINT NOT NULL);
+        CREATE VIEW v AS SELECT c FROM o UNION ALL SELECT c FROM p;
+        CREATE VIEW w AS SELECT id, c FROM o;
+    """
+    made = DuckEngine()
+
+    def stored(number: int) -> Warehouse[Any]:
+        contents = {
+            "v": made.bags.expanded(
+                made.load([(i, number // 5) for i in range(5)], ["c", "n"], [BIGINT] * 2)
+            ),
+            "w": made.load([(i, i % 5) for i in range(number)], ["id", "c"], [BIGINT, BIGINT]),
+        }
+        return build(program, contents, made)
+
+    update = Update({"o": made.load([(1000, 3)], ["id", "c"], [BIGINT, BIGINT])}, effective=True)
+    budget = CrossExamination(folder=tmp_path, rows=40)
+    assert outcomes(stored(10).check(update, cross_examine=budget)) == {
+        "v": Outcome.AGREES,
+        "w": Outcome.AGREES,
+    }
+    found = stored(100).check(update, cross_examine=budget)
+    assert outcomes(found) == {"v": Outcome.NOT_EXAMINED, "w": Outcome.AGREES}
+    assert "may stand twice" in found.examined["v"].because
