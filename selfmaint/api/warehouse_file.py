@@ -320,8 +320,9 @@ def _check_names(file: TomlFile, schema: Catalog, *, in_store: bool) -> None:
     """Whether the file's views are the program's, and its relations and copies base relations."""
     views = [view.name for view in schema.views]
     given = file.data.get("views")
-    # Of `[stor]` or `[veiws.v]` that is said, not what follows.
-    is_misnamed = given is None and bool(file.unknown)
+    is_misnamed = given is None and bool(
+        file.unknown
+    )  # of `[stor]` or `[veiws.v]` that is said, not what follows
     for name in () if in_store or is_misnamed else views:
         if not isinstance(given, dict) or name not in given:
             message = f"the view `{name}` has no entry: its stored rows are needed"
