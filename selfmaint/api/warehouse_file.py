@@ -320,9 +320,8 @@ def _check_names(file: TomlFile, schema: Catalog, *, in_store: bool) -> None:
     """Whether the file's views are the program's, and its relations and copies base relations."""
     views = [view.name for view in schema.views]
     given = file.data.get("views")
-    is_misnamed = given is None and bool(
-        file.unknown
-    )  # of `[stor]` or `[veiws.v]` that is said, not what follows
+    # Of `[stor]` or `[veiws.v]` that is said, not what follows.
+    is_misnamed = given is None and bool(file.unknown)
     for name in () if in_store or is_misnamed else views:
         if not isinstance(given, dict) or name not in given:
             message = f"the view `{name}` has no entry: its stored rows are needed"
@@ -334,8 +333,7 @@ def _check_names(file: TomlFile, schema: Catalog, *, in_store: bool) -> None:
         entries = file.data.get(section)
         for name in entries if isinstance(entries, dict) else ():
             if name not in names:
-                message = f"`{name}` is no {kind} of the program"
-                hint = near_miss(name, names, kind)
+                message, hint = f"`{name}` is no {kind} of the program", near_miss(name, names, kind)
                 file.report((section, name), message, hint=hint, code=Code.UNKNOWN_RELATION)
 
 
