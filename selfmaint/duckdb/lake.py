@@ -31,7 +31,7 @@ from selfmaint.duckdb.store import (
     require_names,
     stored_rows,
 )
-from selfmaint.engine.column_types import is_integer
+from selfmaint.engine.column_types import is_floating, is_integer
 from selfmaint.errors import LONGEST_LINE, Code, InputError, first_line, input_error
 from selfmaint.store.commit import Commit
 from selfmaint.store.lake_catalog import HELPERS, LakeCatalog
@@ -167,10 +167,11 @@ class Lake:
         nulls = ", ".join(f"count(*) - count(c{i})" for i in every)
         ((number, *with_null),) = run(f"SELECT count(*), {nulls or '0'} FROM {given}")
         columns = [row[0] for row in run(f"DESCRIBE {table}")]
-        # Equality is what a hash join looks up; where no null is lost it says the same.
+        # Equality is what a hash join looks up; where no null is lost it says the same, but for 0.0 and -0.0, which the
+        # Bloom filters of files tell apart.
         tests = [
-            f"old.{quoted(column)} {'IS NOT DISTINCT FROM' if nulls else '='} lost.c{i}"
-            for i, column, nulls in zip(every, columns, with_null, strict=True)
+            f"old.{quoted(column)} {'IS NOT DISTINCT FROM' if nulls or is_floating(kind) else '='} lost.c{i}"
+            for i, column, nulls, kind in zip(every, columns, with_null, lost.types, strict=True)
         ]
 
         def find(by: Sequence[int], more: str = "") -> int:
