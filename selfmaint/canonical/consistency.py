@@ -89,13 +89,8 @@ def check_program(
 ) -> Program:
     """The rules of some checks with those of the canonical database, simplified if that does not take too long.
 
-    Args:
-        catalog: the warehouse's schema.
-        situation: what is known besides the views.
-        kept: the views' contributions: for the full check all of them.
-        wanted: the checks.
-        full: whether the canonical database is taken with what a copy or a readable relation makes redundant.
-        budget_s: how many seconds simplifying may take.
+    `full`: the canonical database is taken with what a copy or a readable relation makes redundant, and `kept` are all
+    of the views' contributions.
     """
     known = known_rules(catalog, situation, kept, redundant=full)
     contributed = [Rule(_contributed(c.rule.head), c.rule.body) for c in kept]

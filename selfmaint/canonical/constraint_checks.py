@@ -46,10 +46,8 @@ class Check:
     """A rule whose rows contradict something.
 
     Attributes:
-        code: the diagnostic's code.
         subject: the view or base relation that the rows belong to.
         message: what is wrong, without the rows.
-        hint: what to do.
         columns: the names of the rows' columns.
         rules: the rules, all with one head.
         once: what is broken, if several checks look for that: the first one with rows tells enough.
@@ -74,11 +72,7 @@ def constraint_checks(
 ) -> Iterator[Check]:
     """The checks of all declared keys and foreign keys.
 
-    Args:
-        catalog: the warehouse's schema.
-        situation: what changes, and what is known.
-        whole: the relations that are wholly known.
-        full: also those that do not start at the update.
+    `whole` relations are wholly known; `full` checks do not all start at the update.
     """
     for relation in catalog.relations.values():
         in_part = () if relation.name in whole else tuple(evidence(catalog, relation))

@@ -39,7 +39,6 @@ class Told(Generic[D]):
 
     Attributes:
         known: everything known, in the schema in which they are.
-        part: the summand.
     """
 
     known: Knowledge[D]
@@ -56,8 +55,6 @@ class Summed(Generic[D]):
     """The change of a union from those of its summands.
 
     Attributes:
-        known: everything known.
-        view: the union.
         told: the summands that may change.
     """
 

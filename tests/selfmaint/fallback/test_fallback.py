@@ -167,13 +167,7 @@ def test_that_no_referenced_row_has_null_rules_out_no_other(engine: MemoryEngine
         v(A, K) :- q(A), r(A, K).
     """
     run = Run(
-        engine,
-        program,
-        {"v": set()},
-        {"q": {("a",)}},
-        {"s": {("k", "x")}},
-        costs={"s": 1.0},
-        effective=True,
+        engine, program, {"v": set()}, {"q": {("a",)}}, {"s": {("k", "x")}}, costs={"s": 1.0}, effective=True
     )
     settled = run.settle()
     assert [columns for _, columns, _ in run.source.asked] == [()]
