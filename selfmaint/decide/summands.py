@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Generic
 
 from datalog.model import Atom, Constant, Negation, Predicate, Program, Rule, Variable, Version
-from selfmaint.canonical.consistency import NOT_EFFECTIVE
+from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, input_error

@@ -192,7 +192,7 @@ class PostgresSource(Stored[PostgresTable], Generic[D]):
     def _columns_of(self, connection: Connection, relation: str) -> list[PostgresColumn]:
         if relation not in self._columns:
             expected = self._declarations[relation]
-            self._columns[relation] = columns_of(connection, self._relations[relation], expected)
+            self._columns[relation] = columns_of(connection, self._relations[relation], expected, self.name)
         return self._columns[relation]
 
     def _spill_file(self) -> Path:

@@ -48,7 +48,7 @@ def answered(
             rows = found.toArrow()
         yield _in_utc(rows).to_reader()
     except PySparkException as failure:
-        raise _refused(failure) from failure
+        raise _refused(failure, views) from failure
     finally:
         for name in made:
             spark.catalog.dropTempView(name)
@@ -83,6 +83,10 @@ def _require_views(found: DataFrame, made: list[str], views: Mapping[str, object
             raise input_error(Code.UNKNOWN_RELATION, message, near_miss(name, views, "view"))
 
 
-def _refused(failure: PySparkException) -> InputError:
+def _refused(failure: PySparkException, views: Mapping[str, object]) -> InputError:
+    if failure.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+        name = (failure.getMessageParameters() or {}).get("relationName", "").replace("`", "")
+        message = f"`{name}` is no view of this warehouse"
+        return input_error(Code.UNKNOWN_RELATION, message, near_miss(name, views, "view"))
     what = "refuses" if isinstance(failure, AnalysisException | ParseException) else "fails at"
     return input_error(Code.QUERY, f"Spark {what} the query: {first_line(failure)}")
