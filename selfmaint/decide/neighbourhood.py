@@ -7,6 +7,8 @@
 3. *Steps*. Then rows with a value that a row at hand has, in columns of the same class; first where values meet, by a
    join, a key or a foreign key. What more rows have than there is room for is left out.
 4. A relation that can be read whole and is too large for that is asked like a view that copies it.
+5. A view is asked only where this process has exactly the values that it stores (no doubles), and for values of one
+   kind: an engine may take others for equal, and give them for those that are stored.
 
 `possible/cut.py` says why a "yes" that is found so is one, whatever is left out. Where values meet and nothing is left
 that step 3 would ask for, the neighbourhood is *closed*: `separate.py` says when two databases that differ there make a
@@ -36,6 +38,7 @@ from datalog.model import (
     TypeName,
     Variable,
     Version,
+    value_kind,
 )
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.knowledge import Knowledge
@@ -50,7 +53,7 @@ from selfmaint.warehouse.catalog import Catalog
 MOST_ROWS = 200
 """A neighbourhood has at most so many rows, the update included."""
 
-_WHOLE = 24
+WHOLE = 24
 """A view with at most so many rows is at hand whole."""
 
 _PER_VALUE = 40
@@ -147,8 +150,10 @@ class _Growing(Generic[D]):
         self.meeting = _meeting(self.known.catalog, self.rules, self.classes)
         self._asked: set[tuple[str, Columns, Values]] = set()
         self.until = monotonic() + SECONDS
+        engine = self.known.engine
+        self._inexact = {n for n, data in self.stored.items() if engine.fetch(engine.empty(data), 0) is None}
         for name, data in self.stored.items():
-            rows = self.known.engine.fetch(data, min(_WHOLE, self.left))
+            rows = engine.fetch(data, min(WHOLE, self.left))
             if rows is not None:
                 self.whole.add(name)
                 self._add(name, rows)
@@ -320,7 +325,8 @@ class _Growing(Generic[D]):
     def _with(self, view: str, columns: Columns, keys: Sequence[Values], most: int) -> Collection[Row] | None:
         engine, data = self.known.engine, self.stored[view]
         types = [self._type(view, i) for i in columns]
-        if None in types:
+        kinds = [{value_kind(key[at].value) for key in keys} for at in range(len(columns))]
+        if view in self._inexact or None in types or any(len(its) > 1 for its in kinds):  # condition 5
             return None
         names = engine.columns(data) or tuple(f"c{i}" for i in range(len(self.rules[view][0].head)))
         wanted = Predicate("wanted", Version.STEP)

@@ -95,7 +95,7 @@ class Separation:
         return self.near.classes
 
     @cached_property
-    def _followed(self) -> frozenset[int]:
+    def followed(self) -> frozenset[int]:
         """The numbers of the classes without an order and with many values of whose values all rows are at hand."""
         return self.near.followed & {
             one.number
@@ -113,7 +113,7 @@ class Separation:
         others = {view.name for view in self._catalog.views} - {*self.near.rules}
         if not self.near.is_closed or situation.regions or situation.absent or others:
             return False
-        return self.near.meeting <= self._followed and all(map(self._is_joined_plainly, self._queries))
+        return self.near.meeting <= self.followed and all(map(self._is_joined_plainly, self._queries))
 
     def _is_joined_plainly(self, query: Query) -> bool:
         compared = {t for f in query.filters if isinstance(f, Comparison) for t in (f.left, f.right)}
@@ -126,10 +126,10 @@ class Separation:
         return not any(isinstance(t, Variable) and self._is_followed_variable(query, t) for t in compared)
 
     def _is_followed_variable(self, query: Query, variable: Variable) -> bool:
-        return self._classes.of_variable(query, variable).number in self._followed
+        return self._classes.of_variable(query, variable).number in self.followed
 
     def _is_followed(self, name: str, column: int) -> bool:
-        return self._classes.of_column(name, column).number in self._followed
+        return self._classes.of_column(name, column).number in self.followed
 
     def _far_facts(self) -> Iterator[_FarFact]:
         """The kinds of facts of matches, and those that they reference, one after the other."""

@@ -177,6 +177,22 @@ def test_columns_of_several_types_are_searched_with_values_of_all(seed: int) -> 
     assert (ran.stdout, ran.stderr) == ("yes\n", "")
 
 
+def test_doubles_are_not_taken_for_whole_numbers_that_the_engine_has_for_equal() -> None:
+    """The engine joins 2^53 + 1 with the double 2^53: so there is nothing at hand of a view that stores doubles."""
+    number, engine = ColumnType(TypeName.BIGINT), DuckEngine()
+    middles = [(float(2**53), 5000), *((float(n), 5000 + n) for n in range(1, 1000))]
+    contents = {
+        "ends": engine.load([(n, 5000 + n) for n in range(1000)], ["x", "z"], [INT, INT]),
+        "middles": engine.load(middles, ["y", "z"], [ColumnType(TypeName.DOUBLE), INT]),
+    }
+    here = build("ends(X, Z) :- s(X, Y), t(Y, Z).  middles(Y, Z) :- t(Y, Z).", contents, engine)
+    deleted = {"s": engine.load([(0, 2**53 + 1)], ["a", "b"], [INT, number])}
+    verdict = here.check(Update({}, deleted, effective=True))["ends"]
+    assert isinstance(verdict, Undecided)
+    assert verdict.near is not None
+    assert (verdict.near.rows, verdict.near.is_closed) == (2, False)
+
+
 def test_a_no_found_by_search_is_settled_by_no_more_reads_than_one_that_is_undecided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
