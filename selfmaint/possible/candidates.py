@@ -60,6 +60,9 @@ class Candidates:
             self._add_given(fact)
         while self._merge_by_keys(facts):
             pass
+        self._members: dict[LabelledNull, list[LabelledNull]] = {}
+        for null in self._groups:
+            self._members.setdefault(self._group(null), []).append(null)
 
     def constants(self, null: LabelledNull) -> Iterator[int]:
         """The numbers of the constants that a null may be, by its types, and by what asks for it."""
@@ -78,8 +81,7 @@ class Candidates:
             return [n for n in self._nulls if n.number < null.number and n.value_class is null.value_class]
         if null not in self._groups:
             return []
-        mine = self._group(null)
-        return [n for n in self._groups if n.number < null.number and self._group(n) is mine]
+        return [n for n in self._members[self._group(null)] if n.number < null.number]
 
     # ------------------------------------------------------------------------------------------------ 1 and 2
 
@@ -251,8 +253,12 @@ class Candidates:
         return null.admits(value) and self._narrowing.admits(null, value)
 
     def _group(self, null: LabelledNull) -> LabelledNull:
+        path = []
         while (parent := self._groups.get(null, null)) is not null:
+            path.append(null)
             null = parent
+        for one in path:
+            self._groups[one] = null
         return null
 
 

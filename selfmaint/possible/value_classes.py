@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from datalog.model import ANY, ColumnType, Comparison, Constant, Row, Value, Variable, Version, value_kind
@@ -38,6 +38,7 @@ from selfmaint.possible.queries import Query
 _COLUMN = Variable("Column")
 
 
+@lru_cache(maxsize=100_000, typed=True)
 def fits(value: Value, column_type: ColumnType) -> bool:
     """Whether a column of a type can hold a value that is not null."""
     if not column_type.accepts(value):
