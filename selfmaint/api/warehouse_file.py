@@ -26,8 +26,7 @@
     inexact_sums = true               # optional, at the top: maintain sums of doubles, exact but for their last digits
     budget_s = 60                     # optional, at the top: seconds that a search may take for one view; 10
     [engine]                          # optional: kind = "duckdb" or "spark", see `engine_settings`
-    [feed]                            # optional: how change feeds are to be read, see `feed_settings`
-    [follow]                          # optional: the log that the views follow, see `follow_settings`
+    [search]                          # optional: seconds = 1, rows = 200; and [feed], [follow]: see `file_settings`
 
 Paths are relative to the file. Every problem is reported at once, each with its place.
 """
@@ -50,6 +49,7 @@ from selfmaint.api.file_settings import (
     engine_settings,
     feed_settings,
     follow_settings,
+    search_budget,
 )
 from selfmaint.api.places import (
     CopyEntry,
@@ -65,6 +65,7 @@ from selfmaint.api.places import (
 )
 from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
 from selfmaint.api.toml_tables import KeyPath, TomlFile, TomlTable, dotted
+from selfmaint.decide.search_budget import SearchBudget
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.store.place import Place
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
 _KEYS = (
     *("program", "program_text", "dbt_manifest", "catalog", "tables"),
     *("views", "store", "sources", "relations", "copies", "update", "engine", "feed", "follow"),
-    *("inexact_sums", "budget_s"),
+    *("inexact_sums", "budget_s", "search"),
 )
 """What may stand at the top of a warehouse file."""
 
@@ -141,6 +142,7 @@ class WarehouseFile:
         effective: whether updates are effective unless said otherwise.
         feeds: how change feeds are to be read.
         budget_s: how many seconds a search may take for one view.
+        search: how much a search near the update may take.
         engine: which engine it is opened with, unless a call says otherwise.
         store: where views and partial copies are kept, if in a store.
         follow: the log that the views follow, if they do.
@@ -154,6 +156,7 @@ class WarehouseFile:
     effective: bool = False
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
+    search: SearchBudget = field(default_factory=SearchBudget)
     engine: EngineSettings = field(default_factory=EngineSettings)
     store: Place | None = None
     follow: FollowSettings | None = None
@@ -191,7 +194,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     relations = {n: _relation(t, sources) for n, t in tables.items()}
     tables = root.tables("copies", ("present", "absent"))
     copies = {n: copy_of(n, t, in_store=place is not None) for n, t in tables.items()}
-    budget_s = root.seconds("budget_s")
+    budget_s, search = root.seconds("budget_s"), search_budget(root)
     effective = root.table("update", ("effective",)).flag("effective")
     engine = engine_settings(root)
     feeds = feed_settings(root, None if schema is None else schema.relations)
@@ -219,6 +222,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
         store=place,
         follow=follow,
         budget_s=DEFAULT_S if budget_s is None else budget_s,
+        search=search,
     )
 
 

@@ -43,30 +43,23 @@ from datalog.model import (
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.pairs import given_rows
+from selfmaint.decide.search_budget import SearchBudget
 from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.possible.cut import Columns, Cut, Values
+from selfmaint.possible.instances import instance
+from selfmaint.possible.labelled_nulls import TooManyFactsError
 from selfmaint.possible.queries import Query, queries
-from selfmaint.possible.value_classes import ValueClass, ValueClasses
-from selfmaint.warehouse.catalog import Catalog
-
-MOST_ROWS = 200
-"""A neighbourhood has at most so many rows, the update included."""
+from selfmaint.possible.value_classes import ValueClasses, meeting
 
 WHOLE = 24
 """A view with at most so many rows is at hand whole."""
-
-_PER_VALUE = 40
-"""More rows with one value are left out."""
 
 _MOST_READ = 10_000
 """More rows are not fetched at once, to see which values have few."""
 
 _AT_ONCE, _PARTS = 50, 4
 """Values are asked for in parts of so many, or in so many parts."""
-
-SECONDS = 1.0
-"""After so long no more rows are added."""
 
 _STEPS = (0, 1, 2, 6)
 """After so many steps the rows at hand are searched."""
@@ -89,7 +82,9 @@ class Neighbourhood:
         meeting: the numbers of the classes in which values meet.
         followed: of the classes of whose values at hand no row is left out.
         copies: the names of what stands for relations that can be read, by relation.
-        is_closed: whether the first are among the second, and nothing known but view rows is left out.
+        may_close: whether the first are among the second, and nothing known but view rows is left out; if not, it is
+            so of no larger one.
+        is_done: whether there is nothing that a further step would add.
         steps: how many steps were taken.
     """
 
@@ -100,8 +95,14 @@ class Neighbourhood:
     meeting: frozenset[int]
     followed: frozenset[int]
     copies: Mapping[str, str]
-    is_closed: bool
+    may_close: bool
+    is_done: bool
     steps: int
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no other row meets these."""
+        return self.may_close and self.is_done
 
     @property
     def size(self) -> int:
@@ -112,7 +113,7 @@ class Neighbourhood:
 def neighbourhoods(known: Knowledge[D]) -> Iterator[Neighbourhood]:
     """Larger and larger neighbourhoods of an update, in what is known; none if the update alone is too large."""
     growing = _Growing.around(known)
-    if growing is None:
+    if growing is None or not growing.has_room():
         return
     growing.add_anchors()
     before = -1
@@ -147,13 +148,11 @@ class _Growing(Generic[D]):
         self.left_out: set[int] = set()
         self.is_done = False
         self.classes = ValueClasses(Given(self.known.catalog, self.known.situation, {}, {}), self.rules)
-        self.meeting = _meeting(self.known.catalog, self.rules, self.classes)
+        self.meeting = meeting(self.known.catalog, self.rules, self.classes)
         self._asked: set[tuple[str, Columns, Values]] = set()
-        self.until = monotonic() + SECONDS
-        engine = self.known.engine
-        self._inexact = {n for n, data in self.stored.items() if engine.fetch(engine.empty(data), 0) is None}
+        self.until = monotonic() + self.budget.seconds
         for name, data in self.stored.items():
-            rows = engine.fetch(data, min(WHOLE, self.left))
+            rows = self.known.engine.fetch(data, min(WHOLE, self.left))
             if rows is not None:
                 self.whole.add(name)
                 self._add(name, rows)
@@ -167,7 +166,7 @@ class _Growing(Generic[D]):
             n: facts.relations[p] for n in rules if (p := Predicate(n, Version.STORED)) in facts.relations
         }
         given: dict[Predicate, frozenset[Row]] = {}
-        left, missing = MOST_ROWS, set[Predicate]()
+        left, missing = known.decision.search.rows, set[Predicate]()
         relations = known.catalog.relations
         for predicate, data in facts.relations.items():
             if predicate.name not in relations or predicate.version not in (*_CHANGES, *_COPIES):
@@ -213,14 +212,29 @@ class _Growing(Generic[D]):
         return Neighbourhood(
             given_rows(self.known, rows),
             self.rules,
-            Cut(frozenset(self.whole), covered, frozenset(self.may_lose)),
+            Cut(frozenset(self.whole), covered, frozenset(self.may_lose), self.budget.labelled_nulls),
             self.classes,
             self.meeting,
             frozenset(one.number for one in self.classes.every) - self._few - self.left_out,
             {n: copy_of(n) for n in self.known.catalog.relations if copy_of(n) in self.stored},
-            self.is_done and not self.is_less and not self.meeting & (self.left_out | self._few),
+            not self.is_less and not self.meeting & (self.left_out | self._few),
+            self.is_done,
             steps,
         )
+
+    @property
+    def budget(self) -> SearchBudget:
+        """How many rows there may be, and how long they may be looked for."""
+        return self.known.decision.search
+
+    def has_room(self) -> bool:
+        """Whether the update alone leaves room for stored rows among the values that nothing tells."""
+        found = self.found(0)
+        try:
+            instance(found.known, found.rules, cut=found.cut)
+        except TooManyFactsError:
+            return False
+        return True
 
     # ------------------------------------------------------------------------------------------------- asking
 
@@ -267,7 +281,7 @@ class _Growing(Generic[D]):
             if keys:
                 check()
                 self.is_done = False
-                self._ask(view, (column,), keys, per_value=_PER_VALUE)
+                self._ask(view, (column,), keys, per_value=self.budget.rows_per_value)
 
     def _values(self) -> dict[int, list[Constant]]:
         """The values of the rows at hand, by class; null meets nothing."""
@@ -326,7 +340,9 @@ class _Growing(Generic[D]):
         engine, data = self.known.engine, self.stored[view]
         types = [self._type(view, i) for i in columns]
         kinds = [{value_kind(key[at].value) for key in keys} for at in range(len(columns))]
-        if view in self._inexact or None in types or any(len(its) > 1 for its in kinds):  # condition 5
+        if None in types or any(len(its) > 1 for its in kinds):  # condition 5
+            return None
+        if ANY in types and engine.fetch(engine.empty(data), 0) is None:  # condition 5
             return None
         names = engine.columns(data) or tuple(f"c{i}" for i in range(len(self.rules[view][0].head)))
         wanted = Predicate("wanted", Version.STEP)
@@ -371,26 +387,3 @@ def _told(head: Sequence[Term], terms: Sequence[Term], row: Row) -> dict[int, Co
         for i, t in enumerate(head)
         if isinstance(t, Variable) and t in binding and binding[t].value is not None
     }
-
-
-def _meeting(catalog: Catalog, rules: Rules, classes: ValueClasses) -> frozenset[int]:
-    """The classes in which values meet; of a relation without such a column, those of all its columns."""
-    meeting: set[ValueClass] = set()
-    for its in rules.values():
-        for query in its:
-            seen: set[Term] = set()
-            for term in (t for atom in query.body for t in atom.terms):
-                if isinstance(term, Variable) and term in seen:
-                    meeting.add(classes.of_variable(query, term))
-                seen.add(term)
-    relations = catalog.relations
-    for relation in relations.values():
-        keys = [i for key in relation.unique for i in key]
-        meeting.update(classes.of_column(relation.name, i) for i in keys)
-        for reference in relation.references:
-            meeting.update(classes.of_column(relation.name, i) for i in reference.columns)
-    for relation in relations.values():
-        columns = [classes.of_column(relation.name, i) for i in range(relation.arity)]
-        if not meeting.intersection(columns):
-            meeting.update(columns)
-    return frozenset(one.number for one in meeting)

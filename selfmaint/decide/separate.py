@@ -61,11 +61,20 @@ class Separation:
 
     near: Neighbourhood
 
+    def may_allow(self) -> bool:
+        """Whether a larger neighbourhood may: conditions 1 and 3 as far as they do not come with more rows."""
+        situation = self.near.known.situation
+        others = {view.name for view in self._catalog.views} - {*self.near.rules}
+        if not self.near.may_close or situation.regions or situation.absent or others:
+            return False
+        return self.near.meeting <= self.followed and all(map(_is_connected, self._queries))
+
     def allows(self) -> bool:
         """Whether conditions 1, 3 and 4 hold, and 2 and 5 of the update and the rows at hand."""
         return (
-            self._is_plain()
-            and all(map(_is_connected, self._queries))
+            self.near.is_closed
+            and self.may_allow()
+            and all(map(self._is_joined_plainly, self._queries))
             and all(map(self._is_told, self._far_facts()))
             and self._has_values()
         )
@@ -106,14 +115,6 @@ class Separation:
     @property
     def _queries(self) -> Iterator[Query]:
         return (query for rules in self.near.rules.values() for query in rules)
-
-    def _is_plain(self) -> bool:
-        """Condition 1."""
-        situation = self.near.known.situation
-        others = {view.name for view in self._catalog.views} - {*self.near.rules}
-        if not self.near.is_closed or situation.regions or situation.absent or others:
-            return False
-        return self.near.meeting <= self.followed and all(map(self._is_joined_plainly, self._queries))
 
     def _is_joined_plainly(self, query: Query) -> bool:
         compared = {t for f in query.filters if isinstance(f, Comparison) for t in (f.left, f.right)}

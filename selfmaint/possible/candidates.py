@@ -25,7 +25,7 @@ from itertools import combinations
 
 from datalog.budget import check
 from datalog.model import Atom, Constant, Row, Variable, Version
-from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
+from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part, TooManyFactsError
 from selfmaint.possible.narrowing import Narrowing
 from selfmaint.possible.queries import Query
 
@@ -33,10 +33,6 @@ Queries = Mapping[str, Sequence[Query]]
 
 MOST_PAIRS = 2_000_000
 """So many pairs of facts of one relation are compared for a column of their keys."""
-
-
-class TooManyFactsError(Exception):
-    """There are too many facts with labelled nulls in a key."""
 
 
 class Candidates:

@@ -28,12 +28,24 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from datalog.model import ANY, ColumnType, Comparison, Constant, Row, Value, Variable, Version, value_kind
+from datalog.model import (
+    ANY,
+    ColumnType,
+    Comparison,
+    Constant,
+    Row,
+    Term,
+    Value,
+    Variable,
+    Version,
+    value_kind,
+)
 from datalog.order import satisfiable
 from datalog.order.domains import Grid, domain_of
 from datalog.order.points import point_of
 from selfmaint.countermodel.model_check import Given
 from selfmaint.possible.queries import Query
+from selfmaint.warehouse.catalog import Catalog
 
 _COLUMN = Variable("Column")
 
@@ -320,3 +332,26 @@ class ValueClasses:
         """The numbers of a row's values."""
         places = range(len(row)) if columns is None else columns
         return tuple(self.number(name, i, value) for i, value in zip(places, row, strict=True))
+
+
+def meeting(catalog: Catalog, rules: Mapping[str, Sequence[Query]], classes: ValueClasses) -> frozenset[int]:
+    """The classes in which values meet; of a relation without such a column, those of all its columns."""
+    found: set[ValueClass] = set()
+    for its in rules.values():
+        for query in its:
+            seen: set[Term] = set()
+            for term in (t for atom in query.body for t in atom.terms):
+                if isinstance(term, Variable) and term in seen:
+                    found.add(classes.of_variable(query, term))
+                seen.add(term)
+    relations = catalog.relations
+    for relation in relations.values():
+        keys = [i for key in relation.unique for i in key]
+        found.update(classes.of_column(relation.name, i) for i in keys)
+        for reference in relation.references:
+            found.update(classes.of_column(relation.name, i) for i in reference.columns)
+    for relation in relations.values():
+        columns = [classes.of_column(relation.name, i) for i in range(relation.arity)]
+        if not found.intersection(columns):
+            found.update(columns)
+    return frozenset(one.number for one in found)

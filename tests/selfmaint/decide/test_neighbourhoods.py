@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from selfmaint.conformance.run import case_facts
 from selfmaint.decide import neighbourhood, searched
 from selfmaint.decide.decision import Decision
+from selfmaint.decide.search_budget import SearchBudget
 from selfmaint.decide.searched import searches
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.possible.new_state import Determined, NewStates, Open, TwoDatabases
@@ -47,10 +48,11 @@ def test_what_is_found_near_the_update_is_so(wanted: str, seed: int) -> None:
     whole = NewStates(given_of(made, schema), SECONDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searched, "MOST_ROWS", -1)
-        patch.setattr(neighbourhood, "MOST_ROWS", random.choice((12, 25, 60, 400)))
         patch.setattr(neighbourhood, "WHOLE", random.choice((0, 0, 2, 24)))
-        patch.setattr(neighbourhood, "_PER_VALUE", random.choice((1, 2, 40)))
-        near = searches(Decision(schema).knowledge(engine, case_facts(made, schema, engine), situation))
+        budget = SearchBudget(rows=random.choice((5, 12, 25, 60, 400)))
+        near = searches(
+            Decision(schema, search=budget).knowledge(engine, case_facts(made, schema, engine), situation)
+        )
         for view in schema.views:
             found = near.of(view) if whole.covers(view) else None
             if found is None or isinstance(found.answer, Open):
