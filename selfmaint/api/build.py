@@ -11,7 +11,6 @@ from selfmaint.api.columns import columns_of
 from selfmaint.api.platform import default_engine, known_families, opened_engine, platform_of, with_counts
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.decide.search_budget import SearchBudget
 from selfmaint.errors import InputError
 from selfmaint.fallback.settle import Readable
 from selfmaint.sources.protocol import Source
@@ -37,7 +36,6 @@ def build(
     inexact_sums: bool = False,
     spark: SparkSession | None = None,
     engine: Literal["spark"],
-    search: SearchBudget | None = None,
 ) -> Warehouse[DataFrame]: ...
 
 
@@ -53,7 +51,6 @@ def build(
     inexact_sums: bool = False,
     spark: None = None,
     engine: Literal["duckdb"],
-    search: SearchBudget | None = None,
 ) -> Warehouse[Relation]: ...
 
 
@@ -69,7 +66,6 @@ def build(
     inexact_sums: bool = False,
     spark: SparkSession | None = None,
     engine: None = None,
-    search: SearchBudget | None = None,
 ) -> Warehouse[Any]: ...
 
 
@@ -84,7 +80,6 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
     inexact_sums: bool = False,
     spark: SparkSession | None = None,
     engine: Literal["spark", "duckdb"] | None = None,
-    search: SearchBudget | None = None,
 ) -> Warehouse[Any]:
     """A warehouse from rules and frames that are at hand.
 
@@ -100,7 +95,6 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
         inexact_sums: whether sums of doubles are maintained, though recomputing may give other last digits.
         spark: the session; by default the active one, else a new local one.
         engine: which engine computes; by default Spark where a session is active or given, else DuckDB.
-        search: how much a search near the update may take.
 
     For rows at hand, and neither engine: `selfmaint.api.warehouse.build`.
 
@@ -133,7 +127,4 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
     if problems:
         raise InputError(problems)
     readable = {n: s if isinstance(s, Readable) else Readable(s) for n, s in (sources or {}).items()}
-    budget = search or SearchBudget()
-    return Warehouse(
-        schema, platform.engine, contents, known, unknown, readable, effective=effective, search=budget
-    )
+    return Warehouse(schema, platform.engine, contents, known, unknown, readable, effective=effective)

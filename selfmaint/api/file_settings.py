@@ -27,7 +27,7 @@ from enum import Enum, StrEnum, unique
 from typing import TypeVar
 
 from selfmaint.api.toml_tables import KeyPath, TomlTable, dotted
-from selfmaint.decide.search_budget import SearchBudget
+from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.errors import Code
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from selfmaint.warehouse.near import near_miss
@@ -117,12 +117,7 @@ _OF_FEEDS = ("tables", "ignored", "decimals", "timestamps", "full_before_images"
 
 
 def feed_settings(root: TomlTable, relations: Mapping[str, object] | None) -> FeedSettings:
-    """What `[feed]` says; what does not fit is reported to the file.
-
-    Args:
-        root: the whole file.
-        relations: the base relations, None if the program could not be read.
-    """
+    """What `[feed]` says; what does not fit is reported to the file."""
     table = root.table("feed", _OF_FEEDS)
     named = table.table("tables", tuple(table.data.get("tables") or ()))
     tables = {name: relation for name in named.data if (relation := named.text(name)) is not None}
@@ -170,12 +165,7 @@ class FollowSettings:
 
 
 def follow_settings(root: TomlTable, sources: Mapping[str, str | None]) -> FollowSettings | None:
-    """What `[follow]` says; what does not fit is reported to the file.
-
-    Args:
-        root: the whole file.
-        sources: the kind of each source; None for one that is wrong itself.
-    """
+    """What `[follow]` says; what does not fit is reported to the file."""
     table = root.table("follow", _OF_LOGS)
     if "follow" not in root.data:
         return None
@@ -203,7 +193,7 @@ def search_budget(root: TomlTable) -> SearchBudget:
     seconds = 1                       # optional: for the views that the tests leave undecided
     rows = 200                        # optional: of the views near the update, and of the update
     """
-    table, default = root.table("search", ("seconds", "rows")), SearchBudget()
+    table, default = root.table("search", ("seconds", "rows")), DEFAULT_SEARCH
     seconds, rows = table.seconds("seconds"), table.whole("rows")
     return SearchBudget(
         default.seconds if seconds is None else seconds, default.rows if rows is None else rows

@@ -12,7 +12,7 @@ from datalog.model import Predicate, Program
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.search_budget import SearchBudget
+from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.feeds.settings import FeedSettings
@@ -78,7 +78,7 @@ class Warehouse(Generic[D]):
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
-    search: SearchBudget = field(default_factory=SearchBudget)
+    search: SearchBudget = DEFAULT_SEARCH
     store: OpenStore | None = None
 
     def check(
@@ -320,10 +320,9 @@ class Warehouse(Generic[D]):
         Raises:
             InputError: SM101 a budget that is not positive.
         """
-        hint = "give a number of seconds, or `math.inf`"
         seconds = self.budget_s if budget_s is None else budget_s
         if not seconds > 0:
-            raise input_error(Code.WAREHOUSE_FILE, f"`budget_s` is {seconds}", hint)
+            raise input_error(Code.WAREHOUSE_FILE, f"`budget_s` is {seconds}", "give seconds, or `math.inf`")
         self.decision.budget_s, self.decision.search = seconds, self.search
         return self.decision
 
@@ -367,7 +366,7 @@ class Warehouse(Generic[D]):
         Raises:
             InputError: SM102 the update changes something that is no base relation.
         """
-        from selfmaint.api.given import given
+        from selfmaint.api.check import given
 
         return given(self, update)
 

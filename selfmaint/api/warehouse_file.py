@@ -25,8 +25,7 @@
     effective = true                  # inserted rows were absent before, deleted ones present
     inexact_sums = true               # optional, at the top: maintain sums of doubles, exact but for their last digits
     budget_s = 60                     # optional, at the top: seconds that a search may take for one view; 10
-    [engine]                          # optional: kind = "duckdb" or "spark", see `engine_settings`
-    [search]                          # optional: seconds = 1, rows = 200; and [feed], [follow]: see `file_settings`
+    [engine]                          # optional; and [search], [feed], [follow]: see `file_settings`
 
 Paths are relative to the file. Every problem is reported at once, each with its place.
 """
@@ -65,7 +64,7 @@ from selfmaint.api.places import (
 )
 from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
 from selfmaint.api.toml_tables import KeyPath, TomlFile, TomlTable, dotted
-from selfmaint.decide.search_budget import SearchBudget
+from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.store.place import Place
@@ -102,7 +101,6 @@ class SourceEntry:
 
     Attributes:
         name: its name in the file.
-        kind: what it is.
         url: how to connect, for PostgreSQL.
         url_env: the environment variable that holds the URL.
         timeout_s: how long the server may take to answer, if the file says so.
@@ -134,7 +132,6 @@ class WarehouseFile:
     """What a warehouse file says.
 
     Attributes:
-        path: the file.
         catalog: the views' definitions and the base relations' declarations.
         views: where each view's rows are.
         relations: the base relations that may be read.
@@ -142,7 +139,6 @@ class WarehouseFile:
         effective: whether updates are effective unless said otherwise.
         feeds: how change feeds are to be read.
         budget_s: how many seconds a search may take for one view.
-        search: how much a search near the update may take.
         engine: which engine it is opened with, unless a call says otherwise.
         store: where views and partial copies are kept, if in a store.
         follow: the log that the views follow, if they do.
@@ -156,7 +152,7 @@ class WarehouseFile:
     effective: bool = False
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
-    search: SearchBudget = field(default_factory=SearchBudget)
+    search: SearchBudget = DEFAULT_SEARCH
     engine: EngineSettings = field(default_factory=EngineSettings)
     store: Place | None = None
     follow: FollowSettings | None = None

@@ -17,7 +17,7 @@ from selfmaint.decide.instances import Instance, plain_instance
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.newness import may_be_other
-from selfmaint.decide.search_budget import SearchBudget
+from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules
 from selfmaint.decide.supports import HalfKnown
 from selfmaint.decide.surviving import surviving
@@ -43,7 +43,7 @@ class Decision:
 
     catalog: Catalog
     budget_s: float = math.inf
-    search: SearchBudget = field(default_factory=SearchBudget)
+    search: SearchBudget = DEFAULT_SEARCH
     _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)
     _known: dict[Situation, tuple[Rule, ...]] = field(default_factory=dict)

@@ -47,3 +47,7 @@ class SearchBudget:
         value = self.rows if name == "rows" else self.seconds
         shown = "" if math.isinf(value) else f", now {value:g}"
         return f"a larger budget may decide it: `--search-{name}`, or `{name}` of `[search]`{shown}"
+
+
+DEFAULT_SEARCH = SearchBudget()
+"""What is spent where nobody says."""
