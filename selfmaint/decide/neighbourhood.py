@@ -10,15 +10,16 @@
 5. A view is asked only where this process has exactly the values that it stores (no doubles), and for values of one
    kind: an engine may take others for equal, and give them for those that are stored.
 
-`possible/cut.py` says why a "yes" that is found so is one, whatever is left out. Where values meet and nothing is left
-that step 3 would ask for, the neighbourhood is *closed*: `separate.py` says when two databases that differ there make a
-"no".
+`possible/cut.py` says why a "yes" that is found so is one, whatever is left out. Where no value is left out by which
+rules join, and nothing is left that step 3 would ask for, the neighbourhood is *closed*: `separate.py` says when two
+databases that differ there make a "no".
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
@@ -50,7 +51,7 @@ from selfmaint.possible.cut import Columns, Cut, Values
 from selfmaint.possible.instances import instance
 from selfmaint.possible.labelled_nulls import TooManyFactsError
 from selfmaint.possible.queries import Query, queries
-from selfmaint.possible.value_classes import ValueClasses, meeting
+from selfmaint.possible.value_classes import ValueClasses, joined, meeting
 
 WHOLE = 24
 """A view with at most so many rows is at hand whole."""
@@ -79,12 +80,12 @@ class Neighbourhood:
         rules: the queries of views, and of relations that can be read (4).
         cut: which rows are at hand.
         classes: the classes of columns.
-        meeting: the numbers of the classes in which values meet.
+        joined: the numbers of the classes of variables by which rules join.
         followed: of the classes of whose values at hand no row is left out.
         copies: the names of what stands for relations that can be read, by relation.
         may_close: whether the first are among the second, and nothing known but view rows is left out; if not, it is
             so of no larger one.
-        is_done: whether there is nothing that a further step would add.
+        is_complete: whether step 3 has nothing left to ask for but values of classes of which some are left out.
         steps: how many steps were taken.
     """
 
@@ -92,17 +93,17 @@ class Neighbourhood:
     rules: Rules
     cut: Cut
     classes: ValueClasses
-    meeting: frozenset[int]
+    joined: frozenset[int]
     followed: frozenset[int]
     copies: Mapping[str, str]
     may_close: bool
-    is_done: bool
+    is_complete: bool
     steps: int
 
     @property
     def is_closed(self) -> bool:
         """Whether no other row meets these."""
-        return self.may_close and self.is_done
+        return self.may_close and self.is_complete
 
     @property
     def size(self) -> int:
@@ -116,15 +117,15 @@ def neighbourhoods(known: Knowledge[D]) -> Iterator[Neighbourhood]:
     if growing is None or not growing.has_room():
         return
     growing.add_anchors()
-    before = -1
+    before = (-1, False)
     for steps in range(_STEPS[-1] + 1):
         if steps:
             growing.step()
-        if steps in _STEPS or growing.is_done:
+        if steps in _STEPS or growing.is_complete:
             found = growing.found(steps)
-            if found.size > before or found.is_closed:
+            if (found.size, found.is_closed) > before:
                 yield found
-            before = found.size
+            before = (found.size, found.is_closed)
         if growing.is_done:
             return
 
@@ -146,9 +147,10 @@ class _Growing(Generic[D]):
         self.whole: set[str] = set()
         self.may_lose: set[str] = set()
         self.left_out: set[int] = set()
-        self.is_done = False
+        self.is_complete = self.is_done = False
         self.classes = ValueClasses(Given(self.known.catalog, self.known.situation, {}, {}), self.rules)
-        self.meeting = meeting(self.known.catalog, self.rules, self.classes)
+        self.joined = joined(self.rules, self.classes)
+        self.meeting = self.joined | meeting(self.known.catalog, self.joined, self.classes)
         self._asked: set[tuple[str, Columns, Values]] = set()
         self.until = monotonic() + self.budget.seconds
         for name, data in self.stored.items():
@@ -214,11 +216,11 @@ class _Growing(Generic[D]):
             self.rules,
             Cut(frozenset(self.whole), covered, frozenset(self.may_lose), self.budget.labelled_nulls),
             self.classes,
-            self.meeting,
+            self.joined,
             frozenset(one.number for one in self.classes.every) - self._few - self.left_out,
             {n: copy_of(n) for n in self.known.catalog.relations if copy_of(n) in self.stored},
-            not self.is_less and not self.meeting & (self.left_out | self._few),
-            self.is_done,
+            not self.is_less and not self.joined & (self.left_out | self._few),
+            self.is_complete,
             steps,
         )
 
@@ -266,22 +268,31 @@ class _Growing(Generic[D]):
                     yield atom, version, row
 
     def step(self) -> None:
-        """Condition 3."""
+        """Condition 3: first of the classes of which nothing is left out."""
+        if self.is_complete:
+            self.is_complete = self.is_done = not self._ask_for_values_but(frozenset())
+        else:
+            self.is_complete = not self._ask_for_values_but(self.left_out)
+            self.is_done = self.is_complete and not self.left_out
+
+    def _ask_for_values_but(self, classes: AbstractSet[int]) -> bool:
+        """Asks for the rows with the values at hand, but those of some classes; whether there were any to ask for."""
         values = self._values()
         places = [
             (number not in self.meeting, view, column, number)
             for view in self.stored
             if view not in self.whole
             for column in range(len(self.rules[view][0].head))
-            if (number := self.classes.of_column(view, column).number) in values
+            if (number := self.classes.of_column(view, column).number) in values and number not in classes
         ]
-        self.is_done = True
+        asked = False
         for _, view, column, number in sorted(places, key=lambda place: place[0]):
             keys = [(v,) for v in values[number] if (view, (column,), (v,)) not in self._asked]
             if keys:
                 check()
-                self.is_done = False
+                asked = True
                 self._ask(view, (column,), keys, per_value=self.budget.rows_per_value)
+        return asked
 
     def _values(self) -> dict[int, list[Constant]]:
         """The values of the rows at hand, by class; null meets nothing."""

@@ -334,24 +334,28 @@ class ValueClasses:
         return tuple(self.number(name, i, value) for i, value in zip(places, row, strict=True))
 
 
-def meeting(catalog: Catalog, rules: Mapping[str, Sequence[Query]], classes: ValueClasses) -> frozenset[int]:
-    """The classes in which values meet; of a relation without such a column, those of all its columns."""
+def joined(rules: Mapping[str, Sequence[Query]], classes: ValueClasses) -> frozenset[int]:
+    """The classes of variables by which rules join."""
     found: set[ValueClass] = set()
-    for its in rules.values():
-        for query in its:
-            seen: set[Term] = set()
-            for term in (t for atom in query.body for t in atom.terms):
-                if isinstance(term, Variable) and term in seen:
-                    found.add(classes.of_variable(query, term))
-                seen.add(term)
+    for query in (query for its in rules.values() for query in its):
+        seen: set[Term] = set()
+        for term in (t for atom in query.body for t in atom.terms):
+            if isinstance(term, Variable) and term in seen:
+                found.add(classes.of_variable(query, term))
+            seen.add(term)
+    return frozenset(one.number for one in found)
+
+
+def meeting(catalog: Catalog, joined: frozenset[int], classes: ValueClasses) -> frozenset[int]:
+    """The classes of keys and foreign keys; of a relation without such a column or a join, those of all its columns."""
+    found: set[int] = set()
     relations = catalog.relations
     for relation in relations.values():
-        keys = [i for key in relation.unique for i in key]
-        found.update(classes.of_column(relation.name, i) for i in keys)
-        for reference in relation.references:
-            found.update(classes.of_column(relation.name, i) for i in reference.columns)
+        columns = [i for key in relation.unique for i in key]
+        columns += [i for reference in relation.references for i in reference.columns]
+        found.update(classes.of_column(relation.name, i).number for i in columns)
     for relation in relations.values():
-        columns = [classes.of_column(relation.name, i) for i in range(relation.arity)]
-        if not found.intersection(columns):
-            found.update(columns)
-    return frozenset(one.number for one in found)
+        numbers = {classes.of_column(relation.name, i).number for i in range(relation.arity)}
+        if numbers.isdisjoint(found | joined):
+            found |= numbers
+    return frozenset(found)

@@ -29,7 +29,8 @@ from tests.oracle.constrained_cases import random_situation
 from tests.oracle.counterexample import objections
 from tests.oracle.problem import Case, Problem
 from tests.oracle.problem import Rows as Claimed
-from tests.oracle.rules import derivations
+from tests.oracle.program import parse_program
+from tests.oracle.rules import contents, derivations, ordered
 from tests.selfmaint.decide.test_constrained_decision import as_date, as_recorded, recorded
 from tests.selfmaint.possible.test_possible import WANTED
 
@@ -132,17 +133,22 @@ def confirmed(case: Case, record: Recorded, copies: int, shared: float, random: 
     if "access" in case:
         read = {p.name: rows for p, rows in large.contents.items() if p.version is Version.BEFORE}
         whole["access"] = plain(read)
+    return confirmed_in(whole, large, database)
+
+
+def confirmed_in(case: Case, record: Recorded, database: Database) -> int:
+    """The same of a case that has other rows already, and of a database that explains it."""
     found = set[str]()
-    for separation, view, pair in found_noes(schema, large):
+    for separation, view, pair in found_noes(catalog(record.program), record):
         if view in found:
             continue
         found.add(view)
-        far = far_part(separation, whole, large, database)
+        far = far_part(separation, case, record, database)
         first, second = (
             plain({name: rows | one.get(name, frozenset()) for name, rows in far.items()})
             for one in (pair.first, pair.second)
         )
-        assert objections(whole, view, first, second) == [], (whole, view, pair)
+        assert objections(case, view, first, second) == [], (case, view, pair)
     return len(found)
 
 
@@ -167,3 +173,43 @@ def test_random_cases_have_two_whole_databases(wanted: str, seed: int) -> None:
     random = Random(seed)
     case = random_situation(random, WANTED[wanted]).case
     confirmed(case, recorded(case), random.choice((1, 3, 6)), random.choice((0, 0, 0.3)), random)
+
+
+PARTS_OF_KEYS = [
+    "v(O, P) :- line(O, N, P).\nw(N, P) :- line(O, N, P).",
+    "v(O) :- line(O, N, P).\nw(O, C) :- orders(O, C).\nu(O, N) :- line(O, N, P).",
+    "v(O, N, C) :- line(O, N, P), orders(O, C).\nw(C) :- orders(O, C).",
+    "v(O, P) :- line(O, N, P).\nv(O, P) :- orders(O, P).\nw(N, P) :- line(O, N, P).",
+]
+
+
+def test_a_part_of_a_key_that_many_rows_have() -> None:
+    """Every order has a line `n1`: the lines of another order are far all the same."""
+    found = 0
+    for seed in range(20):
+        random = Random(seed)
+        program = random.choice(PARTS_OF_KEYS)
+        orders = [f"o{i}" for i in range(45)]
+        database = {
+            "orders": frozenset((o, f"c{random.randint(0, 5)}") for o in orders),
+            "line": frozenset(
+                (o, f"n{n}", f"p{random.randint(0, 9)}")
+                for o in orders
+                for n in range(1, random.randint(1, 3) + 1)
+            ),
+        }
+        rules = parse_program(program)
+        case: Case = {
+            "relations": {"orders": 2, "line": 3},
+            "program": program,
+            "views": {
+                name: ordered(contents([rule for rule in rules if rule.head.name == name], database))  # type: ignore[arg-type]
+                for name in {rule.head.name for rule in rules}
+            },
+            "delete": {"line": [[*random.choice(sorted(database["line"]))]]},  # type: ignore[list-item]
+            "effective": True,
+            "keys": {"orders": [0], "line": [0, 1]},
+            "foreign_keys": random.choice(([], [("line", [0], "orders", [0])])),
+        }
+        found += confirmed_in(case, recorded(case), database)
+    assert found == 11
