@@ -7,6 +7,7 @@ is used, and keeps what it reads alive.
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import shutil
 import tempfile
@@ -31,6 +32,7 @@ from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value
 from selfmaint.duckdb.failures import as_input_error, changed, mark, refused
 from selfmaint.duckdb.loading import Loading
 from selfmaint.duckdb.watch import within_budget
+from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.guard import require_allowed
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import InputError
@@ -91,6 +93,14 @@ class Stored:
         """The columns of the few rows that hold a null."""
         columns = zip(*(() if self.few is None else self.few.rows), strict=True)
         return frozenset(i for i, column in enumerate(columns) if NoneType in set(map(type, column)))
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """From where to where the values of a first column of whole numbers go; without bounds where these are not."""
+        if not self.types or not is_integer(self.types[0]):
+            return -math.inf, math.inf
+        ((first, last),) = self.database.plain_rows(sql.span(self.name), [self.name])
+        return (-math.inf, math.inf) if first is None else (first, last)
 
     @property
     def known_rows(self) -> int | None:

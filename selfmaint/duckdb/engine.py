@@ -164,6 +164,12 @@ class DuckEngine:
         """
         return self.programs.nonempty(program, goals, facts)
 
+    def foresee(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation], *, whole: bool
+    ) -> None:
+        """See `Engine`: rows that are looked up by keys from the update are read with the first of their relation."""
+        self.programs.foresee(program, goals, facts, whole=whole)
+
     def sample(self, data: Relation, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values."""
         if data.stored.here is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from weakref import WeakKeyDictionary
@@ -75,9 +75,12 @@ class Programs:
     def nonempty(
         self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
     ) -> frozenset[Predicate]:
-        """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row."""
+        """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row.
+
+        What their own columns hold is not asked, so that nothing is read for it.
+        """
         distinct = list(dict.fromkeys(goals))
-        needed = self._prepared(program, distinct, facts)
+        needed = self._prepared(_without_columns(program, distinct), distinct, facts)
         rules = needed.by_head()
         used = {p for rule in needed.rules for p in predicates_of(rule.body)}
         known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])
@@ -90,6 +93,21 @@ class Programs:
             if has_row:
                 found.add(goal)
         return frozenset(found)
+
+    def foresee(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation], *, whole: bool
+    ) -> None:
+        """See `Engine`: looks for what the program will look up by keys that follow from small relations alone."""
+        needed = self._prepared(program if whole else _without_columns(program, goals), goals, facts)
+        rules, given = needed.by_head(), _given(facts)
+        known = {p: one for p, one in given.items() if p in facts.small and p not in rules}
+        for predicate in evaluation_order(needed):
+            asked = lookup_of(rules[predicate])
+            if asked is not None and asked.keys in known:
+                stored = given[asked.stored]
+                self.fetched.foresee(asked, known[asked.keys], (stored.stored.number, stored.not_null))
+            elif all(p in known for rule in rules[predicate] for p in predicates_of(rule.body)):
+                known[predicate] = self.table(rules[predicate], known)
 
     def _prepared(self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]) -> Program:
         def found_by(predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:
@@ -156,13 +174,7 @@ class Programs:
         self, program: Program, facts: Facts[Relation], without: Sequence[Predicate]
     ) -> dict[Predicate, Extension]:
         """The rows of everything that a program reads or defines, but for some that nothing else uses."""
-        known = {
-            predicate: Extension(
-                relation.stored,
-                facts.not_null.get(predicate, frozenset()) | relation.stored.layout.never_null,
-            )
-            for predicate, relation in facts.relations.items()
-        }
+        known = _given(facts)
         rules = program.by_head()
         self.fetched.expect(rules.values())
         for predicate in rules:
@@ -301,6 +313,27 @@ class Programs:
         tables = {p: extension.table() for p, extension in read.items()}
         with writing_sql():
             return sql.derived(rules, tables, {p: one.stored.types for p, one in read.items()})
+
+
+def _given(facts: Facts[Relation]) -> dict[Predicate, Extension]:
+    return {
+        predicate: Extension(
+            relation.stored,
+            facts.not_null.get(predicate, frozenset()) | relation.stored.layout.never_null,
+        )
+        for predicate, relation in facts.relations.items()
+    }
+
+
+def _without_columns(program: Program, goals: Collection[Predicate]) -> Program:
+    """A program whose goals have no columns, but for those that its bodies read."""
+    used = {p for rule in program.rules for p in predicates_of(rule.body)}
+    bare = frozenset(goals) - used
+    rules = (
+        replace(rule, head=replace(rule.head, terms=())) if rule.head.predicate in bare else rule
+        for rule in program.rules
+    )
+    return replace(program, rules=tuple(rules))
 
 
 def _is_bare(part: Rule) -> bool:

@@ -131,6 +131,11 @@ class MemoryEngine:
         evaluator = self._evaluator(program, facts)
         return frozenset(goal for goal in goals if evaluator.first(goal) is not None)
 
+    def foresee(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[frozenset[Row]], *, whole: bool
+    ) -> None:
+        """Nothing is read twice here."""
+
     def sample(self, data: frozenset[Row], limit: int) -> list[Row]:
         """Some rows."""
         return list(islice(data, limit))

@@ -176,6 +176,17 @@ class Engine(Protocol[D]):
         """Which goals have a row; one job for all of them."""
         ...
 
+    def foresee(self, program: Program, goals: Sequence[Predicate], facts: Facts[D], *, whole: bool) -> None:
+        """Says what will be evaluated, so that what it reads can be read along with what is read before.
+
+        Args:
+            program: the program; only costs depend on it.
+            goals: the predicates that will be asked for.
+            facts: what it reads.
+            whole: whether their rows will be, or only whether they have one.
+        """
+        ...
+
     def sample(self, data: D, limit: int) -> list[Row]:
         """At most `limit` rows, to be shown: where data may be large the first ones, in the order of their columns."""
         ...

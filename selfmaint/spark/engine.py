@@ -193,6 +193,11 @@ class SparkEngine:
         """
         return self._programs.nonempty(program, goals, facts)
 
+    def foresee(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[DataFrame], *, whole: bool
+    ) -> None:
+        """See `Engine`."""
+
     def sample(self, data: DataFrame, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values.
 
