@@ -14,10 +14,20 @@ have the rows that break it: who is not given the promise reads again.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from datalog.model import Atom, Negation, NullTest, Predicate, Rule, Variable, Version
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Negation,
+    NullTest,
+    Predicate,
+    Rule,
+    Variable,
+    Version,
+)
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.extensions import Extension
 
@@ -67,6 +77,23 @@ def lookup_of(rules: Sequence[Rule]) -> Lookup | None:
             by, wanted = ([places[t] for t in atom.terms] for atom in (keys, rules[0].head))  # type: ignore[index]
             return Lookup(keys.predicate, stored.predicate, stored.arity, tuple(by), tuple(wanted))
     return None
+
+
+APART = 3
+"""For so many keys of a relation of `MANY_ROWS` each is looked for by itself."""
+
+MANY_ROWS = 1_000_000
+
+
+def one_by_one(rule: Rule, keys: Extension, stored: Extension) -> list[Rule]:
+    """A rule over `KEYS` and `STORED` for each key, if these are few: DuckDB decodes all rows between several keys."""
+    number = keys.stored.rows or 0
+    few = keys.stored.few if 1 < number <= APART and (stored.stored.known_rows or 0) >= MANY_ROWS else None
+    if few is None or keys.stored.with_null:
+        return [rule]
+    terms = rule.atoms[0].terms
+    tests = ([Comparison("=", t, Constant(v)) for t, v in zip(terms, row, strict=True)] for row in few.rows)
+    return [replace(rule, body=(*rule.body, *its)) for its in tests]
 
 
 @dataclass

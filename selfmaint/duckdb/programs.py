@@ -18,7 +18,7 @@ from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.extensions import Extension
-from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of
+from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of, one_by_one
 from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
 from selfmaint.engine.plans import over_tables, prepared
@@ -207,7 +207,7 @@ class Programs:
             asked,
             read[asked.keys],
             (stored.stored.number, stored.not_null),
-            lambda rule, keys: self.made([rule], {KEYS: keys, STORED: stored}),
+            lambda rule, keys: self.made(one_by_one(rule, keys, stored), {KEYS: keys, STORED: stored}),
         )
         assert found is not None
         return found

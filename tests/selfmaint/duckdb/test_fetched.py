@@ -6,6 +6,7 @@ programs, one after the other, over the same relations, which are computed when 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
@@ -31,6 +32,15 @@ def in_files(engine: DuckEngine, data: Relation) -> Relation:
     return Relation(engine.database.view(query, data.types, [data.stored]), data.columns)
 
 
+@pytest.fixture(scope="module")
+def small_ones_are_large() -> Iterator[None]:
+    """A few keys are looked for one by one in relations of any size."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fetched, "MANY_ROWS", 0)
+        yield
+
+
+@pytest.mark.usefixtures("small_ones_are_large")
 @given(random=st.randoms(use_true_random=False))
 def test_one_program_after_the_other_has_its_meaning(random: Random) -> None:
     """Every rule starts at a small relation, so that there is something to look up with; some programs are foreseen."""
