@@ -20,7 +20,7 @@ from datalog.sql import duckdb as sql
 from selfmaint.duckdb import objects
 from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.failures import STORAGE
-from selfmaint.duckdb.loading import extension_file
+from selfmaint.duckdb.loading import check_ahead, extension_file, load
 from selfmaint.duckdb.store import (
     Change,
     Committed,
@@ -143,6 +143,11 @@ class Lake:
                     run("ROLLBACK")
                 raise
         return Committed(before + 1)
+
+    def require_writable(self) -> None:
+        """See `Store`."""
+        self.place.require_writable()
+        check_ahead(_extensions(self.place))
 
     def is_half_done(self) -> bool:
         """See `Store`: a transaction never is."""
@@ -277,10 +282,9 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
         **own,
     }
     said = ", ".join(f"{name} {value}" for name, value in options.items())
-    scanner = "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"
     try:
-        for extension in ("ducklake", scanner):
-            database.loading.load(database.run, extension_file(extension))
+        for extension in _extensions(place):
+            load(database.run, extension_file(extension))
         if not is_new:
             place.require_catalog()
         if (
@@ -294,6 +298,10 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
             _say_where(database, place)
     except duckdb.Error as failure:
         raise _failed(place, "cannot be opened", failure) from failure
+
+
+def _extensions(place: LakePlace) -> tuple[str, str]:
+    return "ducklake", "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"
 
 
 def _say_where(database: Database, place: LakePlace) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -21,7 +20,7 @@ from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of, one_by_one
 from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
-from selfmaint.engine.plans import over_tables, prepared
+from selfmaint.engine.plans import over_tables, prepared, without_columns
 from selfmaint.engine.protocol import Facts, Layout
 
 MOST_HELD = 5_000
@@ -80,7 +79,7 @@ class Programs:
         What their own columns hold is not asked, so that nothing is read for it.
         """
         distinct = list(dict.fromkeys(goals))
-        needed = self._prepared(_without_columns(program, distinct), distinct, facts)
+        needed = self._prepared(without_columns(program, distinct), distinct, facts)
         rules = needed.by_head()
         used = {p for rule in needed.rules for p in predicates_of(rule.body)}
         known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])
@@ -98,7 +97,7 @@ class Programs:
         self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation], *, whole: bool
     ) -> None:
         """See `Engine`: looks for what the program will look up by keys that follow from small relations alone."""
-        needed = self._prepared(program if whole else _without_columns(program, goals), goals, facts)
+        needed = self._prepared(program if whole else without_columns(program, goals), goals, facts)
         rules, given = needed.by_head(), _given(facts)
         known = {p: one for p, one in given.items() if p in facts.small and p not in rules}
         for predicate in evaluation_order(needed):
@@ -165,7 +164,7 @@ class Programs:
             else:
                 made = self._written([mark], read)
                 names = [extension.stored.name for extension in read.values()]
-                with self._in_order():
+                with self._database.join_order.as_written():
                     rows = (self._database.plain_rows(sql.first(query), names) for query in made.queries)
                     self._matches[key] = any(rows)
         return self._matches[key]
@@ -227,7 +226,7 @@ class Programs:
         if not any(may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
-        with self._in_order():
+        with self._database.join_order.as_written():
             stored = self._database.table(made.query(), made.types, names if made.queries else ())
         return Extension(stored, made.not_null)
 
@@ -253,15 +252,6 @@ class Programs:
                 body = tuple(literal for part in needed for literal in part.body)
                 found.append(replace(rule, body=(*body, *links)))
         return found or [replace(rules[0], body=(*rules[0].body, NullTest(Constant(None))))], known
-
-    @contextmanager
-    def _in_order(self) -> Iterator[None]:
-        """Joins go in the order of the bodies, which has the sizes: DuckDB's own guesses were 200 times slower."""
-        self._database.run("SET disabled_optimizers = 'join_order'")
-        try:
-            yield
-        finally:
-            self._database.run("RESET disabled_optimizers")
 
     def _product(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension | None:
         """The rows of a rule of independent parts, if those are many: put together when they are used."""
@@ -323,17 +313,6 @@ def _given(facts: Facts[Relation]) -> dict[Predicate, Extension]:
         )
         for predicate, relation in facts.relations.items()
     }
-
-
-def _without_columns(program: Program, goals: Collection[Predicate]) -> Program:
-    """A program whose goals have no columns, but for those that its bodies read."""
-    used = {p for rule in program.rules for p in predicates_of(rule.body)}
-    bare = frozenset(goals) - used
-    rules = (
-        replace(rule, head=replace(rule.head, terms=())) if rule.head.predicate in bare else rule
-        for rule in program.rules
-    )
-    return replace(program, rules=tuple(rules))
 
 
 def _is_bare(part: Rule) -> bool:

@@ -196,7 +196,7 @@ class SparkEngine:
     def foresee(
         self, program: Program, goals: Sequence[Predicate], facts: Facts[DataFrame], *, whole: bool
     ) -> None:
-        """See `Engine`."""
+        """Nothing is done about it: no gain was measured."""
 
     def sample(self, data: DataFrame, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values.
