@@ -52,20 +52,15 @@ _OF_CALLS = {
 
 
 def expression_type(expression: Expression, variables: Mapping[Variable, ColumnType]) -> ColumnType | None:
-    """The type of an expression's values.
-
-    Args:
-        expression: any expression.
-        variables: the types of its variables; `any` where they are not known.
+    """The type of an expression's values, given those of its variables; `any` where they are not known.
 
     Returns:
         The type; `any` if it cannot be told, None for what is always null.
 
-    Example:
-        >>> price = ColumnType(TypeName.DECIMAL, 15, 2)
-        >>> product = Arithmetic("*", Variable("P"), Arithmetic("-", Constant(1), Variable("D")))
-        >>> str(expression_type(product, {Variable("P"): price, Variable("D"): price}))
-        'decimal(32,4)'
+    >>> price = ColumnType(TypeName.DECIMAL, 15, 2)
+    >>> product = Arithmetic("*", Variable("P"), Arithmetic("-", Constant(1), Variable("D")))
+    >>> str(expression_type(product, {Variable("P"): price, Variable("D"): price}))
+    'decimal(32,4)'
     """
     match expression:
         case Variable():

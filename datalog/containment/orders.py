@@ -60,7 +60,6 @@ class Case:
     """Assumptions about the terms of one query.
 
     Attributes:
-        comparisons: that hold.
         null: variables that are null.
         not_null: variables that are not.
         apart: pairs of terms whose values are of different families.
@@ -163,11 +162,7 @@ def contained_in_union(
 ) -> bool:
     """Whether every answer of a query is one of some other query, on every database.
 
-    Args:
-        query: the query that may be contained.
-        others: the union; head predicates' names do not matter.
-        types: the columns' types, by predicate; what is not mentioned is `any`.
-        budget: how many databases to look at, at most.
+    At most `budget` databases are looked at. Head predicates' names do not matter.
 
     Returns:
         True if it is contained; False if it is not, or if the budget did not suffice.

@@ -42,13 +42,7 @@ Plan: TypeAlias = tuple[tuple[Literal, frozenset[Variable]], ...]
 def evaluate(program: Program, goal: Predicate, facts: Facts) -> frozenset[Row]:
     """The extension of one predicate.
 
-    Args:
-        program: safe, non-recursive rules; a predicate with rules is not looked up in `facts`.
-        goal: the predicate asked for.
-        facts: rows of the other predicates; one that is not given is empty.
-
-    Returns:
-        The rows, each as long as the goal's arity.
+    A predicate with rules is not looked up in `facts`; one that has neither is empty.
 
     Raises:
         ValueError: an unsafe rule: a variable of its head, or of a filter, that nothing binds.

@@ -45,10 +45,6 @@ def nan_last(value: Any) -> tuple[bool, Any]:
 def binding_order(body: Sequence[Literal], bound: frozenset[Variable]) -> tuple[Literal, ...]:
     """The body's literals reordered so that filters stand right behind what binds them.
 
-    Args:
-        body: the literals of one body.
-        bound: variables that are bound before.
-
     Raises:
         ValueError: a comparison or negation can never be evaluated (an unsafe rule).
     """

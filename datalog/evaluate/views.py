@@ -48,15 +48,11 @@ _EXACT = Context(prec=200)
 def aggregate(one: Aggregate, values: Iterable[tuple[Value, int]], operand_type: ColumnType | None) -> Value:
     """An aggregate.
 
-    Args:
-        one: which; for `count(*)` the values do not matter.
-        values: the operand's values with their numbers of copies.
-        operand_type: the type of the operand, which the digits of an average depend on.
+    Values come with their numbers of copies; the digits of an average depend on the operand's type.
 
-    Example:
-        >>> average = Aggregate(AggregateFunction.AVG, None)
-        >>> aggregate(average, [(Decimal("1.00"), 2), (None, 5), (Decimal("2.00"), 1)], None)
-        Decimal('1.333333')
+    >>> average = Aggregate(AggregateFunction.AVG, None)
+    >>> aggregate(average, [(Decimal("1.00"), 2), (None, 5), (Decimal("2.00"), 1)], None)
+    Decimal('1.333333')
     """
     if one.operand is None and one.function is AggregateFunction.COUNT:
         return sum(copies for _, copies in values)
@@ -120,10 +116,7 @@ _Binding: TypeAlias = dict[Variable, Value]
 def evaluate_view(definition: ViewDefinition, relations: _Bags, types: Types | None = None) -> Counter[Row]:
     """The rows of a view, each with its number of copies.
 
-    Args:
-        definition: the view.
-        relations: the rows of what it reads, with their numbers of copies; one that is not given is empty.
-        types: the types of their columns, which the digits of decimals depend on.
+    A relation that is not given is empty; the digits of decimals depend on the types of columns.
 
     Returns:
         The rows; with `Semantics.SET` each counts 1.
@@ -135,16 +128,15 @@ def evaluate_view(definition: ViewDefinition, relations: _Bags, types: Types | N
     Complexity:
         The number of ways of matching the bodies, with an index on what is bound.
 
-    Example:
-        >>> from datalog.model import Aggregate, AggregateFunction, block
-        >>> x, y = Variable("X"), Variable("Y")
-        >>> r = Predicate("r")
-        >>> rows = Counter({(1, 5): 2, (1, None): 1})
-        >>> body = [Atom(r, (x, y))]
-        >>> total = [x, Aggregate(AggregateFunction.COUNT), Aggregate(AggregateFunction.SUM, y)]
-        >>> view = ViewDefinition("v", ("x", "n", "s"), (block("v", 0, body, total, groups=[x]),))
-        >>> evaluate_view(view, {r: rows})
-        Counter({(1, 3, 10): 1})
+    >>> from datalog.model import Aggregate, AggregateFunction, block
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> r = Predicate("r")
+    >>> rows = Counter({(1, 5): 2, (1, None): 1})
+    >>> body = [Atom(r, (x, y))]
+    >>> total = [x, Aggregate(AggregateFunction.COUNT), Aggregate(AggregateFunction.SUM, y)]
+    >>> view = ViewDefinition("v", ("x", "n", "s"), (block("v", 0, body, total, groups=[x]),))
+    >>> evaluate_view(view, {r: rows})
+    Counter({(1, 3, 10): 1})
     """
     rows: Counter[Row] = Counter()
     for one in definition.blocks:

@@ -55,9 +55,7 @@ def normalise(comparisons: Sequence[Comparison], types: Types) -> NormalForm | N
     Exact: a contradiction is found iff there is one; every variable that must equal a constant or another variable is
     replaced; no comparison that is left follows from the others. What a dropped comparison said about null stays.
 
-    Args:
-        comparisons: any; of redundant ones the first stays.
-        types: the variables' types; one that is not mentioned is `any`.
+    Of redundant comparisons the first stays; a variable of no given type is `any`.
 
     Complexity: quadratic in terms and comparisons, times the cost of `solve`.
 
@@ -144,10 +142,7 @@ def _irredundant(
 def satisfiable(comparisons: Sequence[Comparison], types: Types, apart: Sequence[Pair] = ()) -> bool:
     """Whether there are values, none of them null, for which all comparisons hold.
 
-    Args:
-        comparisons: between variables and constants.
-        types: the variables' types; one that is not mentioned is `any`.
-        apart: pairs of terms whose values are to be of different families.
+    The values of the pairs in `apart` are to be of different families.
 
     Complexity: see `datalog.order.solve`.
 
@@ -162,11 +157,6 @@ def satisfiable(comparisons: Sequence[Comparison], types: Types, apart: Sequence
 
 def implies(premises: Sequence[Comparison], conclusion: Comparison, types: Types) -> bool:
     """Whether a comparison holds wherever the premises hold.
-
-    Args:
-        premises: what is known to hold.
-        conclusion: what may follow.
-        types: the variables' types; one that is not mentioned is `any`.
 
     Semantics:
         Values of different families are unequal and not ordered; null makes a comparison false.
@@ -195,9 +185,7 @@ def _may_be_null(term: Term) -> bool:
 def closure(comparisons: Sequence[Comparison], types: Types) -> tuple[Comparison, ...]:
     """All that comparisons say of the terms that they mention: the strongest one for each pair.
 
-    Args:
-        comparisons: satisfiable ones; of others everything follows, and the result is what the first test says.
-        types: the variables' types; one that is not mentioned is `any`.
+    Of comparisons that contradict each other everything follows: the result is what the first test says.
 
     Returns:
         For each pair of terms, not both constants, at most one of `=`, `<`, `<=`, `!=`, with the lesser term on

@@ -22,13 +22,7 @@ class JoinOrder:
     def __init__(
         self, body: Sequence[Literal], bound: Iterable[Variable], is_small: Callable[[Predicate], bool]
     ) -> None:
-        """Starts the order.
-
-        Args:
-            body: the literals.
-            bound: variables that are bound before.
-            is_small: whether a predicate has few rows.
-        """
+        """Starts the order."""
         self.waiting = list(body)
         self._variables = {id(literal): frozenset(variables_of([literal])) for literal in self.waiting}
         self._bound = set(bound)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from datalog.errors import EmissionError
 from datalog.model import Atom, Comparison, Constant, Literal, Negation, NullTest, Predicate, Term, Variable
-from datalog.sql.errors import EmissionError
 from datalog.sql.names import alias_for, casefolded, constant
 from datalog.sql.tables import Table
 

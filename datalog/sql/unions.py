@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from datalog.errors import EmissionError
 from datalog.model import Constant, Rule, Term
+from datalog.rewrite.nesting import spark_shaped
 from datalog.sql.conditions import Block, Writer
-from datalog.sql.errors import EmissionError
 from datalog.sql.names import casefolded, constant, unique, unique_columns
-from datalog.sql.nesting import spark_shaped
 from datalog.sql.tables import Table, read_set
 
 UNIT_COLUMN = "_"
@@ -129,8 +129,7 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
 
     Common table expressions move to the front: equal ones become one, different ones of one name are renamed.
 
-    Args:
-        queries: at least one, all with the same number of columns; the first names them.
+    The first query names the columns.
 
     Raises:
         EmissionError: there is no query.
@@ -155,9 +154,7 @@ def in_front(queries: Iterable[exp.Query], taken: Iterable[str]) -> tuple[list[e
 
     Equal ones become one, different ones of one name are renamed: so are those that hide a table that another reads.
 
-    Args:
-        queries: the queries; none has such expressions further in.
-        taken: further names that the expressions must not have.
+    No query has such expressions further in, and none of these gets a name that is `taken`.
     """
     every = list(queries)
     used = set(casefolded([*taken, *(name[-1] for query in every for name in read_set(query))]))

@@ -38,12 +38,7 @@ _LOWER_CASE_KEYWORDS = RESERVED | {"key", "unique", "foreign", "references"}
 
 
 def hint_for(around: Surroundings, expected: Collection[str]) -> str | None:
-    """What to do about unexpected text, if it is a known mistake.
-
-    Args:
-        around: the text and what stands before and behind it.
-        expected: the grammar's terminals that could have come next.
-    """
+    """What to do about unexpected text, if it is a known mistake."""
     found, previous = around.found, around.previous
     word = found.text.lower()
     if "_ARROW" in expected and found.text in _NOT_ARROWS:

@@ -46,9 +46,6 @@ _LINE_WIDTH = 100
 def show(value: Program | Declaration | Rule | ViewDefinition | Literal | Term | Predicate) -> str:
     """The text of a program or a part of one.
 
-    Args:
-        value: a program, one of its parts, a term or a predicate.
-
     Returns:
         A program ends with a line feed; a rule and a declaration end with a full stop.
 
@@ -57,10 +54,9 @@ def show(value: Program | Declaration | Rule | ViewDefinition | Literal | Term |
         exceptions are not-a-number, which equals nothing and is no constant of the language, and negations
         nested deeper than the language allows.
 
-    Example:
-        >>> show(Rule(Atom(Predicate("Big Sales"), (Variable("X"), Variable("_1"))),
-        ...           (Atom(Predicate("sale"), (Variable("X"), Constant("it's"))),)))
-        "`Big Sales`(X, _) :- sale(X, 'it''s')."
+    >>> show(Rule(Atom(Predicate("Big Sales"), (Variable("X"), Variable("_1"))),
+    ...           (Atom(Predicate("sale"), (Variable("X"), Constant("it's"))),)))
+    "`Big Sales`(X, _) :- sale(X, 'it''s')."
     """
     match value:
         case Program():
@@ -214,13 +210,8 @@ def _show_names(names: Iterable[str]) -> str:
 def _show_expression(expression: Expression, term: Callable[[Term], str]) -> str:
     """An expression.
 
-    Args:
-        expression: the expression.
-        term: shows a term.
-
-    Example:
-        >>> _show_expression(Minus(Arithmetic("*", Variable("X"), Constant(-1))), lambda t: str(t))
-        '-(X * -1)'
+    >>> _show_expression(Minus(Arithmetic("*", Variable("X"), Constant(-1))), lambda t: str(t))
+    '-(X * -1)'
     """
     match expression:
         case Variable() | Constant():

@@ -201,11 +201,7 @@ class Follower(Generic[D]):
         return found
 
     def _require_followable(self, state: LogState) -> None:
-        """Refuses a slot that does not have what comes after the views.
-
-        Raises:
-            SourceError: SM608.
-        """
+        """Refuses a slot that does not have what comes after the views."""
         at, hint = self.position.lsn, "bring all views in anew: `selfmaint import WAREHOUSE.toml`"
         shown = f"the views are at {lsn_text(at)}"
         slot = f"the slot `{self._log.slot}` of the source `{self._log.source}`"
@@ -222,11 +218,7 @@ class Follower(Generic[D]):
             raise log_error(message, hint, note)
 
     def _same_tables(self) -> list[LoggedTable]:
-        """The base relations' tables, which must be those that the views were made of.
-
-        Raises:
-            SourceError: SM608 one is not.
-        """
+        """The base relations' tables, which must be those that the views were made of."""
         found = followed_tables(self._file, self._log)
         tables, shapes = self.position.tables, self.position.shapes
         wrong = []
@@ -313,17 +305,9 @@ class Follower(Generic[D]):
         return Choice.TAKE if tally.transactions < self._options.transactions else Choice.STOP
 
     def _net_effect(
-        self,
-        choose: Callable[[Begin, Tally], Choice],
-        tally: Tally,
-        most: int | None,
-        folder: Path,
+        self, choose: Callable[[Begin, Tally], Choice], tally: Tally, most: int | None, folder: Path
     ) -> dict[str, Condensed[D]]:
-        """What some transactions of the log come to, by base relation.
-
-        Raises:
-            InputError: see `LogEvents.events` and `condensed`.
-        """
+        """What some transactions of the log come to, by base relation."""
         engine = self._warehouse.engine
         exchange = platform_of(engine).exchange
         reader = LogEvents(self._tables, self._relations, self._file.feeds)
@@ -363,11 +347,7 @@ class Follower(Generic[D]):
         return {name: Later(one.inserted, one.deleted) for name, one in found.items()}
 
     def _wait_for(self, xids: frozenset[int]) -> None:
-        """Waits until readers see some transactions that have committed.
-
-        Raises:
-            PassingError: SM401 they do not, for too long.
-        """
+        """Waits until readers see some transactions that have committed."""
         deadline = monotonic() + TIMEOUT_S
         while not all(map(self._log.snapshot().shows, xids)):
             if monotonic() > deadline:

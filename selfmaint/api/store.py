@@ -29,12 +29,7 @@ Told = Callable[[str], None]
 
 @dataclass(eq=False)
 class OpenStore:
-    """A store, and the snapshot that a warehouse's contents are of.
-
-    Attributes:
-        store: the store.
-        version: the snapshot.
-    """
+    """A store, and the snapshot that a warehouse's contents are of."""
 
     store: Store
     version: int
@@ -127,11 +122,7 @@ class OpenStore:
 
 
 def _require_filled(store: Store, version: int) -> None:
-    """Refuses a snapshot of a lake that was still being made.
-
-    Raises:
-        InputError: SM408.
-    """
+    """Refuses a snapshot of a lake that was still being made."""
     first = min((found for found, _ in store.commits()), default=version)
     if version < first:
         message = f"at snapshot {version} the {store.place.kind} `{store.place.folder}` had no views yet"
@@ -184,11 +175,7 @@ def commit_changes(
 ) -> Committed:
     """Commits what tables gain and lose, and the update, as one; the warehouse goes on with the new snapshot.
 
-    Args:
-        warehouse: the warehouse.
-        changes: for each table the rows that it gains and loses, each as often as it does.
-        update: the update.
-        moment: the moment that the views are of then, where it is another one than before.
+    `moment` is that which the views are of then, where it is another one than before.
 
     Raises:
         InputError: SM405 see `changing`; SM409 the update was committed before; SM608 the views follow a log, and it

@@ -151,13 +151,6 @@ def _snapshots(open_: OpenStore) -> list[Snapshot]:
 def undo(path: str | Path, to: int | None = None) -> tuple[Snapshot, int]:
     """Puts the contents of all views back to what they were before the last update, or at a snapshot, as a new one.
 
-    Args:
-        path: the warehouse file.
-        to: the snapshot; by default that before the last update.
-
-    Returns:
-        The snapshot whose contents the store has again, and the new one.
-
     Raises:
         InputError: SM101 the file names no store; SM405 somebody writes; SM408 there is nothing to undo, or the
             snapshot is gone.
@@ -182,13 +175,7 @@ def compact(
 ) -> tuple[Occupied, Occupied]:
     """Writes files with many deleted rows anew, puts small ones together, lets go of old snapshots.
 
-    Args:
-        path: the warehouse file.
-        keep_days: how many days snapshots stay; None keeps all.
-        dry_run: only look.
-
-    Returns:
-        What the files took up before and after.
+    Snapshots stay for so many days; None keeps all.
 
     Raises:
         InputError: SM101 the file names no store; SM405 somebody writes; SM408.

@@ -43,12 +43,7 @@ def require_possible(
 ) -> None:
     """Refuses views, partial copies and updates that contradict each other.
 
-    Args:
-        warehouse: the warehouse.
-        facts: everything known.
-        situation: the kinds of it.
-        files: where parts of the update are from, for the message.
-        full: also ask whether any database explains all views, at the cost of recomputing them.
+    `full` also asks whether any database explains all views, at the cost of recomputing them.
 
     Raises:
         InputError: SM201, SM202 a view's rows do not fit its rule; SM203 the views contradict each other or a

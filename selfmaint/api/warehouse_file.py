@@ -101,7 +101,6 @@ class SourceEntry:
 
     Attributes:
         name: its name in the file.
-        kind: what it is.
         url: how to connect, for PostgreSQL.
         url_env: the environment variable that holds the URL.
         timeout_s: how long the server may take to answer, if the file says so.
@@ -133,7 +132,6 @@ class WarehouseFile:
     """What a warehouse file says.
 
     Attributes:
-        path: the file.
         catalog: the views' definitions and the base relations' declarations.
         views: where each view's rows are.
         relations: the base relations that may be read.

@@ -62,8 +62,6 @@ class Candidate:
 
     Attributes:
         database: the rows before the update, by base relation.
-        inserted: inserted rows.
-        deleted: deleted rows.
         present: rows of partial copies.
         asked: the values of the terms that were kept track of.
     """
@@ -89,11 +87,6 @@ class Candidate:
     ) -> Facts[frozenset[Row]]:
         """What the decision gets to see: the views' contents, the update, and what is readable.
 
-        Args:
-            evaluation: the views that are known.
-            situation: what is known besides.
-            views: of the views only these; all if None.
-
         Raises:
             CannotEvaluateError: one of these views is known only as text.
         """
@@ -118,7 +111,6 @@ class Steps:
     """How many more instances may be looked at.
 
     Attributes:
-        left: so many.
         are_all: whether they sufficed so far, and stand for all that they should.
     """
 
@@ -144,7 +136,6 @@ class Candidates:
     Attributes:
         decision: the symbolic side of deciding.
         change: the kind of change.
-        situation: its situation.
         choices: those that the catalog makes necessary, if they are at hand.
         fewest: the rules that are unfolded, if they are at hand.
         most: how many instances are looked at.
@@ -175,10 +166,6 @@ class Candidates:
 
         A body is unfolded only as far as nothing rules a row out. What does for the rows of a body that is not unfolded
         to its end, does so with all that proves these rows: they are the least instance of each way on.
-
-        Args:
-            rules: the rules.
-            evaluation: the views that are known.
         """
         ruled_out = RuledOut.of(self.decision, self.situation, rules, evaluation)
         if ruled_out is None:
@@ -317,13 +304,11 @@ def is_open(literal: Atom) -> bool:
 def by_turns(searches: Iterable[Iterator[T | None]]) -> Iterator[T]:
     """What some searches find in the first turn in which any does.
 
-    Args:
-        searches: each with what it finds, and None for a step without.
+    A search gives None for a step without.
 
-    Example:
-        >>> far, near = iter([None] * 20 + ["far"]), iter([None, "near"])
-        >>> list(by_turns([far, near]))
-        ['near']
+    >>> far, near = iter([None] * 20 + ["far"]), iter([None, "near"])
+    >>> list(by_turns([far, near]))
+    ['near']
     """
     waiting = list(searches)
     steps, is_found = _FIRST, False

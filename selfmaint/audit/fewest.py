@@ -67,8 +67,6 @@ class _Query:
 
     Attributes:
         asked: the terms of its rows.
-        body: its atoms.
-        comparisons: what holds besides.
         not_null: variables that are not null.
     """
 
@@ -97,11 +95,7 @@ class _Meaning:
 
 @dataclass(frozen=True)
 class Fewest:
-    """Which rules of the canonical database are needed; each pair of them is compared once.
-
-    Attributes:
-        decision: has the rules.
-    """
+    """Which rules of the canonical database are needed; each pair of them is compared once."""
 
     decision: Decision
     _definitions: dict[Situation, Definitions] = field(default_factory=dict)

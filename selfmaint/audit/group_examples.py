@@ -34,8 +34,9 @@ from datalog.model.expressions import expression_variables
 from datalog.order import assign
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind
-from selfmaint.audit.grounding import candidates_of, constants_of, new_value
+from selfmaint.audit.grounding import constants_of
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation, satisfies, updated
+from selfmaint.countermodel.values import new_value, values_of
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.constraints import merged_by_keys
@@ -81,12 +82,7 @@ def group_examples(
 ) -> Iterator[Pair]:
     """Pairs of databases with the same views, each with an update of both; small ones first.
 
-    Args:
-        evaluation: the views of the warehouse as functions of a database.
-        view: a view that groups.
-        change: the kind of change.
-        situation: what changes, and what is known besides the views.
-        tried: left out; what was gone through is added.
+    What is in `tried` is left out, and what was gone through is added.
 
     Raises:
         CannotEvaluateError: some view is known only as text.
@@ -141,10 +137,7 @@ class _Made:
     """The databases with some core rows, of which one loses its row of a subgoal.
 
     Attributes:
-        evaluation: the views.
-        view: the view.
         columns: those that the row that is lost is updated in, one at a time; None where it is deleted.
-        anchor: the subgoal.
         operand: the variable whose values differ; None if there is none.
         shared: the variables that the core rows have in common.
     """
@@ -316,7 +309,7 @@ class _Made:
                 more: list[Value] = []
                 for i, (kind, column) in enumerate(zip(target.types, target.columns, strict=True)):
                     taken = {row[i] for row in there}
-                    options = islice(candidates_of(kind, column), len(taken) + 1)
+                    options = islice(values_of(kind, column), len(taken) + 1)
                     more.append(next((v for v in options if v not in taken), None))
                 for i, value in zip(reference.target_columns, key, strict=True):
                     more[i] = value

@@ -28,9 +28,10 @@ from datalog.model import (
     variables_of,
 )
 from datalog.order import assign, constants_compare
-from selfmaint.countermodel.completion import NUMBER, explaining, fresh_value
+from selfmaint.countermodel.completion import explaining
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given
+from selfmaint.countermodel.values import NUMBER, fresh_value
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.positions import Above, At, Below, Position, in_one_gap, substitution
@@ -239,8 +240,9 @@ def placed_values(
     for beside in (at_hand, compared, []):
         wanted = [*order, *mine]
         for v in free:
-            here = _of_family(types.get(v, ANY), beside)
-            wanted.extend(_side(v, positions[v], values, here))
+            its = types.get(v, ANY)
+            here = _of_family(its, beside)
+            wanted.extend(side(v, its, positions[v], values, here))
             wanted.extend(Comparison("!=", v, c) for c in at_hand if c not in here)
         found = assign(free, wanted, bound, types)
         if found is not None:
@@ -268,16 +270,21 @@ def _at_hand(catalog: Catalog, rows: Iterable[Row]) -> list[Constant]:
     return [Constant(x) for x in {*(x for row in rows for x in row), *constants} - {None}]
 
 
-def _side(
-    variable: Variable, position: Position, values: Mapping[Variable, Value], at_hand: list[Constant]
+def side(
+    variable: Variable,
+    its: ColumnType,
+    position: Position,
+    values: Mapping[Variable, Value],
+    at_hand: Sequence[Constant],
 ) -> Iterator[Comparison]:
+    """What a position demands of a variable: no value at hand lies between its landmark and it."""
     match position:
         case Above(landmark):
             low = landmark if isinstance(landmark, Constant) else Constant(values[landmark])
             yield Comparison(">", variable, low)
             yield from (Comparison("<", variable, c) for c in at_hand if constants_compare(">", c, low))
         case Below():
-            yield from (Comparison("<", variable, c) for c in at_hand)
+            yield from (Comparison("<", variable, c) for c in _of_family(its, at_hand))
         case At():
             return
 

@@ -209,10 +209,6 @@ def _holds(declared: ColumnType, value: Value, zone: str) -> bool:
 def python_rows(table: ArrowTable, zone: str) -> list[Row]:
     """An Arrow table's rows as plain Python values.
 
-    Args:
-        table: the rows.
-        zone: the session's time zone, on whose clock instants are shown.
-
     Raises:
         InputError: SM104 a date or time that plain values do not have.
     """

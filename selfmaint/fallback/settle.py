@@ -69,10 +69,6 @@ class Reader(Generic[D]):
     def read(self, probe: Probe, witnesses: Mapping[Predicate, D]) -> None:
         """One read.
 
-        Args:
-            probe: which keys.
-            witnesses: what the keys are computed from.
-
         Raises:
             SourceError: SM401 or SM103 from a source; SM402 a source that is not in the state after the update;
                 SM104 one that has null in a column declared not null.
@@ -100,10 +96,6 @@ class Reader(Generic[D]):
 
 def settle(reader: Reader[D], views: Sequence[View]) -> tuple[DependsRules, ...]:
     """Reads base rows until the tests of all views pass, or nothing more can be read.
-
-    Args:
-        reader: what is known, and what may be read.
-        views: the views to settle.
 
     Returns:
         The J's that still have witnesses because none of their relations can be read.
@@ -199,11 +191,7 @@ def _check_moved(known: Knowledge[D], probe: Probe, relation: BaseRelation) -> N
 
 
 def _require_referenced(known: Knowledge[D], probe: Probe) -> None:
-    """Refuses inserted rows that reference what was looked for and not found.
-
-    Raises:
-        SourceError: SM303.
-    """
+    """Refuses inserted rows that reference what was looked for and not found."""
     engine, facts, relations = known.engine, known.facts, known.catalog.relations
     every = tuple(Variable(f"T{i}") for i in range(relations[probe.relation].arity))
     for child in (relations[name] for name in sorted(known.situation.inserted)):

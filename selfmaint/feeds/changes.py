@@ -60,7 +60,6 @@ class RowEvent:
     """An event that changes a row.
 
     Attributes:
-        relation: the base relation.
         position: where it stands in the order.
         scale: what the position counts.
         deleted: the row that goes; None for an insertion.

@@ -109,12 +109,7 @@ def placed_events(
 ) -> Iterator[PlacedEvent]:
     """The events that change rows, in the order of the records.
 
-    Args:
-        records: what is read.
-        reader: of the feed's format.
-        within: the range of positions to take.
-        tally: counts what is not given back.
-        problems: what cannot be read, as far as who gives the records finds it.
+    `tally` counts what is not given back; `problems` are those of whoever gives the records.
 
     Raises:
         InputError: at the end, if some could not be read: SM601, SM602, ... with file and line; see `check_sources`.

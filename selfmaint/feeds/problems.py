@@ -49,15 +49,7 @@ class Finding:
 def diagnostic(
     problem: Problem, table: FeedTable, scale: Scale, found: Sequence[Finding], total: int
 ) -> Diagnostic:
-    """What is wrong, with some of the changes.
-
-    Args:
-        problem: the kind.
-        table: of which relation.
-        scale: what positions count.
-        found: some of the changes.
-        total: how many there are.
-    """
+    """What is wrong, with some of the changes."""
     more = "" if total <= len(found) else f"; and {total - len(found)} more"
     shown_found = "; ".join(_finding(problem, table, scale, entry) for entry in found)
     code, what, note, hint = _said(problem, table)

@@ -27,11 +27,6 @@ class RowReader:
     def row(self, image: Mapping[str, object], where: str, encodings: Mapping[str, Encoding]) -> Row:
         """The row that an image says.
 
-        Args:
-            image: values by column name.
-            where: what the image is, for messages.
-            encodings: what the record's schema says.
-
         Raises:
             RecordError: SM104 other columns; SM602 a value that is none of its column's type, or null where
                 there is none; SM605 a value that the feed leaves out.

@@ -7,8 +7,8 @@ from itertools import combinations, pairwise
 
 from datalog.model import ANY, ColumnType, Comparison, Constant, Operator, Row, Value, Variable, value_kind
 from datalog.order import assign
-from selfmaint.countermodel.completion import NUMBER, fresh_value
 from selfmaint.countermodel.databases import Rows
+from selfmaint.countermodel.values import NUMBER, fresh_value
 from selfmaint.possible.encoding import BEFORE, Encoding
 from selfmaint.possible.solver import Model
 from selfmaint.possible.value_classes import NULL, ValueClass, fits

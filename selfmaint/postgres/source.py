@@ -17,18 +17,11 @@ from typing import Generic, Self, TypeVar, final
 import psycopg
 from psycopg import sql
 
-from datalog.diagnostics import Diagnostic
 from selfmaint.engine.protocol import D
-from selfmaint.errors import Code, InputError, SourceError
+from selfmaint.errors import Code, InputError, SourceError, input_error
 from selfmaint.postgres.connection import PAUSES_S, TIMEOUT_S, Connection, begun, may_pass, source_error
 from selfmaint.postgres.keys import KeyQuery, compared, key_batches, key_queries, whole_table
-from selfmaint.postgres.types import (
-    PostgresColumn,
-    PostgresTable,
-    arrow_batch,
-    arrow_schema,
-    columns_of,
-)
+from selfmaint.postgres.types import PostgresColumn, PostgresTable, arrow_batch, arrow_schema, columns_of
 from selfmaint.sources.protocol import Read, Stored
 from selfmaint.store.exchange import Exchange, Spill
 from selfmaint.store.expected import Expected
@@ -127,14 +120,7 @@ class PostgresSource(Stored[PostgresTable], Generic[D]):
     def read(self, relation: str, key_columns: Sequence[str], keys: D | None) -> tuple[D, Read]:
         """The rows whose `key_columns` equal one of `keys`, nulls equal, or all of them.
 
-        Args:
-            relation: a base relation's name.
-            key_columns: names of the columns to look up, in the order of the columns of `keys`.
-            keys: keys, streamed here and to the server; None to read the whole relation.
-
-        Returns:
-            The rows, with the declared columns in order and their declared types, and the read's report; its
-            bytes are the length of the values as text.
+        See `Source.read`.
 
         Raises:
             SourceError: SM401 unreachable or refused, SM102 unknown relation, SM103 no such table, SM104
@@ -230,7 +216,7 @@ def _named(columns: Sequence[PostgresColumn], relation: str, name: str) -> Postg
     found = next((column for column in columns if column.name == name), None)
     if found is None:
         message = f"`{relation}` has no column `{name}`"
-        raise InputError([Diagnostic(code=Code.COLUMNS_DIFFER, message=message)])
+        raise input_error(Code.COLUMNS_DIFFER, message)
     return found
 
 

@@ -19,7 +19,6 @@ class Read:
     """One read of a base relation, for the report.
 
     Attributes:
-        relation: the base relation.
         key_columns: names of the columns whose values were asked for; empty when the whole relation was read.
         keys_asked: number of distinct keys sent.
         rows_read: rows that came back.

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.failures import first_line, translated
-from selfmaint.spark.stored_tables import stored_rows
+from selfmaint.spark.tables import stored_rows
 from selfmaint.spark.text_plans import refused_when_parsed
 from selfmaint.spark.text_views import read_by
 from selfmaint.store.stored_tables import TableFiles
@@ -30,11 +30,6 @@ def answered(
     spark: SparkSession, query: str, views: Mapping[str, TableFiles | DataFrame]
 ) -> Iterator[pa.RecordBatchReader]:
     """What one SELECT gives, in its order; all rows are here at once.
-
-    Args:
-        spark: the session.
-        query: the SELECT, in Spark's SQL.
-        views: the tables that it may read, by name.
 
     Raises:
         InputError: SM102 it reads something else; SM108 it is no SELECT, or cannot be run.
@@ -76,11 +71,7 @@ def _quoted(name: str) -> str:
 
 
 def _require_allowed(spark: SparkSession, query: str) -> None:
-    """Refuses what is no SELECT, or more than one.
-
-    Raises:
-        InputError: SM108.
-    """
+    """Refuses what is no SELECT, or more than one."""
     refused = refused_when_parsed(spark, query)
     if refused is not None:
         message = f"a query is one SELECT of known functions, and Spark finds {refused} in this one"
@@ -88,11 +79,7 @@ def _require_allowed(spark: SparkSession, query: str) -> None:
 
 
 def _require_views(found: DataFrame, made: list[str], views: Mapping[str, object]) -> None:
-    """Refuses a plan that reads anything but the views.
-
-    Raises:
-        InputError: SM102.
-    """
+    """Refuses a plan that reads anything but the views."""
     known = {name.casefold() for name in made}
     for name, is_view in read_by(found):
         if not is_view or name.casefold() not in known:

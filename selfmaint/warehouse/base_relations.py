@@ -33,7 +33,6 @@ class BaseRelation:
         types: column types, in order.
         nullable: 0-based positions that may hold null.
         unique: sets of columns (0-based positions) that identify a row, the primary key first.
-        references: its foreign keys.
     """
 
     name: str
@@ -136,13 +135,7 @@ def variable_types(
 def base_relations(
     program: Program, definitions: Mapping[str, list[tuple[Rule, Rule]]], views: set[str]
 ) -> dict[str, BaseRelation]:
-    """The declared relations, and those that some subgoals of the views mention.
-
-    Args:
-        program: for its declarations.
-        definitions: for each view its rules, as written and unfolded.
-        views: the names of the views.
-    """
+    """The declared relations, and those that some subgoals of the views mention."""
     relations: dict[str, BaseRelation] = {}
     declarations = {declaration.name: declaration for declaration in program.declarations}
     for declaration in program.declarations:

@@ -43,10 +43,6 @@ from datalog.sql.affected.plan import (
 def plan_of_definition(definition: ViewDefinition, tables: Mapping[str, Table]) -> Query:
     """The operators of a definition.
 
-    Args:
-        definition: the view.
-        tables: the base relations that it may read.
-
     Raises:
         UnknownShapeError: it reads something else, or has a negation.
     """

@@ -34,15 +34,7 @@ from datalog.model import (
 from datalog.sql.block import Frame
 from datalog.sql.conditions import OPERATORS
 from datalog.sql.duckdb.functions import Typed, called, computed, quotient
-from datalog.sql.duckdb.types import (
-    DOUBLE,
-    SqlType,
-    UnlikeSparkError,
-    as_type,
-    cast,
-    common,
-    value_type,
-)
+from datalog.sql.duckdb.types import DOUBLE, SqlType, UnlikeSparkError, as_type, cast, common, value_type
 
 _BOOLEAN, _BIGINT = ColumnType(TypeName.BOOLEAN), ColumnType(TypeName.BIGINT)
 
@@ -53,7 +45,6 @@ class Trees:
 
     Attributes:
         frame: what the body's variables are.
-        kinds: their types.
     """
 
     frame: Frame

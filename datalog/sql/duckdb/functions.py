@@ -87,19 +87,11 @@ def _exact(
 
 
 def quotient(
-    left: tuple[exp.Expr, ColumnType],
-    right: tuple[exp.Expr, ColumnType],
-    found: ColumnType,
-    *,
-    guarded: bool,
+    left: tuple[exp.Expr, ColumnType], right: tuple[exp.Expr, ColumnType], found: ColumnType, *, guarded: bool
 ) -> exp.Expr:
     """A quotient of exact numbers, halves rounded away from zero.
 
-    Args:
-        left: what is divided.
-        right: by what.
-        found: the decimal type of the result.
-        guarded: whether a division by zero is an error; else it is null.
+    A division by zero is null, or an error if it is `guarded`.
 
     What does not fit in 128 bits on the way is an error of DuckDB's.
     """
@@ -137,8 +129,7 @@ def _unscaled(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
         decimal(min(scale + 1, MAX_PRECISION), scale),
     )
     return exp.Add(
-        this=_times_ten(_hugeint(before), scale),
-        expression=_hugeint(_shifted(behind, decimal(scale, scale))),
+        this=_times_ten(_hugeint(before), scale), expression=_hugeint(_shifted(behind, decimal(scale, scale)))
     )
 
 

@@ -67,11 +67,6 @@ def query_of_plan(
 ) -> tuple[exp.Query, tuple[SqlType, ...]]:
     """The query whose rows are a plan's, columns `c0`, `c1`, ..., and their types.
 
-    Args:
-        query: the plan with its outputs.
-        names: by base relation, the name to read it by.
-        types: by base relation, the types of its columns.
-
     Raises:
         UnlikeSparkError: DuckDB would compute another value for some rows, or it is not known what it would.
     """
@@ -100,12 +95,7 @@ class _Making:
         return f"t{self._aliases}"
 
     def plan(self, plan: Plan, around: Mapping[int, str]) -> exp.Query:
-        """A query with a column `c7` for each column 7 of a plan.
-
-        Args:
-            plan: the plan.
-            around: the aliases of the columns of the queries around.
-        """
+        """A query with a column `c7` for each column 7 of a plan."""
         match plan:
             case Scan(table, _, columns):
                 self.kinds |= dict(
@@ -251,11 +241,7 @@ class _Making:
         return cast(exp.Anonymous(this="grouping", expressions=places), kind), kind
 
     def _require_alike(self, numbers: Iterable[int]) -> None:
-        """Refuses columns that are made one by their values, and of which equal values may look different.
-
-        Raises:
-            UnlikeSparkError: Spark makes -0.0 a 0.0 there.
-        """
+        """Refuses columns that are made one by their values, and of which equal values may look different."""
         for number in numbers:
             kind = self.kinds[number]
             if isinstance(kind, str) or kind.name.is_floating:

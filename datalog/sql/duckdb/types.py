@@ -14,8 +14,8 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from datalog.analysis.types import constant_type
+from datalog.errors import EmissionError
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName, Value
-from datalog.sql.errors import EmissionError
 
 SqlType: TypeAlias = ColumnType | str
 """A type of the language, `any` of a column of nothing but nulls; or the name of one that the language lacks."""

@@ -46,12 +46,7 @@ _MORE_OF_SUM, _MORE_OF_AVERAGE = 10, 4
 
 
 def split_levels(text: str, types: Types) -> Split | None:
-    """A query that groups as a helper with finer groups and a query over it; None if it is no such query.
-
-    Args:
-        text: the query in Spark SQL.
-        types: tells the types of the helper's columns.
-    """
+    """A query that groups as a helper with finer groups and a query over it; None if it is no such query."""
     try:
         return _Levels(text, types).split()
     except NOT_SPLIT:

@@ -63,8 +63,8 @@ from datalog.rewrite import (
     unfold_single_rules,
     without_given,
 )
+from datalog.rewrite.inline import inline
 from datalog.rewrite.reachable import predicates_of
-from datalog.sql.inline import inline
 from datalog.syntax import show
 from tests.datalog.sql.sql_programs import Generator, meaning, random_facts, relations
 
