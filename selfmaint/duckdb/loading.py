@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import duckdb
 
@@ -21,7 +22,7 @@ EXTENSIONS = {
 }
 """DuckDB's extensions and the packages that have them."""
 
-SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+SETTINGS: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 """Every database's: an extension is loaded by `load` alone."""
 
 UNCHECKED = {**SETTINGS, "allow_unsigned_extensions": "true"}
