@@ -15,7 +15,7 @@ from datalog.model import Predicate, Program
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.selftest import DependsRules, compact_program
-from selfmaint.engine.protocol import D
+from selfmaint.engine.protocol import Asked, D
 from selfmaint.maintain import gained, lost, maintenance_program
 from selfmaint.warehouse.catalog import GroupedView, View
 
@@ -65,17 +65,18 @@ def tested(
 def foresee(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> None:
     """Tells the engine what the tests of some views will read, and what their changes will, if they are maintained."""
     decision, situation = known.decision, known.situation
+    asked = []
     with suppress(BudgetSpentError):
         rules = [r for view in views for r in decision.depends(view, situation, FORESEEN_SHARE)]
         if len(rules) <= TOGETHER:
             program = compact_program(known.support, rules)
-            known.engine.foresee(program, _goals(program, rules), known.facts, whole=False)
+            asked.append(Asked(program, tuple(_goals(program, rules)), whole=False))
     for view in views if maintained else ():
         if not isinstance(view, GroupedView):
             program = maintenance_program(known.support, situation, view)
-            for goal in (lost(view), gained(view)):
-                if program.rules_for(goal):
-                    known.engine.foresee(program, [goal], known.facts, whole=True)
+            goals = (goal for goal in (lost(view), gained(view)) if program.rules_for(goal))
+            asked += [Asked(program, (goal,), whole=True) for goal in goals]
+    known.engine.foresee(asked, known.facts)
 
 
 def is_failing(known: Knowledge[D], view: View) -> bool:

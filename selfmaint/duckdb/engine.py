@@ -30,7 +30,7 @@ from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, rows_of
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.programs import Programs
 from selfmaint.engine.guard import require_given
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import Asked, Facts
 
 _LEFT, _RIGHT, _FOUND = Predicate("left"), Predicate("right"), Predicate("found")
 
@@ -164,11 +164,9 @@ class DuckEngine:
         """
         return self.programs.nonempty(program, goals, facts)
 
-    def foresee(
-        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation], *, whole: bool
-    ) -> None:
+    def foresee(self, asked: Sequence[Asked], facts: Facts[Relation]) -> None:
         """See `Engine`: rows that are looked up by keys from the update are read with the first of their relation."""
-        self.programs.foresee(program, goals, facts, whole=whole)
+        self.programs.foresee(asked, facts)
 
     def sample(self, data: Relation, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values."""

@@ -30,6 +30,7 @@ from datalog.model import (
 )
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.extensions import Extension
+from selfmaint.engine.column_types import is_integer
 
 Compute: TypeAlias = Callable[[Sequence[Rule], Mapping[Predicate, Extension]], Extension]
 """The rows of rules over tables."""
@@ -80,15 +81,16 @@ def lookup_of(rules: Sequence[Rule]) -> Lookup | None:
 
 
 APART = 3
-"""For so many keys of a relation of `MANY_ROWS` each is looked for by itself."""
+"""For so many keys, whole numbers, each is looked for by itself in a relation of `MANY_ROWS`."""
 
 MANY_ROWS = 1_000_000
 
 
 def one_by_one(rule: Rule, keys: Extension, stored: Extension) -> list[Rule]:
     """A rule over `KEYS` and `STORED` for each key, if these are few: DuckDB decodes all rows between several keys."""
-    number = keys.stored.rows or 0
-    few = keys.stored.few if 1 < number <= APART and (stored.stored.known_rows or 0) >= MANY_ROWS else None
+    number, rows = keys.stored.rows or 0, stored.stored.known_rows or 0
+    is_apart = 1 < number <= APART and rows >= MANY_ROWS and all(map(is_integer, keys.stored.types))
+    few = keys.stored.few if is_apart else None
     if few is None or keys.stored.with_null:
         return [rule]
     terms = rule.atoms[0].terms
@@ -125,6 +127,10 @@ class Fetched:
     def release(self) -> None:
         """Lets go of them."""
         self._parts.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is foreseen."""
         self._foreseen.clear()
 
     def foresee(self, asked: Lookup, keys: Extension, name: Hashable) -> None:

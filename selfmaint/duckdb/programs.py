@@ -21,7 +21,7 @@ from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of, o
 from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
 from selfmaint.engine.plans import over_tables, prepared, without_columns
-from selfmaint.engine.protocol import Facts, Layout
+from selfmaint.engine.protocol import Asked, Facts, Layout
 
 MOST_HELD = 5_000
 """Of so many predicates the rows are kept for the next program that has the same rules over the same tables."""
@@ -93,20 +93,22 @@ class Programs:
                 found.add(goal)
         return frozenset(found)
 
-    def foresee(
-        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation], *, whole: bool
-    ) -> None:
-        """See `Engine`: looks for what the program will look up by keys that follow from small relations alone."""
-        needed = self._prepared(program if whole else without_columns(program, goals), goals, facts)
-        rules, given = needed.by_head(), _given(facts)
-        known = {p: one for p, one in given.items() if p in facts.small and p not in rules}
-        for predicate in evaluation_order(needed):
-            asked = lookup_of(rules[predicate])
-            if asked is not None and asked.keys in known:
-                stored = given[asked.stored]
-                self.fetched.foresee(asked, known[asked.keys], (stored.stored.number, stored.not_null))
-            elif all(p in known for rule in rules[predicate] for p in predicates_of(rule.body)):
-                known[predicate] = self.table(rules[predicate], known)
+    def foresee(self, asked: Sequence[Asked], facts: Facts[Relation]) -> None:
+        """See `Engine`: finds out what will be looked up by keys that follow from small relations alone."""
+        self.fetched.forget()
+        for one in asked:
+            program = one.program if one.whole else without_columns(one.program, one.goals)
+            needed = self._prepared(program, one.goals, facts)
+            rules, given = needed.by_head(), _given(facts)
+            known = {p: its for p, its in given.items() if p in facts.small and p not in rules}
+            for predicate in evaluation_order(needed):
+                lookup = lookup_of(rules[predicate])
+                if lookup is not None and lookup.keys in known:
+                    stored = given[lookup.stored]
+                    name = stored.stored.number, stored.not_null
+                    self.fetched.foresee(lookup, known[lookup.keys], name)
+                elif all(p in known for rule in rules[predicate] for p in predicates_of(rule.body)):
+                    known[predicate] = self.table(rules[predicate], known)
 
     def _prepared(self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]) -> Program:
         def found_by(predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:

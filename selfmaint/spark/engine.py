@@ -23,7 +23,7 @@ from selfmaint.duckdb.database import Relation
 from selfmaint.engine.arrow_rows import ArrowTable, arrow_table, python_rows
 from selfmaint.engine.arrow_types import column_type
 from selfmaint.engine.guard import require_given
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import Asked, Facts
 from selfmaint.spark.bags import FrameBags
 from selfmaint.spark.bounds import held
 from selfmaint.spark.column_types import types_of
@@ -182,9 +182,7 @@ class SparkEngine:
         """
         return self._programs.nonempty(program, goals, facts)
 
-    def foresee(
-        self, program: Program, goals: Sequence[Predicate], facts: Facts[DataFrame], *, whole: bool
-    ) -> None:
+    def foresee(self, asked: Sequence[Asked], facts: Facts[DataFrame]) -> None:
         """Nothing is done about it: no gain was measured."""
 
     def sample(self, data: DataFrame, limit: int) -> list[Row]:

@@ -18,11 +18,11 @@ from datalog.model import Atom, ColumnType, Predicate, Program, TypeName, Variab
 from datalog.sql import duckdb as sql
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine, Relation, fetched
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import Asked, Facts
 from tests.datalog.sql.sql_programs import PLAIN, Generator, meaning, random_facts, relations
 
 STORED = relations(PLAIN)
-SMALL, NEW, BIG, V = (Predicate(name) for name in ("small", "new", "big", "v"))
+SMALL, NEW, OLD, BIG, V, W = (Predicate(name) for name in ("small", "new", "old", "big", "v", "w"))
 TYPES = {"int": ColumnType(TypeName.INT), "name": ColumnType(TypeName.STRING)}
 
 
@@ -69,7 +69,7 @@ def test_one_program_after_the_other_has_its_meaning(random: Random) -> None:
         given_ = Facts({**stored, SMALL: small}, small=frozenset({SMALL}))
         asked.append((anchored, given_, {**facts, SMALL: keys}))
         if random.random() < 0.5:
-            engine.foresee(anchored, list(anchored.heads), given_, whole=random.random() < 0.5)
+            engine.foresee([Asked(anchored, tuple(anchored.heads), random.random() < 0.5)], given_)
     for anchored, given_, rows in asked:
         expected = {goal: meaning(anchored, goal, rows) for goal in anchored.heads}
         assert engine.nonempty(anchored, list(expected), given_) == {
@@ -82,6 +82,7 @@ def test_one_program_after_the_other_has_its_meaning(random: Random) -> None:
 INT = TYPES["int"]
 LOOKS = parse_program("v(X) :- new(K), big(K, G, X).")
 PAIRS = parse_program("v(K, G) :- new(K), big(K, G, X).")
+OTHERS = parse_program("w(K, G) :- old(K), big(K, G, X).")
 
 
 @pytest.fixture
@@ -128,8 +129,11 @@ def test_what_is_foreseen_is_read_along_with_what_it_lies_among(reads: list[int]
     engine = DuckEngine()
     big = a_hundred(engine)
     first, among, apart = (asking(engine, big, *keys) for keys in ((1, 5), (2, 3), (50, 60)))
-    for later in (among, apart):
-        engine.foresee(PAIRS, [V], later, whole=True)
+    both = replace(
+        among, relations={**among.relations, OLD: apart.relations[NEW]}, small=frozenset({NEW, OLD})
+    )
+    engine.foresee([Asked(PAIRS, (V,), True)], asking(engine, big, 4))  # forgotten
+    engine.foresee([Asked(PAIRS, (V,), True), Asked(OTHERS, (W,), True)], both)
     assert not reads
     engine.evaluate(LOOKS, V, first)
     assert reads == [4]
