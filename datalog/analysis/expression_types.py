@@ -70,7 +70,7 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
         case Minus(operand):
             return expression_type(operand, variables)
         case Cast(_, column_type):
-            return _settled(column_type)
+            return settled(column_type)
         case Arithmetic(operator, left, right):
             return _arithmetic(operator, _operand(left, variables), _operand(right, variables))
         case Call(function, arguments):
@@ -211,11 +211,11 @@ def _cut(precision: int, scale: int, *, exact_scale: bool = False) -> ColumnType
     return ColumnType(TypeName.DECIMAL, MAX_PRECISION, kept)
 
 
-def _settled(column_type: ColumnType) -> ColumnType:
-    """A decimal with the sizes that it has in Spark."""
+def settled(column_type: ColumnType) -> ColumnType:
+    """The type; of a decimal, with the sizes that it has in Spark."""
     if column_type.name is not TypeName.DECIMAL:
         return column_type
-    return ColumnType(TypeName.DECIMAL, *as_decimal(column_type))
+    return ColumnType(TypeName.DECIMAL, *column_type.decimal_size)
 
 
 def _common(types: Iterable[ColumnType | None]) -> ColumnType | None:

@@ -239,12 +239,8 @@ class _Search:
                     carries_over(negation, found, other, self._query) for negation in negations
                 ):
                     conditions = dict.fromkeys((*same, *mapped))
-                    return tuple(c for c in conditions if set(terms_of(c)) - _constants(c))
+                    return tuple(c for c in conditions if variables_of([c]))
         return None
-
-
-def _constants(literal: _Filter) -> set[Term]:
-    return {term for term in terms_of(literal) if isinstance(term, Constant)}
 
 
 def _mapped(found: Mapping[Variable, Term], literal: _Filter) -> _Filter:

@@ -120,6 +120,13 @@ def is_ready(literal: Literal, known: Container[Variable], shared: frozenset[Var
             return all(v in known or v not in shared for v in variables_of([literal]))
 
 
+def unbound(equality: Comparison, known: Container[Variable]) -> Variable | None:
+    """The variable that an equality binds, if it does."""
+    return next(
+        (t for t in (equality.left, equality.right) if isinstance(t, Variable) and t not in known), None
+    )
+
+
 def compares(sign: Operator, left: Value, right: Value) -> bool:
     """Whether a comparison holds; not if a side is null, and values of two families are just different."""
     if left is None or right is None:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, assert_never
 from datalog.analysis.expression_types import average_type, expression_type
 from datalog.budget import check
 from datalog.evaluate.casts import rounded_to
-from datalog.evaluate.order import nan_last
+from datalog.evaluate.order import nan_last, unbound
 from datalog.evaluate.scalars import Scalars, expression_key
 from datalog.model import (
     ANY,
@@ -39,6 +39,7 @@ from datalog.model import (
     Variable,
     ViewDefinition,
     value_kind,
+    value_of,
     variables_of,
 )
 
@@ -258,8 +259,8 @@ class _Matcher:
             case Atom():
                 for extended, more in self._matches(literal, binding):
                     yield from self.solve(order, at + 1, extended, copies * more)
-            case Comparison(_, left, right) if (variable := _unbound(literal, binding)) is not None:
-                value = _value(right if left == variable else left, binding)
+            case Comparison(_, left, right) if (variable := unbound(literal, binding)) is not None:
+                value = value_of(right if left == variable else left, binding)
                 if value is not None:
                     yield from self.solve(order, at + 1, {**binding, variable: value}, copies)
             case Comparison() | NullTest():
@@ -270,7 +271,7 @@ class _Matcher:
 
     def _matches(self, atom: Atom, binding: _Binding) -> Iterator[tuple[_Binding, int]]:
         fixed = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in binding)
-        wanted = tuple(_key(_value(atom.terms[i], binding)) for i in fixed)
+        wanted = tuple(_key(value_of(atom.terms[i], binding)) for i in fixed)
         for row, copies in self._index(atom.predicate, fixed).get(wanted, ()):
             extended = self._extend(atom, row, binding)
             if extended is not None:
@@ -298,16 +299,6 @@ class _Matcher:
 
 def _key(value: Value) -> tuple[str, Value]:
     return value_kind(value), value
-
-
-def _value(term: Term, binding: _Binding) -> Value:
-    return term.value if isinstance(term, Constant) else binding[term]
-
-
-def _unbound(literal: Comparison, binding: _Binding) -> Variable | None:
-    """The variable that an equality binds, if it does."""
-    open_ = [t for t in (literal.left, literal.right) if isinstance(t, Variable) and t not in binding]
-    return open_[0] if open_ else None
 
 
 def _holds(literal: Comparison | NullTest, binding: _Binding) -> bool:

@@ -170,16 +170,13 @@ def implies(premises: Sequence[Comparison], conclusion: Comparison, types: Types
     mentioned = {term for premise in premises for term in (premise.left, premise.right)}
     if not satisfiable(premises, types):
         return True
-    if any(_may_be_null(term) and term not in mentioned for term in (left, right)):
+    unmentioned = [term for term in (left, right) if term not in mentioned]
+    if any(isinstance(term, Variable) or term.value is None for term in unmentioned):
         return False
     opposite = Comparison(OPPOSITE[conclusion.operator], left, right)
     if satisfiable([*premises, opposite], types):
         return False
     return conclusion.operator in {"=", "!="} or not satisfiable(premises, types, [(left, right)])
-
-
-def _may_be_null(term: Term) -> bool:
-    return isinstance(term, Variable) or term.value is None
 
 
 def closure(comparisons: Sequence[Comparison], types: Types) -> tuple[Comparison, ...]:

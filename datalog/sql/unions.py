@@ -143,7 +143,9 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
     if not queries:
         raise EmissionError("a union of no queries has no columns")
     expressions, operands = in_front(queries, ())
-    union = _all(operands) if len(operands) > 1 else operands[0]
+    union = (
+        exp.union(*map(_closed, operands), distinct=False, copy=False) if len(operands) > 1 else operands[0]
+    )
     if expressions:
         union.set("with_", exp.With(expressions=expressions))
     return union
@@ -181,10 +183,6 @@ def _named(expression: exp.CTE, name: str) -> exp.CTE:
     new = expression.copy()
     new.args["alias"].set("this", exp.to_identifier(name, quoted=True))
     return new
-
-
-def _all(operands: Sequence[exp.Query]) -> exp.Query:
-    return exp.union(*(_closed(operand) for operand in operands), distinct=False, copy=False)
 
 
 def _closed(query: exp.Query) -> exp.Query:

@@ -142,7 +142,8 @@ def _show_literal(literal: Literal, anonymous: Collection[str]) -> str:
     match literal:
         case Atom():
             name = _show_predicate(literal.predicate)
-            return f"{name}({_show_terms(literal.terms, anonymous)})" if literal.terms else name
+            terms = ", ".join(_show_term(term, anonymous) for term in literal.terms)
+            return f"{name}({terms})" if literal.terms else name
         case Comparison():
             left, right = _show_term(literal.left, anonymous), _show_term(literal.right, anonymous)
             return f"{left} {literal.operator} {right}"
@@ -154,10 +155,6 @@ def _show_literal(literal: Literal, anonymous: Collection[str]) -> str:
             return f"not ({', '.join(_show_literal(inner, anonymous) for inner in literal.body)})"
         case _:
             assert_never(literal)
-
-
-def _show_terms(terms: Iterable[Term], anonymous: Collection[str]) -> str:
-    return ", ".join(_show_term(term, anonymous) for term in terms)
 
 
 def _show_term(term: Term, anonymous: Collection[str]) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep, time
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Generic, cast
 
 from datalog.sql import changes as sql
 from selfmaint.api.apply import Written
@@ -44,7 +44,7 @@ from selfmaint.fallback.settle import Readable
 from selfmaint.feeds.condense import Changes, Condensed, condensed
 from selfmaint.feeds.report import FeedReport, RelationReport
 from selfmaint.feeds.spilled import spilled
-from selfmaint.feeds.table import FeedTable, feed_table
+from selfmaint.feeds.table import feed_table
 from selfmaint.postgres.connection import TIMEOUT_S
 from selfmaint.postgres.log import LogState, ServerLog, log_error
 from selfmaint.postgres.pgoutput import Begin
@@ -315,15 +315,12 @@ class Follower(Generic[D]):
         with contextlib.closing(self._log.messages(most)) as messages:
             events = reader.events(messages, lambda begin: choose(begin, tally), tally)
             spills = spilled(events, self._relations, (), folder, exchange.zone)
-        return {
-            name: condensed(
-                engine,
-                exchange,
-                _changes(exchange.entered(spill), self._relations[name]),
-                self._relations[name],
-            )
-            for name, spill in spills.items()
-        }
+        found = {}
+        for name, spill in spills.items():
+            table = self._relations[name]
+            changes = Changes(sql.events(len(table.columns)), [exchange.entered(spill)], [])
+            found[name] = condensed(engine, exchange, changes, table)
+        return found
 
     def _later_than(self, state: str) -> Mapping[str, Later[D]] | None:
         """What became of the base relations between the batch and a state of the source.
@@ -355,7 +352,3 @@ class Follower(Generic[D]):
                 failure = log_error(f"a transaction of the source `{self._log.source}` {what}")
                 raise PassingError([replace(d, code=Code.SOURCE_UNREACHABLE) for d in failure.diagnostics])
             sleep(0.02)
-
-
-def _changes(rows: Any, table: FeedTable) -> Changes[Any]:
-    return Changes(sql.events(len(table.columns)), [rows], [])

@@ -144,7 +144,7 @@ class LogEvents:
             try:
                 return PlacedEvent(_event(one, found, (begin.commit, number)), None, number)
             except RecordError as error:
-                wrong = [error.diagnostic]
+                wrong = error.diagnostics
             except InputError as error:
                 wrong = error.diagnostics
         place = f"at log sequence number {lsn_text(begin.commit)}, transaction {begin.xid}, table `{found.full_name}`"

@@ -293,7 +293,12 @@ def _require_class(
 
 def _recompute(*, strict: bool) -> str:
     """The way out for a view that no few rows settle; strictly nothing may be recomputed."""
-    return f"recompute it from its sources, `--recompute`{' in place of `--strict`' * strict}"
+    anew = "recompute it from its sources, `--recompute`"
+    if not strict:
+        return anew
+    return (
+        f"leave `--strict` off: base rows of the keys that change are read then; where that cannot be, {anew}"
+    )
 
 
 def _untested(

@@ -54,6 +54,12 @@ class CopyEntry:
     absent: Location | None = None
 
 
+def is_in_store(root: TomlTable) -> bool:
+    """Whether the views are meant to be in a store, though what is said of it may be wrong."""
+    entry = root.data.get("store")
+    return entry is not None and not (isinstance(entry, dict) and entry.get("kind") == "files")
+
+
 def store(root: TomlTable) -> Place | None:
     """Where the store is, if there is one; plain files are none."""
     table = root.table("store", _STORE_KEYS)

@@ -66,7 +66,7 @@ class Statements(Sequence[Statement]):
     Attributes:
         statements: tests, then probes, then what changes the view; only those that can have a row.
         undecided: why no statements would be right; None if these are.
-        unchanging: why nothing changes the view; empty if something may.
+        unchanging: why nothing changes the view, or none of the changes that were asked for; empty if something may.
     """
 
     view: str

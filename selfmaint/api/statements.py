@@ -92,7 +92,8 @@ def printed(decision: Decision, view: str, situation: Situation, tables: Mapping
             found = statements(decision, chosen, situation, tables_of(decision.catalog, tables))
     except BudgetSpentError as spent:
         undecided = str(spent)
-    return Statements(view, found, undecided, chosen.unchanging or "")
+    idle = f"these changes do not change `{view}`" if undecided is None and not found else ""
+    return Statements(view, found, undecided, chosen.unchanging or idle)
 
 
 def any_change(

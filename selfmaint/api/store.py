@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 Told = Callable[[str], None]
 
+_ANOTHER = (
+    "if its rows come once more, having gone since or into a table without a key, give it an id: `--id`"
+)
+
 
 @dataclass(eq=False)
 class OpenStore:
@@ -115,7 +119,7 @@ class OpenStore:
             raise input_error(
                 Code.COMMITTED,
                 f"the same rows were committed as an update before, in snapshot {same}, and others since",
-                "if it is another update with the same rows, give it an id: `--id`; if it was sent again, leave it",
+                f"if it was sent again, leave it; {_ANOTHER}",
                 "nothing was done",
             )
         return same
@@ -191,7 +195,7 @@ def commit_changes(
         raise input_error(
             Code.COMMITTED,
             f"this update was committed before, in snapshot {before}",
-            "if it is another one with the same rows, give it an id",
+            f"if it was sent again, leave it; {_ANOTHER}",
             "nothing was written",
         )
     relations = warehouse.catalog.relations

@@ -92,7 +92,8 @@ def require_sources(catalog: Catalog, given: Iterable[str]) -> None:
     Raises:
         InputError: SM103 with all that have none.
     """
-    missing = sorted(_used(catalog) - set(given))
+    used = set[str]().union(*reads(catalog).values()) & catalog.relations.keys()
+    missing = sorted(used - set(given))
     if missing:
         have = "has" if len(missing) == 1 else "have"
         raise input_error(
@@ -100,10 +101,6 @@ def require_sources(catalog: Catalog, given: Iterable[str]) -> None:
             f"cannot verify: {', '.join(f'`{name}`' for name in missing)} {have} no source",
             hint="give every base relation a source in the warehouse file",
         )
-
-
-def _used(catalog: Catalog) -> set[str]:
-    return set[str]().union(*reads(catalog).values()) & catalog.relations.keys()
 
 
 TOLERANCE = 1e-9

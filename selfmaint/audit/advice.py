@@ -195,7 +195,9 @@ class _Advisor:
             **dict.fromkeys(self._settling(ANYTHING, frozenset[Proposal]().union(*free), stored)),
             **dict.fromkeys(self._settling(ANYTHING, frozenset(), stored) if free else ()),
         }
-        made = sorted((self._made(chosen) for chosen in sets), key=self._total)
+        made = sorted(
+            (self._made(chosen) for chosen in sets), key=lambda made: sum(map(self._effort, made.proposals))
+        )
         single = [self._made(unit) for unit in free if unit not in sets]
         if not made:
             single += [self._made(frozenset([view])) for view in stored]
@@ -250,9 +252,6 @@ class _Advisor:
             ):
                 chosen = smaller
         return chosen
-
-    def _total(self, made: Advice) -> float:
-        return sum(map(self._effort, made.proposals))
 
     def _stored(self, chosen: Iterable[Proposal]) -> float:
         return sum(self._effort(proposal) for proposal in chosen if isinstance(proposal, NewView))

@@ -15,18 +15,7 @@ from itertools import islice
 from typing import TypeGuard, TypeVar
 
 from datalog.budget import check
-from datalog.model import (
-    Atom,
-    Constant,
-    Literal,
-    Predicate,
-    Row,
-    Term,
-    Value,
-    Variable,
-    Version,
-    variables_of,
-)
+from datalog.model import Atom, Literal, Predicate, Row, Value, Variable, Version, ground, variables_of
 from selfmaint.audit.changes import Change
 from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices
@@ -275,7 +264,7 @@ def _candidate(instance: Instance, values: Mapping[Variable, Value]) -> Candidat
     def rows(atoms: tuple[Atom, ...]) -> Relations:
         found: dict[str, set[Row]] = {}
         for atom in atoms:
-            found.setdefault(atom.predicate.name, set()).add(_terms(atom.terms, values))
+            found.setdefault(atom.predicate.name, set()).add(ground(atom.terms, values))
         return {name: frozenset(its) for name, its in sorted(found.items())}
 
     return Candidate(
@@ -283,12 +272,8 @@ def _candidate(instance: Instance, values: Mapping[Variable, Value]) -> Candidat
         rows(instance.inserted),
         rows(instance.deleted),
         rows(instance.present),
-        _terms(instance.asked, values),
+        ground(instance.asked, values),
     )
-
-
-def _terms(terms: Sequence[Term], values: Mapping[Variable, Value]) -> Row:
-    return tuple(t.value if isinstance(t, Constant) else values[t] for t in terms)
 
 
 def _is_asked(literal: Literal) -> TypeGuard[Atom]:

@@ -28,6 +28,7 @@ from datalog.model import (
     Variable,
     apply_atom,
     apply_comparison,
+    ground,
     variables_of,
 )
 from datalog.model.expressions import expression_variables
@@ -47,21 +48,9 @@ COPIES = 4
 _LOST = 5
 _MOST_ROWS = 50
 _OTHERS: tuple[tuple[int | None, ...], ...] = (
-    (),
-    (None,),
-    (0,),
-    (1,),
-    (2,),
-    (6,),
-    (7,),
-    (1, 4),
-    (2, 3),
-    (6, 9),
-    (7, 8),
-    (0, 1, 4),
-    (0, 2, 3),
-    (6, 9, 11),
-    (7, 8, 11),
+    *((), (None,), (0,), (1,), (2,), (6,), (7,)),
+    *((1, 4), (2, 3), (6, 9), (7, 8)),
+    *((0, 1, 4), (0, 2, 3), (6, 9, 11), (7, 8, 11)),
 )
 """Values of the other rows, where the lost row has 5."""
 
@@ -156,7 +145,7 @@ class _Made:
 
     def pairs(self) -> Iterator[Pair]:
         """Those that no view tells apart."""
-        made = list(dict.fromkeys((row, _frozen(rows)) for row, rows in self._databases()))
+        made = list(dict.fromkeys((row, tuple(sorted(rows.items()))) for row, rows in self._databases()))
         for lost in dict.fromkeys(row for row, _ in made):
             mine = [dict(rows) for row, rows in made if row == lost]
             for inserted in self._replacements(lost):
@@ -240,9 +229,9 @@ class _Made:
         found: dict[str, set[Row]] = {}
         for body in copies[: 1 + len(others)]:
             for atom in body:
-                found.setdefault(atom.predicate.name, set()).add(_row(atom, values))
+                found.setdefault(atom.predicate.name, set()).add(ground(atom.terms, values))
         rows = {name: frozenset(its) for name, its in found.items()}
-        lost = _row(self._copies[0][self.anchor], values)
+        lost = ground(self._copies[0][self.anchor].terms, values)
         name = self.view.core.body[self.anchor].predicate.name
         return (lost, rows) if lost in rows[name] else None
 
@@ -318,10 +307,6 @@ class _Made:
         return {name: frozenset(rows) for name, rows in found.items()}
 
 
-def _frozen(rows: Relations) -> tuple[tuple[str, frozenset[Row]], ...]:
-    return tuple(sorted(rows.items()))
-
-
 def _paired(body: tuple[Atom, ...], moved: tuple[Atom, ...]) -> tuple[tuple[Variable, ...], tuple[Term, ...]]:
     """The variables of a body, and what stands in their places in another."""
     found: dict[Variable, Term] = {}
@@ -330,10 +315,6 @@ def _paired(body: tuple[Atom, ...], moved: tuple[Atom, ...]) -> tuple[tuple[Vari
             if isinstance(term, Variable):
                 found.setdefault(term, its)
     return tuple(found), tuple(found.values())
-
-
-def _row(atom: Atom, values: Mapping[Variable, Value]) -> Row:
-    return tuple(t.value if isinstance(t, Constant) else values[t] for t in atom.terms)
 
 
 def _value(its: ColumnType, number: int) -> Value:

@@ -122,7 +122,7 @@ def placed_events(
             if isinstance(event, RowEvent):
                 _require_range(event, within)
         except RecordError as error:
-            wrong.append(_at(error.diagnostic, file, line))
+            wrong.extend(_at(one, file, line) for one in error.diagnostics)
         else:
             if tally.admits(event, within) and isinstance(event, RowEvent) and not wrong:
                 place = (None if file is None else str(file), line) if has_places else (None, 0)

@@ -99,13 +99,9 @@ def feed_table(schema: Catalog, name: str) -> FeedTable:
             note="how a feed's value is to be read depends on the column's type",
             hint="write `column: type` in the declaration",
         )
-    types = tuple(_OPEN_DECIMAL if _is_open(t) else t for t in declared)
+    types = tuple(_OPEN_DECIMAL if t.is_open else t for t in declared)
     not_null = frozenset(range(relation.given)) - relation.nullable
     return FeedTable(name, names, types, _key(declaration, not_null), not_null)
-
-
-def _is_open(declared: ColumnType) -> bool:
-    return declared.name is TypeName.DECIMAL and declared.precision is None
 
 
 def _key(declaration: Declaration, not_null: frozenset[int]) -> tuple[int, ...] | None:

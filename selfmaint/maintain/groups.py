@@ -14,7 +14,7 @@ from typing import Generic
 
 from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Variable, Version, ViewDefinition
 from datalog.syntax import show
-from selfmaint.canonical.consistency import NOT_EFFECTIVE
+from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE
 from selfmaint.canonical.support import CanonicalDatabase
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error

@@ -20,10 +20,7 @@ _TRIED = 50
 def real_database(encoding: Encoding, model: Model, attempt: int) -> Rows | None:
     """The database of an answer set; None if values of some type do not do.
 
-    Args:
-        encoding: the program.
-        model: its answer set.
-        attempt: 0, 1, ...: each gives other values where nothing tells them.
+    Each `attempt`, from 0, gives other values where nothing tells them.
     """
     relations = encoding.instance.known.catalog.relations
     numbers = {name: model[f"{BEFORE}{number}"] for name, number in encoding.numbers.items()}

@@ -127,9 +127,8 @@ class ServerLog:
         system, end, flushed, block, slot, database = found
         if not isinstance(slot, dict):
             message = f"there is no replication slot `{self.slot}` in the source `{self.source}`"
-            raise log_error(
-                message, "`selfmaint follow WAREHOUSE.toml --create` makes it", self._statements()
-            )
+            made = f"it is made by: {self._slot().as_string(None)};"
+            raise log_error(message, "`selfmaint follow WAREHOUSE.toml --create` makes it", made)
         self._require_usable(slot, str(database))
         at = lsn_of(str(end))
         return LogState(
@@ -262,9 +261,6 @@ class ServerLog:
         return sql.SQL("SELECT pg_catalog.pg_create_logical_replication_slot({}, {})").format(
             sql.Literal(self.slot), sql.Literal(PLUGIN)
         )
-
-    def _statements(self) -> str:
-        return f"it is made by: {self._slot().as_string(None)};"
 
 
 def log_error(message: str, hint: str | None = None, note: str | None = None) -> SourceError:

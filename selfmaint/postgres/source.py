@@ -162,31 +162,22 @@ class PostgresSource(Stored[PostgresTable], Generic[D]):
 
     def _begun(self) -> Connection:
         """The connection, in its one transaction."""
-        if self._connection is not None:
-            return self._connection
-        doing = f"connecting to the source `{self._name}`"
-        pauses = [*PAUSES_S]
-        while True:
-            try:
-                self._connection, self._version = begun(self._url, self._timeout_s)
-            except psycopg.Error as failure:
-                refused = source_error(failure, self._url, doing)
-                passing = may_pass(failure)
-            else:
-                return self._connection
-            if not pauses or not passing:
-                raise refused
-            time.sleep(pauses.pop(0))
+        if self._connection is None:
+            doing = f"connecting to the source `{self._name}`"
+            self._connection, self._version = self._again(doing, lambda: begun(self._url, self._timeout_s))
+        return self._connection
 
     def _reading(self, relation: str, use: Callable[[Connection], T]) -> T:
         """What a use of the connection for a relation gives; after a failure the transaction is over."""
         self._stored(relation)
-        doing = f"reading `{relation}` from the source `{self._name}`"
+        return self._again(f"reading `{relation}` from the source `{self._name}`", lambda: use(self._begun()))
+
+    def _again(self, doing: str, attempt: Callable[[], T]) -> T:
+        """What an attempt gives, which is made again where a fault may pass and nothing was read."""
         pauses = [*PAUSES_S]
         while True:
-            connection = self._begun()
             try:
-                return use(connection)
+                return attempt()
             except InputError as error:
                 self.end()
                 raise SourceError(error.diagnostics) from error
@@ -201,7 +192,7 @@ class PostgresSource(Stored[PostgresTable], Generic[D]):
     def _columns_of(self, connection: Connection, relation: str) -> list[PostgresColumn]:
         if relation not in self._columns:
             expected = self._declarations[relation]
-            self._columns[relation] = columns_of(connection, self._relations[relation], expected)
+            self._columns[relation] = columns_of(connection, self._relations[relation], expected, self.name)
         return self._columns[relation]
 
     def _spill_file(self) -> Path:

@@ -95,9 +95,9 @@ class PostgresColumn:
 
 
 def columns_of(
-    connection: Connection[tuple[object, ...]], table: PostgresTable, expected: Expected
+    connection: Connection[tuple[object, ...]], table: PostgresTable, expected: Expected, source: str = ""
 ) -> list[PostgresColumn]:
-    """The expected columns of a table or view, in the order expected.
+    """The expected columns of a table or view, in the order expected; `source` is what messages call the database.
 
     Raises:
         InputError: SM103 no such table; SM104 columns that are missing or of other types. A table may have
@@ -109,7 +109,8 @@ def columns_of(
         for name, kind, size, collation in connection.execute(_COLUMNS, [shown])
     }
     if not found:
-        raise input_error(Code.MISSING_CONTENTS, f"there is no table `{shown}`")
+        where = f" in the source `{source}`" if source else ""
+        raise input_error(Code.MISSING_CONTENTS, f"there is no table `{shown}`{where}")
     require_names(list(found), expected, extra_allowed=True)
     columns = [
         _column(name, *found[name], declared)

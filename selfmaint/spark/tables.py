@@ -309,7 +309,7 @@ _TYPES = {
 
 def stored_rows(spark: SparkSession, table: TableFiles) -> DataFrame:
     """The rows of a table of a store, read when they are used."""
-    wanted = [_quoted(name) for name in table.columns]
+    wanted = [quoted(name) for name in table.columns]
     older = [file for file in table.files if not file.is_newer and not file.is_deleted_newer]
     # Files of rows of several snapshots have one more column.
     alike = [older, *([file] for file in table.files if file not in older)]
@@ -343,5 +343,6 @@ def _rows(spark: SparkSession, version: int, files: Sequence[DataFile], wanted: 
     return numbered.join(sf.broadcast(gone), same, "left_anti").select(*wanted)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name in backticks."""
     return "`" + name.replace("`", "``") + "`"

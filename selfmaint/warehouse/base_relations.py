@@ -11,15 +11,18 @@ from datalog.model import (
     NUMBER,
     Atom,
     ColumnType,
+    Constant,
     Declaration,
     ForeignKey,
     Predicate,
     Program,
+    Row,
     Rule,
     Term,
     Variable,
     Version,
 )
+from datalog.syntax import show
 from selfmaint.warehouse.constraints import Reference
 
 
@@ -180,3 +183,12 @@ def _declared(
 def _referenced(key: ForeignKey, declarations: Mapping[str, Declaration]) -> tuple[int, ...]:
     names = declarations[key.target].column_names
     return tuple(names.index(name) for name in key.target_columns)
+
+
+def shown_rows(columns: Sequence[str], rows: Iterable[Row]) -> str:
+    """A few rows in words, values as the language writes them; equal rows of a table without a key once."""
+    shown = (
+        ", ".join(f"{c}={show(Constant(v))}" for c, v in zip(columns, row, strict=True) if c != NUMBER)
+        for row in sorted(rows, key=repr)
+    )
+    return "; ".join(f"({values})" for values in dict.fromkeys(shown))

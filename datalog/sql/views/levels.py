@@ -138,7 +138,7 @@ class _Levels:
 
     def _finer(self) -> str:
         """The helper's query: condition 1. FROM and WHERE are the query's own text."""
-        groups = self._groups_in_spark()
+        groups = [(self.texts[sql], name) for sql, name in self.groups.items()]
         shown = [f"{sql} AS {name}" for sql, name in (*groups, *self.columns.items())]
         behind = (TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY)
         by = ", ".join(sql for sql, _ in groups)
@@ -147,9 +147,6 @@ class _Levels:
         if [one.unalias().sql() for one in made.expressions] != wanted:
             raise NoSplitError
         return query
-
-    def _groups_in_spark(self) -> list[tuple[str, str]]:
-        return [(self.texts[sql], name) for sql, name in self.groups.items()]
 
     def _over(self, node: exp.Expr) -> str:
         """An expression over the helper's columns."""

@@ -22,12 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datalog.containment import (
-    contained_in,
-    mappings,
-    minimise,
-    union_contained_in,
-)
+from datalog.containment import contained_in, mappings, minimise, union_contained_in
 from datalog.evaluate import evaluate
 from datalog.model import (
     Atom,
