@@ -114,7 +114,7 @@ def maintain(given: Namespace) -> int:
         if before is not None:
             return before
         if opened.store is not None and not given.dry_run:
-            opened.store.store.place.require_writable()
+            opened.store.store.require_writable()
         helpers = opened.catalog.helpers
         try:
             found = compute(

@@ -292,6 +292,10 @@ class DeltaTables:
             raise BusyError(input_error(Code.WRITE_FAILED, message, "run the command again").diagnostics)
         return delta_table(self.place.table(name), found.last)
 
+    def require_writable(self) -> None:
+        """See `Store`."""
+        self.place.require_writable()
+
     def is_half_done(self) -> bool:
         """See `Store`."""
         return is_half_done(self.catalog)

@@ -72,6 +72,14 @@ class Store(Protocol):
         """What was committed, oldest first, with the snapshots."""
         ...
 
+    def require_writable(self) -> None:
+        """Refuses who may not write, before there is work; readies what writing needs beside it.
+
+        Raises:
+            InputError: SM405.
+        """
+        ...
+
     def is_half_done(self) -> bool:
         """Whether a commit has not ended, of a process that works or of one that died."""
         ...

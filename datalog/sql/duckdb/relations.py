@@ -78,6 +78,11 @@ def number(name: str) -> exp.Select:
     return exp.select(exp.Count(this=exp.Star())).from_(_table(name), copy=False)
 
 
+def span(name: str) -> exp.Select:
+    """The least and the greatest value of a relation's first column."""
+    return exp.select(exp.Min(this=_column(0)), exp.Max(this=_column(0))).from_(_table(name), copy=False)
+
+
 def cast_rows(
     name: str, types: Sequence[SqlType], to: Sequence[SqlType], places: Sequence[int] | None = None
 ) -> exp.Select:
