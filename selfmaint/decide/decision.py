@@ -26,7 +26,7 @@ from selfmaint.maintain import maintenance_program, roll_ups
 from selfmaint.possible.queries import queries
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
 from selfmaint.warehouse.finer import finer_views
-from selfmaint.warehouse.own_relations import OwnSchema, own_schema
+from selfmaint.warehouse.own_relations import OwnRelation, OwnSchema, own_relations, own_schema
 from selfmaint.warehouse.situation import Situation
 
 
@@ -47,7 +47,8 @@ class Decision:
     _support: dict[Situation, Support] = field(default_factory=dict)
     _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
     _spent: dict[str, float] = field(default_factory=dict)
-    _own: dict[tuple[str, frozenset[str]], tuple[OwnSchema, Decision] | None] = field(default_factory=dict)
+    _own: dict[frozenset[str], dict[str, tuple[OwnRelation, ...]]] = field(default_factory=dict)
+    _over_own: dict[object, tuple[OwnSchema, Decision]] = field(default_factory=dict)
 
     @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -121,17 +122,24 @@ class Decision:
         return self._rules[key]
 
     def over_own_relations(self, view: View, situation: Situation) -> tuple[OwnSchema, Decision] | None:
-        """A schema in which a view is over relations of its own, and the decision there.
+        """A schema in which a view is over relations of its own, and the decision there: one for all views over these.
 
         Returns:
             None if there is none that helps, or it would not be right.
         """
+        if not situation.effective:
+            return None
         changed = situation.inserted | situation.deleted
-        key = (view.name, changed)
-        if situation.effective and key not in self._own:
-            schema = own_schema(self.catalog, view, changed)
-            self._own[key] = None if schema is None else (schema, Decision(schema.catalog, self.budget_s))
-        return self._own[key] if situation.effective else None
+        if changed not in self._own:
+            self._own[changed] = own_relations(self.catalog, changed)
+        made = self._own[changed].get(view.name)
+        if made is None:
+            return None
+        if (changed, made) not in self._over_own:
+            names = {name for name, its in self._own[changed].items() if its == made}
+            schema = own_schema(self.catalog, changed, made, names)
+            self._over_own[changed, made] = schema, Decision(schema.catalog, self.budget_s)
+        return self._over_own[changed, made]
 
     @cached_property
     def over_summands(self) -> Decision:

@@ -6,8 +6,8 @@ tests one that fails proves as much as ever; that none does proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import Predicate, Program
@@ -20,6 +20,8 @@ from selfmaint.warehouse.catalog import View
 TOGETHER = 1_000
 """More tests are not asked in one go: one of them would take the budget of all."""
 
+T = TypeVar("T")
+
 Failing: TypeAlias = list[tuple[DependsRules, D]]
 """The J's whose tests have rows, with these rows."""
 
@@ -31,7 +33,27 @@ def tested(
 
     Where all views at once take too long, or their tests are many, each view has a try of its own.
     """
-    found: dict[str, tuple[Failing[D], BudgetSpentError | None]] = {}
+    return _in_parts(known, views, lambda rules: _failing_of(known, rules))
+
+
+def passing(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
+    """The names of the views of whose tests all are known within the budget, and none has a row; tried as `tested`."""
+
+    def ask(rules: Sequence[DependsRules]) -> list[tuple[DependsRules, None]]:
+        failing = _nonempty(known, rules)[1]
+        return [(rule, None) for rule in rules if rule.goal in failing]
+
+    found = _in_parts(known, views, ask)
+    return frozenset(name for name, (failing, spent) in found.items() if not failing and spent is None)
+
+
+def _in_parts(
+    known: Knowledge[D],
+    views: Sequence[View],
+    ask: Callable[[Sequence[DependsRules]], list[tuple[DependsRules, T]]],
+) -> dict[str, tuple[list[tuple[DependsRules, T]], BudgetSpentError | None]]:
+    """What is found of the tests of all views, or of each."""
+    found: dict[str, tuple[list[tuple[DependsRules, T]], BudgetSpentError | None]] = {}
     tests: dict[str, Tests] = {}
     for view in views:
         try:
@@ -46,7 +68,7 @@ def tested(
             continue
         try:
             with limit(known.decision.budget_s, f"evaluating the test of {_named(left)}"):
-                failing = _failing_of(known, [r for view in left for r in tests[view.name].rules])
+                failing = ask([r for view in left for r in tests[view.name].rules])
         except BudgetSpentError as spent:
             if len(left) == 1:
                 found[left[0].name] = [], spent

@@ -1,9 +1,9 @@
 """A view that projects, as one that shows more of its body: over relations that have only what it uses.
 
     v(O, C, N) :- orders(O, C, Status), customer(C, K), nation(K, N).
-    v(O, C, N) :- v:orders(O, C), v:customer(C, N).        orders changes; customer and nation do not
+    v(O, C, N) :- :orders(O, C), :customer+nation(C, N).   orders changes; customer and nation do not
 
-Every database gives one of these relations too: `v:orders` is a projection of `orders`, `v:customer` a join. So what
+Every database gives one of these relations too: `:orders` is a projection of `orders`, the other one a join. So what
 all databases over the larger schema agree on, those of the warehouse agree on: "yes" carries over, with the delta. "No"
 does not, for not every database over the larger schema comes from one of the warehouse.
 
@@ -99,38 +99,61 @@ class OwnRelation:
 
 @dataclass(frozen=True)
 class OwnSchema:
-    """A catalog in which a view is over relations of its own.
+    """A catalog in which some views are over relations of their own, the same ones.
 
     Attributes:
         catalog: with these relations, and with all views.
-        view: the view there.
         changing: for each relation that changes, its projection.
     """
 
     catalog: Catalog
-    view: View
     changing: Mapping[str, OwnRelation]
 
 
-def own_schema(catalog: Catalog, view: View, changed: Collection[str]) -> OwnSchema | None:
-    """A view over relations of its own; None if that shows no more of its body, or a condition does not hold.
+def own_relations(catalog: Catalog, changed: Collection[str]) -> dict[str, tuple[OwnRelation, ...]]:
+    """The relations of its own of each view that has some: that show more of its body, by the conditions.
 
     Args:
         catalog: the warehouse's schema, unions apart.
-        view: a view.
         changed: the base relations that change.
     """
+    found, taken = {}, {*catalog.relations, *(view.name for view in catalog.views)}
+    for view in catalog.views:
+        work = _work(catalog, view, changed)
+        made = None if work is None else work.made()
+        if made is not None and taken.isdisjoint(own.relation.name for own in made):
+            found[view.name] = tuple(sorted(made, key=lambda own: own.relation.name))
+    return found
+
+
+def own_schema(
+    catalog: Catalog, changed: Collection[str], made: Sequence[OwnRelation], names: Collection[str]
+) -> OwnSchema:
+    """Some views over relations of their own.
+
+    Args:
+        catalog: see `own_relations`.
+        changed: see `own_relations`.
+        made: the relations.
+        names: the views that these are the relations of.
+    """
+    relations = {**catalog.relations, **{own.relation.name: own.relation for own in made}}
+
+    def moved(view: View) -> View:
+        work = _work(catalog, view, changed) if view.name in names else None
+        if work is None:
+            return _with_implied(view, made)
+        return _over(work.view, work.body_over(made), relations)
+
+    views = tuple(map(moved, catalog.views))
+    changing = {own.of[0]: own for own in made if own.of[0] in changed}
+    return OwnSchema(replace(catalog, views=views, relations=relations), changing)
+
+
+def _work(catalog: Catalog, view: View, changed: Collection[str]) -> _Work | None:
     if not isinstance(view, GroupedView) or view.unchanging or view.core.limitation is not None:
         return None
-    work = _Work(catalog, view, frozenset(changed), view.core.body, _used(view))
-    made = work.made()
-    if made is None:
-        return None
-    relations = {**catalog.relations, **{own.relation.name: own.relation for own in made}}
-    own_view = _over(view, work.body_over(made), relations)
-    views = tuple(own_view if one.name == view.name else _with_implied(one, made) for one in catalog.views)
-    changing = {own.of[0]: own for own in made if own.of[0] in changed}
-    return OwnSchema(replace(catalog, views=views, relations=relations), own_view, changing)
+    return _Work(catalog, view, frozenset(changed), view.core.body, _used(view))
 
 
 def _used(view: GroupedView) -> frozenset[Term]:
@@ -268,7 +291,7 @@ class _Work:
         keys = () if root is None else root.unique
         unique = (tuple((at, p) for p in key) for key in keys)
         made = BaseRelation(
-            f"{self.view.name}:{name}",
+            f":{name}",
             tuple(f"{its[i].columns[p]}_{i}" for i, p in kept),
             tuple(its[i].types[p] for i, p in kept),
             frozenset(n for n, (i, p) in enumerate(kept) if p in its[i].nullable),
@@ -341,9 +364,8 @@ def _over(view: GroupedView, body: tuple[Atom, ...], relations: Mapping[str, Bas
     return replace(view, core=less, grouped=replace(view.grouped, terms=terms))
 
 
-def _with_implied(view: View, made: Iterable[OwnRelation]) -> View:
+def _with_implied(view: View, made: Sequence[OwnRelation]) -> View:
     """Another view, with what its body implies of the relations."""
-    made = tuple(made)
 
     def extended(one: View) -> View:
         never_null = one.not_null | one.certain
