@@ -240,7 +240,8 @@ def _is_touched(view: View, situation: Situation) -> bool:
     changed = (
         situation.inserted if not isinstance(view, GroupedView) else situation.inserted | situation.deleted
     )
-    return not changed.isdisjoint(atom.predicate.name for atom in view.decided.body)
+    names = (atom.predicate.name for atom in view.decided.body)
+    return view.name not in situation.unmet and not changed.isdisjoint(names)
 
 
 def _own_doubts(new_facts: NewFacts, situation: Situation) -> tuple[str, ...]:

@@ -83,13 +83,19 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         A verdict for each view's name, in the order given.
     """
     wanted, known = tuple(views), saturated(known)
-    same = untouched(known, wanted)
+    unread = untouched(known, wanted)
+    same = unread | known.situation.unmet
     tests = tested(known, [view for view in wanted if view.name not in same])
     result: dict[str, Verdict] = {}
     for view in wanted:
         if view.name in same:
             none = Change(frozenset(), frozenset())
-            result[view.name] = SelfMaintainable(view.name, semantics=view.semantics, change=none, exact=True)
+            exact = view.name in unread or (
+                view.limitation is None and known.decision.is_exact(known.situation)
+            )
+            result[view.name] = SelfMaintainable(
+                view.name, semantics=view.semantics, change=none, exact=exact
+            )
             continue
         failing, spent = tests[view.name]
         verdict: Verdict | None = None

@@ -79,7 +79,8 @@ def group_change(
     """
     key = (GroupChange, view.name, whole)
     if key not in known.kept:
-        known.kept[key] = _change(_Work(known, view), whole=whole)
+        is_unmet = view.name in known.situation.unmet
+        known.kept[key] = None if is_unmet else _change(_Work(known, view), whole=whole)
     found: GroupChange[D] | None = known.kept[key]
     return found
 
