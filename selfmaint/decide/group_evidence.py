@@ -20,7 +20,7 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from datalog.budget import check
@@ -63,9 +63,9 @@ def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
             continue
         groups = frozenset(t for t in view.grouped.group_terms.values() if isinstance(t, Variable))
         ways = matches(atoms, everything, certain, view.core, catalog, MAPPING_LIMIT, groups)
-        names = _Names.of(view.core, atoms)
-        for way in ways or ():
-            found.setdefault(_demand(view, way, instance, names))
+        if ways:
+            names = _Names.of(view.core, atoms)
+            found |= dict.fromkeys(_demand(view, way, instance, names) for way in ways)
     ordered = sorted(found, key=lambda d: (len(d.body), d.facts.bit_count()))
     return tuple(demand.renamed(i) for i, demand in enumerate(ordered))
 
@@ -230,7 +230,7 @@ class Demand:
         own: the variables that no new fact has.
     """
 
-    view: GroupedView
+    view: GroupedView = field(hash=False)
     facts: int
     body: tuple[Literal, ...]
     group: Atom

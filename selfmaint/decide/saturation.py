@@ -33,7 +33,7 @@ from selfmaint.decide.selftest import DependsRules, told_subgoals
 from selfmaint.decide.unmet_rows import with_unmet
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.protocol import D
-from selfmaint.maintain import applied, delta, group_change, new_rows
+from selfmaint.maintain import applied, delta, group_change, keep_changes, new_rows
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
@@ -155,7 +155,8 @@ def _followed(known: Knowledge[D]) -> Knowledge[D]:
             break
         facts = known.facts.extended(dict(_new_rows(known, found)), small=False)
         followed = followed.union(v.name for v in found)
-        known = known.learning(facts, replace(known.situation, followed=followed))
+        before, known = known, known.learning(facts, replace(known.situation, followed=followed))
+        keep_changes(before, known, determined)
     return known
 
 
