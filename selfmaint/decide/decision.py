@@ -42,6 +42,7 @@ class Decision:
     catalog: Catalog
     budget_s: float = math.inf
     _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
+    _anchored: dict[str, tuple[str, tuple[NewFacts, ...]]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)
     _known: dict[Situation, tuple[Rule, ...]] = field(default_factory=dict)
     _support: dict[Situation, Support] = field(default_factory=dict)
@@ -93,6 +94,17 @@ class Decision:
                 )
         return self._surviving[view.name]
 
+    def _asked(self, view: View, situation: Situation) -> tuple[NewFacts, ...]:
+        """The sets J that a test may ask for in the situation; once it is asked for a second kind of them, all."""
+        changed = _changed(view, situation)
+        anchors = [a.predicate.name for a in view.decided.body if a.predicate.name in changed]
+        first = self._anchored.get(view.name)
+        if view.name in self._surviving or len(anchors) > 1 or view.decided.limitation:
+            return self.surviving(view)
+        if first is None:
+            first = self._anchored[view.name] = anchors[0], surviving(self.catalog, view.decided, anchors[0])
+        return first[1] if first[0] == anchors[0] else self.surviving(view)
+
     def plain_instance(self, view: View) -> Instance:
         """The view's body as it is, with what contradicts new facts for it."""
         if view.name not in self._instances:
@@ -115,9 +127,10 @@ class Decision:
             self._rules[key] = ()
         if key not in self._rules:
             with self._budget(view, part):
-                rules = depends_rules(self.catalog, situation, self.surviving(view))
+                sets = self._asked(view, situation)
+                rules = depends_rules(self.catalog, situation, sets)
                 if isinstance(view, GroupedView):
-                    rules += losing_rules(self.catalog, situation, self.surviving(view))
+                    rules += losing_rules(self.catalog, situation, sets)
             self._rules[key] = rules
         return self._rules[key]
 
@@ -237,11 +250,13 @@ class Decision:
 
 def _is_touched(view: View, situation: Situation) -> bool:
     """Whether the update could change a view: every rule of its test starts at a row of the update."""
-    changed = (
-        situation.inserted if not isinstance(view, GroupedView) else situation.inserted | situation.deleted
-    )
     names = (atom.predicate.name for atom in view.decided.body)
-    return view.name not in situation.unmet and not changed.isdisjoint(names)
+    return view.name not in situation.unmet and not _changed(view, situation).isdisjoint(names)
+
+
+def _changed(view: View, situation: Situation) -> frozenset[str]:
+    """The relations at whose rows in the update tests of a view start."""
+    return situation.inserted if not isinstance(view, GroupedView) else situation.inserted | situation.deleted
 
 
 def _own_doubts(new_facts: NewFacts, situation: Situation) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
     atoms = instance.atoms
     certain = instance.not_null | certain_variables(atoms, catalog.relations)
     found: dict[Demand, None] = {}
-    everything = (1 << len(atoms)) - 1
+    everything = (1 << len(atoms)) - 1 & ~instance.old
     for contradiction in instance.dead:
         if contradiction.facts.bit_count() == 1:
             everything &= ~contradiction.facts  # this fact is never new
