@@ -143,11 +143,13 @@ def _of_test(known: Knowledge[D], view: View, failing: Failing[D], sample: int) 
 
 def _over_own_relations(known: Knowledge[D], views: Iterable[View]) -> dict[str, SelfMaintainable]:
     """Those of some views that are self-maintainable over relations that have only what they use."""
-    found = {}
+    found, together = {}, dict[Knowledge[D], list[View]]()
     for there, view in _passing_over_own(known, views):
         verdict = _of_test(there, view, [], 0)
         if isinstance(verdict, SelfMaintainable):
-            found[view.name] = replace(verdict, delta=partial(delta, there, view), exact=False)
+            among = together.setdefault(there, [])
+            among.append(view)
+            found[view.name] = replace(verdict, delta=partial(delta, there, view, among=among), exact=False)
     return found
 
 
