@@ -95,15 +95,18 @@ class Decision:
         return self._surviving[view.name]
 
     def _asked(self, view: View, situation: Situation) -> tuple[NewFacts, ...]:
-        """The sets J that a test may ask for in the situation; once it is asked for a second kind of them, all."""
+        """The sets J that a test may ask for in the situation: all, if others were asked for before.
+
+        Which these are is settled when they are first asked for: their numbers tell them apart (`ruled_out`).
+        """
         changed = _changed(view, situation)
         anchors = [a.predicate.name for a in view.decided.body if a.predicate.name in changed]
-        first = self._anchored.get(view.name)
-        if view.name in self._surviving or len(anchors) > 1 or view.decided.limitation:
+        if len(anchors) > 1 or view.decided.limitation:
             return self.surviving(view)
-        if first is None:
-            first = self._anchored[view.name] = anchors[0], surviving(self.catalog, view.decided, anchors[0])
-        return first[1] if first[0] == anchors[0] else self.surviving(view)
+        if view.name not in self._anchored and view.name not in self._surviving:
+            self._anchored[view.name] = anchors[0], surviving(self.catalog, view.decided, anchors[0])
+        anchor, found = self._anchored.get(view.name, (None, ()))
+        return found if anchor == anchors[0] else self.surviving(view)
 
     def plain_instance(self, view: View) -> Instance:
         """The view's body as it is, with what contradicts new facts for it."""
