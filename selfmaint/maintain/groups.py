@@ -202,6 +202,8 @@ class _Work(Generic[D]):
             given[step.predicate] = self._made(step, given)
         beside = _small({BESIDE: given[BESIDE]})
         new = engine.keep(engine.evaluate_view(plan.new, beside, {}))
+        if not plan.may_be_unsettled:
+            return GroupChange(new, given[OLD], None)
         left = engine.keep(engine.evaluate_view(plan.unsettled, beside, {}))
         if not engine.count(left):
             return GroupChange(new, given[OLD], None)
