@@ -23,6 +23,8 @@ Conditions of soundness:
    view's conditions on them. Its keys and its own foreign keys hold of these rows; none leads to it, and no other view
    implies rows of it.
 7. What the view tests stays a column: comparisons, and that a column is not null, unless a join says so.
+8. Views of which these relations are the same, with the same columns, keys and conditions, are put over them together:
+   over them each has the rows that it has over the base relations, whatever the database.
 """
 
 from __future__ import annotations
