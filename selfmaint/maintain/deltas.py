@@ -56,11 +56,8 @@ def delta(
 ) -> Delta[D]:
     """The change of a view whose new state is determined, held by the engine.
 
-    Args:
-        known: everything known.
-        view: the view.
-        whole: of a view that groups, whether all core rows of the groups that would be open are known.
-        among: views whose changes are to be asked for, too: of those that do not group they are found in one go.
+    `whole`: all core rows of the groups that would be open are known. `among`: views whose changes are to be asked for,
+    too: of those that do not group they are found in one go.
     """
     if isinstance(view, GroupedView):
         return _of_groups(known, view, whole=whole)

@@ -113,39 +113,27 @@ class OwnSchema:
 
 
 def own_relations(catalog: Catalog, changed: Collection[str]) -> dict[str, tuple[OwnRelation, ...]]:
-    """The relations of its own of each view that has some: that show more of its body, by the conditions.
-
-    Args:
-        catalog: the warehouse's schema, unions apart.
-        changed: the base relations that change.
-    """
+    """The relations of its own of each view that has some: that show more of its body, by the conditions."""
     found, taken = {}, {*catalog.relations, *(view.name for view in catalog.views)}
     for view in catalog.views:
         work = _work(catalog, view, changed)
         made = None if work is None else work.made()
         if made is not None and taken.isdisjoint(own.relation.name for own in made):
-            found[view.name] = tuple(sorted(made, key=lambda own: own.relation.name))
+            found[view.name] = tuple(made)
     return found
 
 
 def own_schema(
     catalog: Catalog, changed: Collection[str], made: Sequence[OwnRelation], names: Collection[str]
 ) -> OwnSchema:
-    """Some views over relations of their own.
-
-    Args:
-        catalog: see `own_relations`.
-        changed: see `own_relations`.
-        made: the relations.
-        names: the views that these are the relations of.
-    """
+    """Some views, by name, over the relations of their own, which are the same."""
     relations = {**catalog.relations, **{own.relation.name: own.relation for own in made}}
 
     def moved(view: View) -> View:
         work = _work(catalog, view, changed) if view.name in names else None
-        if work is None:
-            return _with_implied(view, made)
-        return _over(work.view, work.body_over(made), relations)
+        return (
+            _with_implied(view, made) if work is None else _over(work.view, work.body_over(made), relations)
+        )
 
     views = tuple(map(moved, catalog.views))
     changing = {own.of[0]: own for own in made if own.of[0] in changed}
@@ -195,14 +183,14 @@ class _Work:
         self.groups = [tuple(group) for group in components(range(len(self.body)), edges)]
 
     def made(self) -> list[OwnRelation] | None:
-        """The relations, one for each group of subgoals, those of single ones by base relation."""
+        """The relations: of single subgoals by base relation, then of each group of several, in the body's order."""
         relations = self.catalog.relations
         if any(atom.predicate.name not in relations for atom in self.body):
             return None
         kept: dict[str, set[int]] = {}
         for (i,) in (group for group in self.groups if len(group) == 1):
             kept.setdefault(self.body[i].predicate.name, set()).update(p for p, _ in self._needed(i))
-        found = [self._projection(relations[name], its) for name, its in kept.items()]
+        found = [self._projection(relations[name], its) for name, its in sorted(kept.items())]
         if any(own is None for own in found):
             return None
         found = [own and self._selected(own) for own in found]

@@ -296,3 +296,22 @@ def test_what_a_join_carries_over_from_another_type_is_not_computed_with(
     situation = Situation.of(facts, effective=True)
     found = check(Decision(made).knowledge(LargeEngine(), Facts(facts), situation), made.views)
     assert not isinstance(found["w"], SelfMaintainable)
+
+
+def test_each_join_stands_in_the_place_of_its_subgoals() -> None:
+    """Whatever the relations are called: an order of a known contract and of a known parcel is told."""
+    made = catalog_of("""
+    CREATE TABLE zone (z INT PRIMARY KEY, title STRING NOT NULL);
+    CREATE TABLE yard (y INT PRIMARY KEY, z INT NOT NULL REFERENCES zone);
+    CREATE TABLE area (a INT PRIMARY KEY, size INT NOT NULL);
+    CREATE TABLE bill (b INT PRIMARY KEY, a INT NOT NULL REFERENCES area, note INT NOT NULL);
+    CREATE TABLE orders (o INT PRIMARY KEY, y INT NOT NULL REFERENCES yard, b INT NOT NULL REFERENCES bill);
+    CREATE VIEW v AS SELECT o, orders.y, title, orders.b, note, size FROM orders JOIN yard ON orders.y = yard.y
+      JOIN zone ON yard.z = zone.z JOIN bill ON orders.b = bill.b JOIN area ON bill.a = area.a;
+    """)
+    facts = {Predicate("v"): frozenset[Row]({(1, 10, "north", 20, 5, 7), (2, 11, "south", 21, 6, 8)})}
+    facts |= {Predicate("orders", Version.INSERTED): frozenset({(3, 10, 21)})}
+    known = Decision(made).knowledge(LargeEngine(), Facts(facts), Situation.of(facts, effective=True))
+    verdict = check(known, made.views)["v"]
+    assert isinstance(verdict, SelfMaintainable)
+    assert determined_delta(known, verdict).gained == {(3, 10, "north", 21, 6, 8)}
