@@ -6,9 +6,9 @@ tests one that fails proves as much as ever; that none does proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import Predicate, Program
@@ -25,6 +25,8 @@ TOGETHER = 1_000
 FORESEEN_SHARE = 0.02
 """What part of the budget may be spent to find out which tests there will be, only to read less."""
 
+T = TypeVar("T")
+
 Failing: TypeAlias = list[tuple[DependsRules, D]]
 """The J's whose tests have rows, with these rows."""
 
@@ -36,7 +38,27 @@ def tested(
 
     Where all views at once take too long, or their tests are many, each view has a try of its own.
     """
-    found: dict[str, tuple[Failing[D], BudgetSpentError | None]] = {}
+    return _in_parts(known, views, lambda rules: _failing_of(known, rules))
+
+
+def passing(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
+    """The names of the views of whose tests all are known within the budget, and none has a row; tried as `tested`."""
+
+    def ask(rules: Sequence[DependsRules]) -> list[tuple[DependsRules, None]]:
+        failing = _nonempty(known, rules)[1]
+        return [(rule, None) for rule in rules if rule.goal in failing]
+
+    found = _in_parts(known, views, ask)
+    return frozenset(name for name, (failing, spent) in found.items() if not failing and spent is None)
+
+
+def _in_parts(
+    known: Knowledge[D],
+    views: Sequence[View],
+    ask: Callable[[Sequence[DependsRules]], list[tuple[DependsRules, T]]],
+) -> dict[str, tuple[list[tuple[DependsRules, T]], BudgetSpentError | None]]:
+    """What is found of the tests of all views, or of each."""
+    found: dict[str, tuple[list[tuple[DependsRules, T]], BudgetSpentError | None]] = {}
     tests: dict[str, Tests] = {}
     for view in views:
         try:
@@ -51,7 +73,7 @@ def tested(
             continue
         try:
             with limit(known.decision.budget_s, f"evaluating the test of {_named(left)}"):
-                failing = _failing_of(known, [r for view in left for r in tests[view.name].rules])
+                failing = ask([r for view in left for r in tests[view.name].rules])
         except BudgetSpentError as spent:
             if len(left) == 1:
                 found[left[0].name] = [], spent

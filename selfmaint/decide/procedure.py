@@ -11,13 +11,15 @@ The symbolic part (which sets J survive, and the programs) depends on the rules 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from datalog.budget import BudgetSpentError, limit
 from selfmaint.countermodel.model_check import is_evaluated
-from selfmaint.decide.evaluation import Failing, is_failing, tested
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.evaluation import Failing, is_failing, passing, tested
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.own_columns import known_there
@@ -38,6 +40,7 @@ from selfmaint.decide.verdict import (
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.maintain import delta, group_change
 from selfmaint.warehouse.catalog import GroupedView, View
+from selfmaint.warehouse.own_relations import OwnSchema
 
 _SAMPLE = 20
 """How many witnesses of one J are looked at."""
@@ -77,13 +80,19 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         A verdict for each view's name, in the order given.
     """
     wanted, known = tuple(views), saturated(known)
-    same = untouched(known, wanted)
+    unread = untouched(known, wanted)
+    same = unread | known.situation.unmet
     tests = tested(known, [view for view in wanted if view.name not in same])
     result: dict[str, Verdict] = {}
     for view in wanted:
         if view.name in same:
             none = Change(frozenset(), frozenset())
-            result[view.name] = SelfMaintainable(view.name, semantics=view.semantics, change=none, exact=True)
+            exact = view.name in unread or (
+                view.limitation is None and known.decision.is_exact(known.situation)
+            )
+            result[view.name] = SelfMaintainable(
+                view.name, semantics=view.semantics, change=none, exact=exact
+            )
             continue
         failing, spent = tests[view.name]
         verdict: Verdict | None = None
@@ -92,8 +101,12 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         if spent is not None and not isinstance(verdict, NotSelfMaintainable):
             verdict = Undecided(view.name, (str(spent),), is_cut=True)
         assert verdict is not None
+        result[view.name] = verdict
+    own = _over_own_relations(known, [view for view in wanted if not result[view.name]])
+    for view in wanted:
+        verdict = own.get(view.name, result[view.name])
         if not isinstance(verdict, SelfMaintainable):
-            verdict = _over_own_relations(known, view) or _over_summands(known, view, verdict)
+            verdict = _over_summands(known, view, verdict)
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             verdict = searched(known, verdict)
         result[view.name] = replace(verdict, semantics=view.semantics)
@@ -125,25 +138,30 @@ def _of_test(known: Knowledge[D], view: View, failing: Failing[D], sample: int) 
     return verdict
 
 
-def _over_own_relations(known: Knowledge[D], view: View) -> SelfMaintainable | None:
-    """That a view is self-maintainable, if it is over relations that have only what it uses."""
-    with suppress(BudgetSpentError):
-        own = _passing_over_own(known, view)
-        if own is None:
-            return None
-        verdict = _of_test(*own, [], 0)
+def _over_own_relations(known: Knowledge[D], views: Iterable[View]) -> dict[str, SelfMaintainable]:
+    """Those of some views that are self-maintainable over relations that have only what they use."""
+    found, together = {}, dict[Knowledge[D], list[View]]()
+    for there, view in _passing_over_own(known, views):
+        verdict = _of_test(there, view, [], 0)
         if isinstance(verdict, SelfMaintainable):
-            return replace(verdict, delta=lambda: delta(*own), exact=False)
-    return None
+            among = together.setdefault(there, [])
+            among.append(view)
+            found[view.name] = replace(verdict, delta=partial(delta, there, view, among=among), exact=False)
+    return found
 
 
-def _passing_over_own(known: Knowledge[D], view: View) -> tuple[Knowledge[D], View] | None:
-    """A view over relations that have only what it uses, if its test passes there."""
-    own = known.decision.over_own_relations(view, known.situation)
-    if own is None:
-        return None
-    there = known_there(known, *own)
-    return None if is_failing(there, own[0].view) else (there, own[0].view)
+def _passing_over_own(known: Knowledge[D], views: Iterable[View]) -> Iterator[tuple[Knowledge[D], View]]:
+    """Some views over relations that have only what they use, if their tests pass there."""
+    schemas: dict[int, tuple[OwnSchema, Decision, list[str]]] = {}
+    for view in views:
+        own = known.decision.over_own_relations(view, known.situation)
+        if own is not None:
+            schemas.setdefault(id(own[1]), (*own, []))[2].append(view.name)
+    for schema, decision, names in schemas.values():
+        there = known_there(known, schema, decision)
+        asked = [view for view in schema.catalog.views if view.name in names]
+        passed = passing(there, asked)
+        yield from ((there, view) for view in asked if view.name in passed)
 
 
 def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
@@ -174,7 +192,7 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
 
 def _told(known: Knowledge[D], part: GroupedView) -> Told[D] | None:
     """A summand, where what it gains and loses is determined, perhaps over relations of its own."""
-    found = _passing_over_own(known, part) if is_failing(known, part) else (known, part)
+    found = next(_passing_over_own(known, [part]), None) if is_failing(known, part) else (known, part)
     return Told(found[0], found[1]) if found is not None and isinstance(found[1], GroupedView) else None
 
 

@@ -281,6 +281,11 @@ class GroupPlan:
         return not is_never(self.values.is_open)
 
     @property
+    def may_be_unsettled(self) -> bool:
+        """Whether `unsettled` may have a row: a group may be open, or lose more rows than it has."""
+        return "lost" in self.parts or self.may_be_open
+
+    @property
     def changes(self) -> ViewDefinition:
         """The new rows of all touched groups, with 1 in a last column for those that are there, 0 for those gone."""
         blocks = []

@@ -7,7 +7,7 @@ what stays open is told group by group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
@@ -66,9 +66,23 @@ def group_change(
     """
     key = (GroupChange, view.name, whole)
     if key not in known.kept:
-        known.kept[key] = _change(_Work(known, view), whole=whole)
+        is_unmet = view.name in known.situation.unmet
+        known.kept[key] = None if is_unmet else _change(_Work(known, view), whole=whole)
     found: GroupChange[D] | None = known.kept[key]
     return found
+
+
+def keep_changes(before: CanonicalDatabase[D], known: CanonicalDatabase[D], names: Collection[str]) -> None:
+    """Keeps the changes of some views, which were determined before more was known, and stay so.
+
+    Args:
+        before: what was known.
+        known: the same and more.
+        names: the views.
+    """
+    known.kept.update(
+        (key, before.kept[key]) for name in names if (key := (GroupChange, name, False)) in before.kept
+    )
 
 
 def core_changes(known: CanonicalDatabase[D], view: GroupedView) -> tuple[D | None, D | None]:
@@ -167,6 +181,8 @@ class _Work(Generic[D]):
             given[step.predicate] = self._made(step, given)
         beside = _small({BESIDE: given[BESIDE]})
         new = engine.keep(engine.evaluate_view(plan.new, beside, {}))
+        if not plan.may_be_unsettled:
+            return GroupChange(new, given[OLD], None)
         left = engine.keep(engine.evaluate_view(plan.unsettled, beside, {}))
         if not engine.count(left):
             return GroupChange(new, given[OLD], None)
