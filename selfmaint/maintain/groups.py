@@ -8,7 +8,7 @@ what stays open is told group by group.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic
 
@@ -39,12 +39,14 @@ from selfmaint.maintain.core_rows import (
     lost_rows,
     rolled_gained,
     rolled_lost,
+    rows_before,
     rows_of,
 )
 from selfmaint.maintain.dropped_groups import dropping
-from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Step
+from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Step, Told
 from selfmaint.maintain.group_values import variables
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
+from selfmaint.maintain.told_groups import told_groups
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 
@@ -133,8 +135,11 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
     if isinstance(told, RollUp):
         return work.rolled_up(found, found.open, told)
     if told is None and parts["lost"] is not None:
-        rows = work.known_rows(found.open)
-        if rows is not None:
+        rows, others = work.known_rows(found.open), work.told_beside(found.old)
+        if others:
+            work = replace(work, others=others)
+            parts = work.parts()
+        if rows is not None or others:
             found = work.changed({**parts, "known": work.aggregated(rows)})
     if found.open is not None and (whole or told is not None):
         return work.anew(found, found.open)
@@ -143,10 +148,17 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
 
 @dataclass
 class _Work(Generic[D]):
-    """The evaluation of one view's change."""
+    """The evaluation of one view's change.
+
+    Attributes:
+        known: everything known.
+        view: the view.
+        others: what other views tell of its groups.
+    """
 
     known: CanonicalDatabase[D]
     view: GroupedView
+    others: Mapping[Told, D] = field(default_factory=dict)
 
     @cached_property
     def dropped(self) -> Mapping[int, Atom]:
@@ -154,7 +166,8 @@ class _Work(Generic[D]):
 
     @cached_property
     def plan(self) -> GroupPlan:
-        return GroupPlan(self.view, self.known.catalog.relations, dropped=tuple(self.dropped.values()))
+        dropped, told = tuple(self.dropped.values()), tuple(self.others)
+        return GroupPlan(self.view, self.known.catalog.relations, dropped=dropped, told=told)
 
     @property
     def engine(self) -> Engine[D]:
@@ -180,10 +193,24 @@ class _Work(Generic[D]):
         facts = _small({ROWS: rows})
         return self.engine.evaluate_view(definition, facts, {ROWS: self.plan.column_types})
 
+    def told_beside(self, old: D) -> dict[Told, D]:
+        """What other views tell of the groups of some stored rows."""
+        row = Atom(OLD, variables("O", self.view.head.arity))
+        rule = Rule(Atom(_ASKED, (*(row.terms[c] for c in self.grouped.columns), Constant(1))), (row,))
+        found: dict[Told, D] = {}
+        for one in told_groups(self.known.catalog, self.view):
+            keys = self._keys(self.held([rule], {OLD: old}))
+            rows = None if keys is None else rows_before(self.known, one.roll, keys)
+            if rows is not None:
+                facts, types = _small({ROWS: rows}), {ROWS: one.roll.column_types}
+                found[one.told] = self.engine.keep(self.engine.evaluate_view(one.definition, facts, types))
+        return found
+
     def changed(self, parts: Mapping[str, D | None]) -> GroupChange[D]:
         """The new rows of the groups that are gained or lost rows' groups."""
         engine, given = self.engine, {PARTS[name]: rows for name, rows in parts.items() if rows is not None}
         plan = self.plan.of(name for name in PARTS if PARTS[name] in given)
+        given |= {one.predicate: rows for one, rows in self.others.items()}
         for step in plan.steps:
             given[step.predicate] = self._made(step, given)
         beside = _small({BESIDE: given[BESIDE]})
