@@ -6,7 +6,7 @@ The symbolic part (which sets J survive, and the programs) depends on the rules 
 - A view that passes is self-maintainable. One that fails is not, unless the class of a view, a view left out or a
   foreign key makes that doubtful: then it is undecided, unless two databases can be shown.
 - What is undecided then is searched for among all databases: of all rows where these are few, else of those near the
-  update (`searched.py`).
+  update (`searched.py`). Where views group two databases are looked for, and no more (`differing.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from datalog.budget import BudgetSpentError, limit
 from selfmaint.countermodel.model_check import is_evaluated
+from selfmaint.decide.differing import with_differing
 from selfmaint.decide.evaluation import Failing, is_failing, tested
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
@@ -100,7 +101,7 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             verdict = searched(known, verdict)
         result[view.name] = replace(verdict, semantics=view.semantics)
-    return result
+    return with_differing(known, result)
 
 
 def _of_test(known: Knowledge[D], view: View, failing: Failing[D], sample: int) -> Verdict:
