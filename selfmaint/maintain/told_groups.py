@@ -55,7 +55,8 @@ def told_groups(catalog: Catalog, view: GroupedView) -> tuple[ToldGroups, ...]:
 
 def _told_groups(catalog: Catalog, view: GroupedView) -> Iterator[ToldGroups]:
     grouped = view.grouped
-    if not grouped.tells_absence or len(grouped.group_terms) < len(grouped.columns):
+    is_whole = grouped.is_total and not grouped.block.filters
+    if not (grouped.tells_absence or is_whole) or len(grouped.group_terms) < len(grouped.columns):
         return
     first = len(grouped.block.outputs)
     waiting = tuple(Measure(first + at, wanted) for at, wanted in enumerate(_wanted(GroupPlan(view, catalog.relations))))
