@@ -26,7 +26,7 @@ from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import searched
 from selfmaint.decide.selftest import DependsRules
-from selfmaint.decide.summands import Summed, Told
+from selfmaint.decide.summands import Summed, SummedGroups, Told
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.decide.verdict import (
     Change,
@@ -64,6 +64,9 @@ UNCOUNTABLE = "whether the rows of the update were there before is not known: sa
 
 MAY_STAY = "a row that one of its queries loses may be given by another row"
 """Why a UNION is not decided by its queries."""
+
+LOST_IN_UNION = "a group loses rows, and nobody knows whether it is empty, or what a value of it is without them"
+"""Why a view that groups over a union is not decided by its queries."""
 
 _INEXACT = "its sums of doubles can differ from recomputing in their last digits"
 """What is to be known of a view that adds up doubles."""
@@ -152,7 +155,8 @@ def _passing_over_own(known: Knowledge[D], view: View) -> tuple[Knowledge[D], Vi
 
 def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
     """The verdict on a union by what each of its queries gains and loses; on another view as it was."""
-    summands, situation = known.catalog.summands.get(view.name), known.situation
+    catalog, situation = known.catalog, known.situation
+    summands = catalog.summands.get(view.name) or catalog.grouped_summands.get(view.name)
     if summands is None or not isinstance(verdict, Undecided):
         return verdict
     if not situation.effective:
@@ -169,6 +173,11 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
                     number = part.name.rpartition("#")[2]
                     return _because(verdict, f"what its query {number} gains or loses is not determined")
                 told.append(found)
+        if view.name in catalog.grouped_summands:
+            groups = SummedGroups(known, view, summands, told)
+            if groups.is_open():
+                return _because(verdict, LOST_IN_UNION)
+            return SelfMaintainable(view.name, delta=groups.delta)
         summed = Summed(known, view, told)
         if summed.is_open():
             return _because(verdict, MAY_STAY)

@@ -10,12 +10,15 @@ Conditions of soundness:
 3. The copies of a row of a UNION ALL are those of all rules together.
 4. A row of a UNION that a rule loses stays if a rule gains it, or certainly gives it after the update. Else nobody
    knows whether it stays, and the union is not decided here.
+5. The rows of a group over a UNION ALL are those of all rules together: what it gains and loses is what the rules'
+   groups do, and its stored values are kept up as those of any group (`group_values.py`). Where types, or columns
+   that are never null, are not the same in all rules, it is not decided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
 
@@ -25,7 +28,8 @@ from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, input_error
 from selfmaint.maintain import Delta
-from selfmaint.maintain.groups import certain_rows, core_changes
+from selfmaint.maintain.group_plan import GroupPlan
+from selfmaint.maintain.groups import GroupChange, certain_rows, core_changes, summed_change
 from selfmaint.warehouse.catalog import GroupedView, View
 
 _GAINED, _LOST, _NEW, _LEFT, _OPEN, _GIVEN = (
@@ -154,3 +158,44 @@ class Summed(Generic[D]):
         if self._engine.count(self._engine.minus_all(lost, there)):
             message = f"more rows are deleted than there were: {self.view.shown} would lose rows that it does not hold"
             raise input_error(Code.CONTRADICTS, message, NOT_EFFECTIVE)
+
+
+@dataclass(frozen=True)
+class SummedGroups(Generic[D]):
+    """The change of a view that groups over a UNION ALL (condition 5).
+
+    Attributes:
+        known: everything known.
+        view: the view.
+        summands: its groups over each query.
+        told: those that may change.
+    """
+
+    known: Knowledge[D]
+    view: View
+    summands: Sequence[GroupedView]
+    told: Sequence[Told[D]]
+
+    def is_open(self) -> bool:
+        """Whether some group's new row is not determined."""
+        plans = [GroupPlan(part, self.known.catalog.relations) for part in self.summands]
+        first, *others = [(p.never_null, p.operands, p.sums, p.averages) for p in plans]
+        if any(its != first for its in others):
+            return True
+        return self._change is not None and self._change.open is not None
+
+    @cached_property
+    def _change(self) -> GroupChange[D] | None:
+        one = self.summands[0]
+        head = replace(one.head, predicate=self.view.predicate)
+        whole = replace(one, name=self.view.name, head=head, grouped=replace(one.grouped, is_single=False))
+        return summed_change(self.known, whole, [(told.known, told.part) for told in self.told])
+
+    def delta(self) -> Delta[D]:
+        """The change, held by the engine."""
+        engine, change = self.known.engine, self._change
+        stored = self.known.facts.relations[self.view.predicate]
+        if change is None:
+            return Delta(engine.empty(stored), engine.empty(stored))
+        new = engine.like(change.new, stored)
+        return Delta(engine.keep(engine.minus(new, change.old)), engine.keep(engine.minus(change.old, new)))

@@ -7,7 +7,7 @@ what stays open is told group by group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic
@@ -96,6 +96,25 @@ def core_changes(known: CanonicalDatabase[D], view: GroupedView) -> tuple[D | No
     work = _Work(known, view)
     gained, lost = gained_rows(known, view), lost_rows(known, view, {})
     return work.rows_of_core(gained), work.rows_of_core(lost)
+
+
+def summed_change(
+    known: CanonicalDatabase[D],
+    view: GroupedView,
+    parts: Iterable[tuple[CanonicalDatabase[D], GroupedView]],
+) -> GroupChange[D] | None:
+    """The change of a view whose groups' rows are those of several views' groups; None if none are gained or lost.
+
+    Args:
+        known: everything known.
+        view: the view, with the columns of the others.
+        parts: these, of which nothing is stored, each with everything known where its core rows gained and lost are
+            determined.
+    """
+    work = _Work(known, view)
+    made = [_Work(its, part).parts() for its, part in parts]
+    every = {name: work.together([its[name] for its in made]) for name in ("gained", "lost")}
+    return work.changed(every) if any(rows is not None for rows in every.values()) else None
 
 
 def certain_rows(known: CanonicalDatabase[D], view: GroupedView, rows: D) -> D | None:
@@ -279,10 +298,15 @@ class _Work(Generic[D]):
         assert roll.part is not None
         facts = _small({ROWS: rolled})
         more = self.engine.keep(self.engine.evaluate_view(roll.part, facts, {ROWS: roll.column_types}))
-        if own is None:
-            return more
+        return self.together([own, more])
+
+    def together(self, parts: Iterable[D | None]) -> D | None:
+        """The part that the core rows of several parts are; None where there are none."""
+        some = [part for part in parts if part is not None]
+        if len(some) <= 1:
+            return some[0] if some else None
         columns = (*self.plan.keys, *self.plan.own("p"))
-        sides = {Predicate(f"side{i}", Version.STEP): part for i, part in enumerate((own, more))}
+        sides = {Predicate(f"side{i}", Version.STEP): part for i, part in enumerate(some)}
         rules = [
             Rule(Atom(UNITED, (*columns, Constant(i))), (Atom(side, columns),))
             for i, side in enumerate(sides)
