@@ -84,7 +84,8 @@ def catalog_of_sql(found: SqlViews) -> Catalog:
     declared = tuple(tables.get(one.name, one) for one in found.declarations)
     definitions = tuple(over_numbered(view, tables) for view in found.views)
     opaque = tuple(
-        replace(view, parts=tuple(over_numbered(part, tables) for part in view.parts)) for view in found.opaque
+        replace(view, parts=tuple(over_numbered(part, tables) for part in view.parts))
+        for view in found.opaque
     )
     return catalog(Program((), declared, definitions), opaque, found.warnings)
 

@@ -1,7 +1,7 @@
 """A "no" of what is left undecided where views group: two databases, looked for among few rows.
 
-Aggregates are no conjunctive queries, and `possible` does not take them. The search of the cross-examination does, among
-base rows that it makes up: it proves no "yes", since other rows may differ. It decides nothing:
+Aggregates are no conjunctive queries, and `possible` does not take them. The search of the cross-examination does,
+among base rows that it makes up: it proves no "yes", since other rows may differ. Nothing of it is believed:
 
 1. Only two databases that explain everything known, by the definition (`model_check.py`), and give a view two states
    make a "no".

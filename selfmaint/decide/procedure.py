@@ -65,7 +65,9 @@ UNCOUNTABLE = "whether the rows of the update were there before is not known: sa
 MAY_STAY = "a row that one of its queries loses may be given by another row"
 """Why a UNION is not decided by its queries."""
 
-LOST_IN_UNION = "a group loses rows, and nobody knows whether it is empty, or what a value of it is without them"
+LOST_IN_UNION = (
+    "a group loses rows, and nobody knows whether it is empty, or what a value of it is without them"
+)
 """Why a view that groups over a union is not decided by its queries."""
 
 _INEXACT = "its sums of doubles can differ from recomputing in their last digits"

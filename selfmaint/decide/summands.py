@@ -179,17 +179,46 @@ class SummedGroups(Generic[D]):
     def is_open(self) -> bool:
         """Whether some group's new row is not determined."""
         plans = [GroupPlan(part, self.known.catalog.relations) for part in self.summands]
-        first, *others = [(p.never_null, p.operands, p.sums, p.averages) for p in plans]
-        if any(its != first for its in others):
+        each = [(p.never_null, p.operands, p.sums, p.averages, p.grouped.columns) for p in plans]
+        if any(its != each[0] for its in each) or (self._keys and self._whole.grouped.is_total):
             return True
         return self._change is not None and self._change.open is not None
 
     @cached_property
+    def _keys(self) -> tuple[int, ...]:
+        """The columns that tell the queries apart: one value in each of them, and not the same in all."""
+        each = [part.grouped.block.outputs for part in self.summands]
+        return tuple(
+            i
+            for i, its in enumerate(zip(*each, strict=True))
+            if all(isinstance(one, Constant) for one in its) and len(set(map(repr, its))) > 1
+        )
+
+    @cached_property
     def _change(self) -> GroupChange[D] | None:
+        parts = [
+            (told.known, told.part, [o for i in self._keys if isinstance(o := outputs[i], Constant)])
+            for told in self.told
+            for outputs in [told.part.grouped.block.outputs]
+        ]
+        return summed_change(self.known, self._whole, parts)
+
+    @property
+    def _whole(self) -> GroupedView:
+        """The view, which groups by what tells the queries apart, too."""
         one = self.summands[0]
+        grouped, more = one.grouped, {i: Variable(f"Query_{i}") for i in self._keys}
+        outputs = tuple(more.get(i, output) for i, output in enumerate(grouped.block.outputs))
+        groups = None if grouped.block.groups is None else (*grouped.block.groups, *more.values())
+        made = replace(
+            grouped,
+            block=replace(grouped.block, outputs=outputs, groups=groups),
+            columns=(*grouped.columns, *more),
+            terms={**grouped.terms, **{v: v for v in more.values()}},
+            is_single=False,
+        )
         head = replace(one.head, predicate=self.view.predicate)
-        whole = replace(one, name=self.view.name, head=head, grouped=replace(one.grouped, is_single=False))
-        return summed_change(self.known, whole, [(told.known, told.part) for told in self.told])
+        return replace(one, name=self.view.name, head=head, grouped=made)
 
     def delta(self) -> Delta[D]:
         """The change, held by the engine."""

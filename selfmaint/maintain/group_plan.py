@@ -41,14 +41,13 @@ from datalog.model import (
     apply_atom,
     block,
 )
+from selfmaint.maintain.conditions import is_never, negation
 from selfmaint.maintain.exact_numbers import summand
 from selfmaint.maintain.group_values import (
     FALSE,
     ZERO,
     GroupValues,
     Part,
-    is_never,
-    negation,
     part,
     variables,
 )
@@ -197,9 +196,9 @@ class GroupPlan:
         found.append(Step(OLD, Program((rule,)), self.view.columns))
         measures = tuple(self._row[m.column] for m in self.view.grouped.measures)
         if self.told:
-            named = [(t.predicate, variables(t.predicate.name, len(t.measures))) for t in self.told]
-            measures = (*measures, *(v for _, its in named for v in its))
-            beside = (Atom(predicate, (*self.keys, *its)) for predicate, its in named)
+            those = [(t.predicate, variables(t.predicate.name, len(t.measures))) for t in self.told]
+            measures = (*measures, *(v for _, its in those for v in its))
+            beside = (Atom(predicate, (*self.keys, *its)) for predicate, its in those)
             wide = Atom(WIDE, (*self.keys, *measures))
             names = tuple(f"c{i}" for i in range(wide.arity))
             found.append(Step(WIDE, Program((Rule(wide, (row, *beside)),)), names))

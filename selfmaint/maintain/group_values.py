@@ -26,7 +26,6 @@ from dataclasses import dataclass, field
 
 from datalog.model import (
     ANY,
-    OPPOSITE,
     AggregateFunction,
     AllOf,
     AnyOf,
@@ -43,6 +42,7 @@ from datalog.model import (
     Variable,
 )
 from selfmaint.maintain import exact_numbers
+from selfmaint.maintain.conditions import negation
 from selfmaint.warehouse.grouped import Grouped, Measure
 
 ZERO, NULL = Constant(0), Constant(None)
@@ -371,32 +371,6 @@ def _better(measure: Measure, left: Expression, right: Expression) -> Expression
     """The better one of two values, one of them if the other is null."""
     left_wins = AnyOf((IsNull(right), _compared(_beats(measure), left, right)))
     return Case(((AllOf((IsNull(left, negated=True), left_wins)), left),), right)
-
-
-def negation(condition: Condition) -> Condition:
-    """Whether a condition is not true: false or unknown."""
-    match condition:
-        case Compared(operator, left, right):
-            return AnyOf((IsNull(left), IsNull(right), Compared(OPPOSITE[operator], left, right)))
-        case IsNull(operand, negated):
-            return IsNull(operand, not negated)
-        case AllOf(conditions):
-            return AnyOf(tuple(negation(c) for c in conditions))
-        case AnyOf(conditions):
-            return AllOf(tuple(negation(c) for c in conditions))
-        case _:
-            raise AssertionError("no boolean expression is compared here")
-
-
-def is_never(condition: Condition) -> bool:
-    """Whether a condition is false by its form."""
-    match condition:
-        case AllOf(conditions):
-            return any(is_never(c) for c in conditions)
-        case AnyOf(conditions):
-            return all(is_never(c) for c in conditions)
-        case _:
-            return False
 
 
 def variables(prefix: str, number: int) -> tuple[Variable, ...]:

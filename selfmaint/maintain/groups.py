@@ -101,7 +101,7 @@ def core_changes(known: CanonicalDatabase[D], view: GroupedView) -> tuple[D | No
 def summed_change(
     known: CanonicalDatabase[D],
     view: GroupedView,
-    parts: Iterable[tuple[CanonicalDatabase[D], GroupedView]],
+    parts: Iterable[tuple[CanonicalDatabase[D], GroupedView, Sequence[Constant]]],
 ) -> GroupChange[D] | None:
     """The change of a view whose groups' rows are those of several views' groups; None if none are gained or lost.
 
@@ -109,11 +109,14 @@ def summed_change(
         known: everything known.
         view: the view, with the columns of the others.
         parts: these, of which nothing is stored, each with everything known where its core rows gained and lost are
-            determined.
+            determined, and with what it has for the last columns that the view groups by, and it does not.
     """
     work = _Work(known, view)
-    made = [_Work(its, part).parts() for its, part in parts]
-    every = {name: work.together([its[name] for its in made]) for name in ("gained", "lost")}
+    made = [(_Work(its, part).parts(), constants) for its, part, constants in parts]
+    every = {
+        name: work.together([(its[name], constants) for its, constants in made])
+        for name in ("gained", "lost")
+    }
     return work.changed(every) if any(rows is not None for rows in every.values()) else None
 
 
@@ -298,19 +301,25 @@ class _Work(Generic[D]):
         assert roll.part is not None
         facts = _small({ROWS: rolled})
         more = self.engine.keep(self.engine.evaluate_view(roll.part, facts, {ROWS: roll.column_types}))
-        return self.together([own, more])
+        return self.together([(own, ()), (more, ())])
 
-    def together(self, parts: Iterable[D | None]) -> D | None:
-        """The part that the core rows of several parts are; None where there are none."""
-        some = [part for part in parts if part is not None]
-        if len(some) <= 1:
-            return some[0] if some else None
-        columns = (*self.plan.keys, *self.plan.own("p"))
-        sides = {Predicate(f"side{i}", Version.STEP): part for i, part in enumerate(some)}
-        rules = [
-            Rule(Atom(UNITED, (*columns, Constant(i))), (Atom(side, columns),))
-            for i, side in enumerate(sides)
-        ]
+    def together(self, parts: Iterable[tuple[D | None, Sequence[Constant]]]) -> D | None:
+        """The part that the core rows of several parts are; None where there are none.
+
+        Args:
+            parts: each with constants for the last keys, which it does not have.
+        """
+        some = [(part, its) for part, its in parts if part is not None]
+        if not some or (len(some) == 1 and not some[0][1]):
+            return some[0][0] if some else None
+        keys, own = self.plan.keys, self.plan.own("p")
+        sides: dict[Predicate, D] = {}
+        rules = []
+        for i, (part, constants) in enumerate(some):
+            side, its = Predicate(f"side{i}", Version.STEP), keys[: len(keys) - len(constants)]
+            sides[side] = part
+            head = Atom(UNITED, (*its, *constants, *own, Constant(i)))
+            rules.append(Rule(head, (Atom(side, (*its, *own)),)))
         facts = _small({UNITED: self.held(rules, sides)})
         return self.engine.keep(self.engine.evaluate_view(united(self.plan), facts, {}))
 

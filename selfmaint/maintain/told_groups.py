@@ -58,8 +58,8 @@ def _told_groups(catalog: Catalog, view: GroupedView) -> Iterator[ToldGroups]:
     is_whole = grouped.is_total and not grouped.block.filters
     if not (grouped.tells_absence or is_whole) or len(grouped.group_terms) < len(grouped.columns):
         return
-    first = len(grouped.block.outputs)
-    waiting = tuple(Measure(first + at, wanted) for at, wanted in enumerate(_wanted(GroupPlan(view, catalog.relations))))
+    first, wanted = len(grouped.block.outputs), _wanted(GroupPlan(view, catalog.relations))
+    waiting = tuple(Measure(first + at, one) for at, one in enumerate(wanted))
     for number, finer in enumerate(finer_views(catalog, view)):
         other = finer.view
         is_same = len(finer.subgoals) == len(view.core.body)

@@ -268,11 +268,14 @@ def _over_union(random: Random) -> str:
             "select b as k, c as n from r union select d as k, e as n from s",
         ]
     )
-    calls = random.sample(["count(*)", "sum(n)", "max(n)", "min(n)", "count(n)", "avg(n)"], random.choice([1, 2, 3]))
-    by = random.choice(["k", "k", "k", "n", "w" if " w " in union else "k", ""])
-    items = [*([f"u.{by}"] if by else []), *(f"{call} as z{i}" for i, call in enumerate(calls))]
+    calls = random.sample(
+        ["count(*)", "sum(n)", "max(n)", "min(n)", "count(n)", "avg(n)"], random.choice([1, 2, 3])
+    )
+    by = random.choice([["k"], ["k"], ["n"], ["k", "w"], ["w", "n"], []])
+    keys = [f"u.{name}" for name in by if name != "w" or " w " in union]
+    items = [*keys, *(f"{call} as z{i}" for i, call in enumerate(calls))]
     where = random.choice(["", "", " where n > 1"])
-    behind = f" group by u.{by}" if by else ""
+    behind = f" group by {', '.join(keys)}" if keys else ""
     if random.random() < 0.4:
         return f"with u as ({union}) select {', '.join(items)} from u{where}{behind}"
     return f"select {', '.join(items)} from ({union}) as u{where}{behind}"

@@ -100,6 +100,9 @@ def read_sql(
     return _Reading(given, tuple(declarations), names, instead).run()
 
 
+_APART = "the view is kept as text, and decided by the groups of each query of the union"
+
+
 @dataclass
 class _Reading:
     texts: Sequence[SqlText]
@@ -226,8 +229,9 @@ class _Reading:
             if not view.problems.errors and view.stored:
                 names = view.columns or _select_names(view.tree)
                 self._opaque(view.name, view.text, view.problems.unsupported, names, view)
-                if isinstance(error, GroupedUnionError) and error.select is view.tree:
+                if isinstance(error, GroupedUnionError) and error.select is view.tree and error.drafts:
                     self.opaque[view.name] = replace(self.opaque[view.name], parts=_parts(view, error))
+                    view.problems.found = [replace(one, label=_APART) for one in view.problems.found]
         finally:
             self.catalogue.reading.pop()
 
