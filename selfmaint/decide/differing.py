@@ -10,12 +10,16 @@ among base rows that it makes up: it proves no "yes", since other rows may diffe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
+from datalog.budget import BudgetSpentError, limit
 from datalog.model import OpaqueView
+from selfmaint.countermodel.completion import explaining
 from selfmaint.countermodel.databases import Rows
-from selfmaint.countermodel.model_check import Given, why_not
+from selfmaint.countermodel.model_check import Given
 from selfmaint.cross_examine.examine import asked
+from selfmaint.cross_examine.neighbourhood import TooManyRowsError, near
 from selfmaint.cross_examine.question import Differing, Question
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.searched import at_hand
@@ -24,11 +28,14 @@ from selfmaint.engine.protocol import D
 from selfmaint.possible.new_state import TwoDatabases
 from selfmaint.warehouse.catalog import View
 
-MOST_ROWS = 100
+MOST_ROWS = 400
 """A search is made where everything known has at most so many rows in all."""
 
+NEAR_ROWS = (8, 24)
+"""So many rows of it, those near the update, are looked at, then more; what is found is completed to explain all."""
+
 MOST_SECONDS = 1.0
-"""How long one may take for all views together, besides the start of its process."""
+"""How long a search may take for all views together, besides the start of its process."""
 
 MOST_CANDIDATES = 300
 """From so many base rows databases are chosen."""
@@ -42,15 +49,16 @@ def with_differing(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dict
         verdicts: by view.
     """
     found, catalog = dict(verdicts), known.catalog
-    views = [catalog.view(n) for n, v in verdicts.items() if isinstance(v, Undecided) and not v.is_cut]
+    names = [n for n, verdict in verdicts.items() if isinstance(verdict, Undecided) and not verdict.is_cut]
     beyond = [view for view in catalog.views if view.name not in known.decision.searchable]
-    if not views or not beyond or not _are_evaluated(known, beyond):
+    if not names or not beyond or not _are_evaluated(known, beyond):
         return found
-    given = at_hand(known, MOST_ROWS)
-    if given is None:
-        return found
-    for name, pair in _pairs(known, given, views).items():
-        found[name] = NotSelfMaintainable(name, (), found[name].semantics, databases=pair)
+    given = at_hand(known)
+    if given is not None:
+        seconds = min(known.decision.budget_s, 2 * MOST_SECONDS)
+        with suppress(BudgetSpentError), limit(seconds, "looking for two databases that differ"):
+            for name, pair in _pairs(known, given, names):
+                found[name] = NotSelfMaintainable(name, (), found[name].semantics, databases=pair)
     return found
 
 
@@ -61,22 +69,31 @@ def _are_evaluated(known: Knowledge[D], views: Iterable[View]) -> bool:
     return not (branches or texts or known.situation.regions)
 
 
-def _pairs(known: Knowledge[D], given: Given, views: Iterable[View]) -> dict[str, TwoDatabases]:
-    """Two databases for each view that has some."""
-    question = Question(
-        given.catalog, given.situation, given.rows, dict.fromkeys(v.name for v in views), MOST_CANDIDATES
-    )
-    seconds = min(known.decision.budget_s, MOST_SECONDS)
-    answers = asked(question, seconds).values()
-    found = ((a.view, _confirmed(given, a.view, *a.databases)) for a in answers if isinstance(a, Differing))
-    return {name: pair for name, pair in found if pair is not None}
+def _pairs(known: Knowledge[D], given: Given, names: Iterable[str]) -> Iterator[tuple[str, TwoDatabases]]:
+    """Two databases for each of some views that has some."""
+    catalog, situation, left = known.catalog, known.situation, dict[str, None].fromkeys(names)
+    for most in NEAR_ROWS:
+        try:
+            rows = near(known.engine, catalog, known.facts, situation, most)
+        except TooManyRowsError:
+            continue
+        question = Question(catalog, situation, rows.rows, dict(left), MOST_CANDIDATES)
+        for answer in asked(question, min(known.decision.budget_s, MOST_SECONDS)).values():
+            if isinstance(answer, Differing):
+                pair = _confirmed(given, catalog.view(answer.view), *answer.databases)
+                if pair is not None:
+                    yield answer.view, pair
+                    left.pop(answer.view)
+        if rows.is_whole or not left:
+            return
 
 
-def _confirmed(given: Given, name: str, first: Rows, second: Rows) -> TwoDatabases | None:
-    """Condition 1."""
-    if why_not(given, first) or why_not(given, second):
+def _confirmed(given: Given, view: View, *databases: Rows) -> TwoDatabases | None:
+    """Condition 1, of two databases with rows made up for what is far from the update."""
+    whole = [next(explaining(given, database), None) for database in databases]
+    first, second = whole
+    if first is None or second is None:
         return None
-    view = given.catalog.view(name)
     old, new = (given.state(view, given.after(each)) for each in (first, second))
     if old is None or new is None or old == new:
         return None
