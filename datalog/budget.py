@@ -48,7 +48,6 @@ class BudgetSpentError(DatalogError):
 
     Attributes:
         what: what was being done.
-        seconds: the budget.
     """
 
     def __init__(self, what: str, seconds: float) -> None:

@@ -150,7 +150,6 @@ class Diagnostic:
         label: what to say at the place.
         context: further places, each with its label.
         note: the rule of the theory that is broken.
-        hint: what to do.
         severity: whether the program is refused for it.
     """
 
@@ -199,24 +198,18 @@ def in_text_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 def render(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
     r"""The diagnostic as text for people, with the lines of source that it is about.
 
-    Args:
-        diagnostic: what to show.
-        sources: each source's text, by the name that spans carry; a missing one is shown as a place only.
+    Of a source that is missing the place alone is shown.
 
-    Returns:
-        Lines of text without a final line feed.
-
-    Example:
-        >>> text = "v(S, C) :- sale(S).\n"
-        >>> found = Diagnostic(Code.UNSAFE_HEAD, "unsafe variable `C` in rule head",
-        ...                    Span(1, 6, 1, "views.dl"), "`C` is not bound by any positive subgoal",
-        ...                    hint="add a positive subgoal that binds `C`")
-        >>> print(render(found, {"views.dl": text}))
-        error[DL201]: unsafe variable `C` in rule head
-          --> views.dl:1:6
-           | v(S, C) :- sale(S).
-           |      ^ `C` is not bound by any positive subgoal
-           = hint: add a positive subgoal that binds `C`
+    >>> text = "v(S, C) :- sale(S).\n"
+    >>> found = Diagnostic(Code.UNSAFE_HEAD, "unsafe variable `C` in rule head",
+    ...                    Span(1, 6, 1, "views.dl"), "`C` is not bound by any positive subgoal",
+    ...                    hint="add a positive subgoal that binds `C`")
+    >>> print(render(found, {"views.dl": text}))
+    error[DL201]: unsafe variable `C` in rule head
+      --> views.dl:1:6
+       | v(S, C) :- sale(S).
+       |      ^ `C` is not bound by any positive subgoal
+       = hint: add a positive subgoal that binds `C`
     """
     lines = [f"{diagnostic.severity.value}[{diagnostic.code.value}]: {_one_line(diagnostic.message)}"]
     if diagnostic.span is not None:

@@ -18,13 +18,10 @@ N = TypeVar("N", bound=Hashable)
 def components(nodes: Iterable[N], edges: Iterable[tuple[N, N]]) -> list[list[N]]:
     """The connected components of an undirected graph, and their nodes, in the order in which these are named.
 
-    Args:
-        nodes: the nodes; those of the edges are added behind them.
-        edges: in no direction.
+    Nodes that only edges name come last.
 
-    Example:
-        >>> components("abcd", [("b", "d"), ("e", "a")])
-        [['a', 'e'], ['b', 'd'], ['c']]
+    >>> components("abcd", [("b", "d"), ("e", "a")])
+    [['a', 'e'], ['b', 'd'], ['c']]
     """
     neighbours: dict[N, list[N]] = {node: [] for node in nodes}
     for one, other in edges:
@@ -55,12 +52,10 @@ def _directed(successors: Mapping[N, Iterable[N]]) -> nx.DiGraph[N]:
 def strong_components(successors: Mapping[N, Iterable[N]]) -> list[list[N]]:
     """The strongly connected components of a directed graph, each before those that it leads to.
 
-    Args:
-        successors: for each node those that its edges lead to; what is no key has none.
+    What is no key has no successors.
 
-    Example:
-        >>> strong_components({"a": "b", "b": "cd", "c": "b"})
-        [['a'], ['b', 'c'], ['d']]
+    >>> strong_components({"a": "b", "b": "cd", "c": "b"})
+    [['a'], ['b', 'c'], ['d']]
     """
     order: TopologicalSorter[N] = TopologicalSorter(dict.fromkeys(successors, ()))
     for node, others in successors.items():
@@ -82,9 +77,8 @@ def strong_components(successors: Mapping[N, Iterable[N]]) -> list[list[N]]:
 def cyclic(successors: Mapping[N, Iterable[N]]) -> list[list[N]]:
     """The strongly connected components in which some edge stays: from each node back to itself.
 
-    Example:
-        >>> cyclic({"a": "b", "b": "c", "c": "bd", "d": "d"})
-        [['b', 'c'], ['d']]
+    >>> cyclic({"a": "b", "b": "c", "c": "bd", "d": "d"})
+    [['b', 'c'], ['d']]
     """
     found = strong_components(successors)
     return [each for each in found if len(each) > 1 or each[0] in successors.get(each[0], ())]
@@ -96,9 +90,8 @@ def shortest_cycle(successors: Mapping[N, Iterable[N]], start: N) -> list[N]:
     Raises:
         ValueError: there is none.
 
-    Example:
-        >>> shortest_cycle({"a": "bc", "b": "d", "c": "a", "d": "a"}, "a")
-        ['a', 'c', 'a']
+    >>> shortest_cycle({"a": "bc", "b": "d", "c": "a", "d": "a"}, "a")
+    ['a', 'c', 'a']
     """
     import networkx as nx  # noqa: PLC0415 - see above
 

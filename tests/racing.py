@@ -34,10 +34,7 @@ class RacedShop(Protocol):
 
 
 def race(
-    shop: RacedShop,
-    rounds: int,
-    change: Callable[[str, random.Random], Path],
-    stored: Callable[[], State],
+    shop: RacedShop, rounds: int, change: Callable[[str, random.Random], Path], stored: Callable[[], State]
 ) -> None:
     """Each state that a reader sees is that after some update, in all views; at the end all are done, each once.
 

@@ -30,9 +30,6 @@ def atoms_of(literal: Literal) -> Iterator[Atom]:
 def dependency_graph(program: Program) -> DependencyGraph:
     """The graph with an edge from each predicate of a body, negated or not, to the head's predicate.
 
-    Args:
-        program: any program.
-
     Returns:
         Keys are all predicates of the program's rules, in order of first appearance. An edge carries the
         first atom that makes the head depend on the body's predicate.
@@ -49,9 +46,6 @@ def dependency_graph(program: Program) -> DependencyGraph:
 def evaluation_order(program: Program) -> tuple[Predicate, ...]:
     """The predicates that rules define, each behind those that it depends on.
 
-    Args:
-        program: a non-recursive program.
-
     Returns:
         The heads' predicates in a topological order of the dependency graph; where the graph leaves a
         choice, in the order of first appearance.
@@ -65,11 +59,10 @@ def evaluation_order(program: Program) -> tuple[Predicate, ...]:
     Source:
         Abiteboul, Hull, Vianu, Foundations of Databases, section 15.2 (precedence graph).
 
-    Example:
-        >>> from datalog.syntax import parse_program
-        >>> program = parse_program("w(X) :- v(X), not u(X). v(X) :- r(X). u(X) :- s(X), v(X).")
-        >>> [str(predicate) for predicate in evaluation_order(program)]
-        ['v', 'u', 'w']
+    >>> from datalog.syntax import parse_program
+    >>> program = parse_program("w(X) :- v(X), not u(X). v(X) :- r(X). u(X) :- s(X), v(X).")
+    >>> [str(predicate) for predicate in evaluation_order(program)]
+    ['v', 'u', 'w']
     """
     graph = dependency_graph(program)
     recursive = _recursion(graph)

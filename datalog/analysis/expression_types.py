@@ -52,20 +52,15 @@ _OF_CALLS = {
 
 
 def expression_type(expression: Expression, variables: Mapping[Variable, ColumnType]) -> ColumnType | None:
-    """The type of an expression's values.
-
-    Args:
-        expression: any expression.
-        variables: the types of its variables; `any` where they are not known.
+    """The type of an expression's values, given those of its variables; `any` where they are not known.
 
     Returns:
         The type; `any` if it cannot be told, None for what is always null.
 
-    Example:
-        >>> price = ColumnType(TypeName.DECIMAL, 15, 2)
-        >>> product = Arithmetic("*", Variable("P"), Arithmetic("-", Constant(1), Variable("D")))
-        >>> str(expression_type(product, {Variable("P"): price, Variable("D"): price}))
-        'decimal(32,4)'
+    >>> price = ColumnType(TypeName.DECIMAL, 15, 2)
+    >>> product = Arithmetic("*", Variable("P"), Arithmetic("-", Constant(1), Variable("D")))
+    >>> str(expression_type(product, {Variable("P"): price, Variable("D"): price}))
+    'decimal(32,4)'
     """
     match expression:
         case Variable():
@@ -75,7 +70,7 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
         case Minus(operand):
             return expression_type(operand, variables)
         case Cast(_, column_type):
-            return _settled(column_type)
+            return settled(column_type)
         case Arithmetic(operator, left, right):
             return _arithmetic(operator, _operand(left, variables), _operand(right, variables))
         case Call(function, arguments):
@@ -216,11 +211,11 @@ def _cut(precision: int, scale: int, *, exact_scale: bool = False) -> ColumnType
     return ColumnType(TypeName.DECIMAL, MAX_PRECISION, kept)
 
 
-def _settled(column_type: ColumnType) -> ColumnType:
-    """A decimal with the sizes that it has in Spark."""
+def settled(column_type: ColumnType) -> ColumnType:
+    """The type; of a decimal, with the sizes that it has in Spark."""
     if column_type.name is not TypeName.DECIMAL:
         return column_type
-    return ColumnType(TypeName.DECIMAL, *as_decimal(column_type))
+    return ColumnType(TypeName.DECIMAL, *column_type.decimal_size)
 
 
 def _common(types: Iterable[ColumnType | None]) -> ColumnType | None:

@@ -20,12 +20,11 @@ def determined(
         body: the subgoals that a match maps.
         keys: the keys of an atom's relation, as positions of columns that are never null; none of what is no relation.
 
-    Example:
-        >>> from datalog.model import Predicate, Variable
-        >>> a, b, c = map(Variable, "ABC")
-        >>> body = [Atom(Predicate("r"), (a, b)), Atom(Predicate("s"), (b, c))]
-        >>> determined([a], body, lambda _: [(0,)]) == {a, b, c}, determined([b], body, lambda _: [(0,)]) == {b, c}
-        (True, True)
+    >>> from datalog.model import Predicate, Variable
+    >>> a, b, c = map(Variable, "ABC")
+    >>> body = [Atom(Predicate("r"), (a, b)), Atom(Predicate("s"), (b, c))]
+    >>> determined([a], body, lambda _: [(0,)]) == {a, b, c}, determined([b], body, lambda _: [(0,)]) == {b, c}
+    (True, True)
     """
     waiting = list(body)
     found = {*given, *(term for atom in waiting for term in atom.terms if isinstance(term, Constant))}

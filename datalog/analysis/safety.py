@@ -31,20 +31,15 @@ _BOUND = "`{}` is not bound by any positive subgoal"
 
 
 def bound_variables(body: Iterable[Literal], outer: Iterable[Variable] = ()) -> frozenset[Variable]:
-    """The variables that a body binds, and those bound around it.
-
-    Args:
-        body: literals; those inside negations bind nothing.
-        outer: variables bound around the body.
+    """The variables that a body binds, and those bound around it; literals inside negations bind nothing.
 
     Complexity:
         Quadratic in the number of equalities.
 
-    Example:
-        >>> from datalog.syntax import parse_rule
-        >>> rule = parse_rule("v :- r(X), not s(Y), Z = 3, U = Z, W < 2")
-        >>> sorted(variable.name for variable in bound_variables(rule.body))
-        ['U', 'X', 'Z']
+    >>> from datalog.syntax import parse_rule
+    >>> rule = parse_rule("v :- r(X), not s(Y), Z = 3, U = Z, W < 2")
+    >>> sorted(variable.name for variable in bound_variables(rule.body))
+    ['U', 'X', 'Z']
     """
     literals = tuple(body)
     bound = set(outer) | {

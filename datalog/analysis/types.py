@@ -42,21 +42,17 @@ _LONG_AS_DECIMAL = (20, 0)
 
 
 def column_types(program: Program) -> TypesOfPredicates:
-    """The column types of every predicate of a program.
-
-    Args:
-        program: any program; where it contradicts itself, the type is `any`.
+    """The column types of every predicate of a program; where it contradicts itself, `any`.
 
     Returns:
         By predicate, in the order of first appearance, a type a column. Declared relations have their
         declared types, in every version. A column of a relation that rules define has the narrowest type
         that holds what the rules put there; an undeclared base relation's columns are `any`.
 
-    Example:
-        >>> from datalog.syntax import parse_program
-        >>> program = parse_program(".decl r(a: int, b: string). v(X, 1.5) :- r(X, _). v(X, 2) :- r(X, _).")
-        >>> {str(p): [str(t) for t in types] for p, types in column_types(program).items()}
-        {'v': ['int', 'decimal(11,1)'], 'r': ['int', 'string']}
+    >>> from datalog.syntax import parse_program
+    >>> program = parse_program(".decl r(a: int, b: string). v(X, 1.5) :- r(X, _). v(X, 2) :- r(X, _).")
+    >>> {str(p): [str(t) for t in types] for p, types in column_types(program).items()}
+    {'v': ['int', 'decimal(11,1)'], 'r': ['int', 'string']}
     """
     declarations = declarations_by_name(program)
     atoms: dict[Predicate, Atom] = {}
@@ -76,9 +72,7 @@ def column_types(program: Program) -> TypesOfPredicates:
 def variable_types(rule_body: tuple[Literal, ...], types: TypesOfPredicates) -> dict[Variable, ColumnType]:
     """The type of each variable that a body binds: of the first column or equality that tells it.
 
-    Args:
-        rule_body: the body's literals; those inside negations tell nothing.
-        types: the column types of the predicates.
+    Literals inside negations tell nothing.
 
     Returns:
         By variable; `any` where no column or equality says more.
@@ -155,19 +149,14 @@ def constant_type(value: Value) -> ColumnType | None:
 
 
 def common_type(left: ColumnType, right: ColumnType) -> ColumnType | None:
-    """The narrowest type that holds the values of both, or none if the families differ.
-
-    Args:
-        left: a type; `any` holds everything.
-        right: a type.
+    """The narrowest type that holds the values of both (`any` holds all), or none if the families differ.
 
     Semantics:
         Numbers widen as in Spark: whole numbers to the wider one, with decimals to a decimal of at most 38
         digits, with `float` or `double` to `double`. A decimal without a size stays one.
 
-    Example:
-        >>> str(common_type(ColumnType(TypeName.INT), ColumnType(TypeName.DECIMAL, 5, 2)))
-        'decimal(12,2)'
+    >>> str(common_type(ColumnType(TypeName.INT), ColumnType(TypeName.DECIMAL, 5, 2)))
+    'decimal(12,2)'
     """
     if left == right:
         return left

@@ -142,16 +142,9 @@ _CHECKS = (
 def diagnose(program: Program) -> tuple[Diagnostic, ...]:
     """Everything that the checks find in a program, errors and warnings, in the order of the text.
 
-    Args:
-        program: any program.
-
-    Returns:
-        Diagnostics DL101 to DL301; empty if there is nothing to say.
-
-    Example:
-        >>> from datalog.syntax import parse_program
-        >>> [str(d) for d in diagnose(parse_program("v(X) :- r(X), X = null."))]
-        ['<program>:1:15: warning[DL114]: comparison with null is never true']
+    >>> from datalog.syntax import parse_program
+    >>> [str(d) for d in diagnose(parse_program("v(X) :- r(X), X = null."))]
+    ['<program>:1:15: warning[DL114]: comparison with null is never true']
     """
     cores = tuple(block.core for view in program.views for block in view.blocks)
     everything = replace(program, rules=(*program.rules, *cores))
@@ -161,18 +154,14 @@ def diagnose(program: Program) -> tuple[Diagnostic, ...]:
 def validate(program: Program) -> None:
     """Refuse a program that is not safe, not recursion-free, or not well typed.
 
-    Args:
-        program: any program.
-
     Raises:
         ProgramError: with everything that was found (DL101 to DL301), if an error is among it.
 
     Semantics:
         A program that passes has one meaning on every database, and can be evaluated in `evaluation_order`.
 
-    Example:
-        >>> from datalog.syntax import parse_program
-        >>> validate(parse_program("v(X) :- r(X, Y), Y < 3."))
+    >>> from datalog.syntax import parse_program
+    >>> validate(parse_program("v(X) :- r(X, Y), Y < 3."))
     """
     found = diagnose(program)
     if any(diagnostic.severity is Severity.ERROR for diagnostic in found):

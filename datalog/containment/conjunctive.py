@@ -32,10 +32,7 @@ def contained_in(
 
     The head predicates' names do not matter; their arities must agree.
 
-    Args:
-        query: the query that may be contained.
-        other: the query that may contain it.
-        types: the columns' types, by predicate; what is not mentioned is `any`. They matter to comparisons only.
+    The types of columns matter to comparisons only; those that are not given are `any`.
 
     >>> from datalog.model import Predicate, Variable
     >>> x, y = Variable("X"), Variable("Y")

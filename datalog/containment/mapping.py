@@ -35,10 +35,7 @@ def mappings(
 ) -> Iterator[Mapping[Variable, Term]]:
     """Every containment mapping from `source` to `target` that extends `fixed`.
 
-    Args:
-        source: a body; its variables are mapped.
-        target: a body; its variables stand for themselves.
-        fixed: what some variables of `source` must be mapped to.
+    The variables of `target` stand for themselves.
 
     Complexity: exponential in the number of source atoms at worst; most constrained atom first.
     """

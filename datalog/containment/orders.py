@@ -60,7 +60,6 @@ class Case:
     """Assumptions about the terms of one query.
 
     Attributes:
-        comparisons: that hold.
         null: variables that are null.
         not_null: variables that are not.
         apart: pairs of terms whose values are of different families.
@@ -163,11 +162,7 @@ def contained_in_union(
 ) -> bool:
     """Whether every answer of a query is one of some other query, on every database.
 
-    Args:
-        query: the query that may be contained.
-        others: the union; head predicates' names do not matter.
-        types: the columns' types, by predicate; what is not mentioned is `any`.
-        budget: how many databases to look at, at most.
+    At most `budget` databases are looked at. Head predicates' names do not matter.
 
     Returns:
         True if it is contained; False if it is not, or if the budget did not suffice.
@@ -244,12 +239,8 @@ class _Search:
                     carries_over(negation, found, other, self._query) for negation in negations
                 ):
                     conditions = dict.fromkeys((*same, *mapped))
-                    return tuple(c for c in conditions if set(terms_of(c)) - _constants(c))
+                    return tuple(c for c in conditions if variables_of([c]))
         return None
-
-
-def _constants(literal: _Filter) -> set[Term]:
-    return {term for term in terms_of(literal) if isinstance(term, Constant)}
 
 
 def _mapped(found: Mapping[Variable, Term], literal: _Filter) -> _Filter:

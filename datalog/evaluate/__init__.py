@@ -1,6 +1,6 @@
 """Naive evaluation over sets of rows: the reference for everything else, and the engine for small things."""
 
-from datalog.evaluate.errors import EvaluationError
+from datalog.errors import EvaluationError
 from datalog.evaluate.evaluator import Evaluator, evaluate
 from datalog.evaluate.views import evaluate_view
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
-from datalog.evaluate.errors import EvaluationError
+from datalog.errors import EvaluationError
 from datalog.model import ColumnType, TypeName, Value, WallClock
 
 _EXACT = Context(prec=200)
@@ -15,17 +15,13 @@ _EXACT = Context(prec=200)
 def cast_value(value: Value, to: ColumnType, scale: int | None = None) -> Value:
     """A value as another type's.
 
-    Args:
-        value: the value; null stays null.
-        to: the type.
-        scale: the scale of the type that a decimal comes from, which its text shows.
+    Null stays null. `scale` is that of the type that a decimal comes from, which its text shows.
 
     Raises:
         EvaluationError: the value does not fit, or its text is not defined here (that of a double).
 
-    Example:
-        >>> cast_value("1.25", ColumnType(TypeName.DECIMAL, 3, 1)), cast_value(True, ColumnType(TypeName.STRING))
-        (Decimal('1.3'), 'true')
+    >>> cast_value("1.25", ColumnType(TypeName.DECIMAL, 3, 1)), cast_value(True, ColumnType(TypeName.STRING))
+    (Decimal('1.3'), 'true')
     """
     if value is None:
         return None

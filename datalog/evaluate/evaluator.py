@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, TypeAlias, assert_never
 
 from datalog.budget import check
-from datalog.evaluate.order import binding_order, compares, independent_parts
+from datalog.evaluate.order import binding_order, compares, independent_parts, unbound
 from datalog.model import (
     Atom,
     Comparison,
@@ -30,6 +30,8 @@ from datalog.model import (
     Term,
     Value,
     Variable,
+    ground,
+    value_of,
     variables_of,
 )
 
@@ -42,13 +44,7 @@ Plan: TypeAlias = tuple[tuple[Literal, frozenset[Variable]], ...]
 def evaluate(program: Program, goal: Predicate, facts: Facts) -> frozenset[Row]:
     """The extension of one predicate.
 
-    Args:
-        program: safe, non-recursive rules; a predicate with rules is not looked up in `facts`.
-        goal: the predicate asked for.
-        facts: rows of the other predicates; one that is not given is empty.
-
-    Returns:
-        The rows, each as long as the goal's arity.
+    A predicate with rules is not looked up in `facts`; one that has neither is empty.
 
     Raises:
         ValueError: an unsafe rule: a variable of its head, or of a filter, that nothing binds.
@@ -101,7 +97,7 @@ class Evaluator:
         if not len(plans) == len(needed) == 1 and not self._have_rows(plans, {}):
             return
         for binding in self._solve(tuple(chain.from_iterable(needed)), 0, {}):
-            yield tuple(_value(term, binding) for term in rule.head.terms)
+            yield ground(rule.head.terms, binding)
 
     def _solve(self, plan: Plan, at: int, binding: Binding) -> Iterator[Binding]:
         check()
@@ -113,15 +109,17 @@ class Evaluator:
             case Atom():
                 for extended in self._matches(literal, binding, later):
                     yield from self._solve(plan, at + 1, extended)
-            case Comparison(operator="=") if (variable := _unbound(literal, binding)) is not None:
-                value = _value(literal.right if variable == literal.left else literal.left, binding)
+            case Comparison(operator="=") if (variable := unbound(literal, binding)) is not None:
+                value = value_of(literal.right if variable == literal.left else literal.left, binding)
                 if value is not None:
                     yield from self._solve(plan, at + 1, {**binding, variable: value})
             case Comparison():
-                if _compare(literal, binding):
+                if compares(
+                    literal.operator, value_of(literal.left, binding), value_of(literal.right, binding)
+                ):
                     yield from self._solve(plan, at + 1, binding)
             case NullTest():
-                if (_value(literal.term, binding) is None) != literal.negated:
+                if (value_of(literal.term, binding) is None) != literal.negated:
                     yield from self._solve(plan, at + 1, binding)
             case Negation():
                 if not self._have_rows(self._inner_plans(literal, binding), binding):
@@ -146,7 +144,7 @@ class Evaluator:
             for i, t in enumerate(atom.terms)
             if isinstance(t, Variable) and t not in binding and (t in later or atom.terms.count(t) > 1)
         )
-        key = tuple(_key(_value(atom.terms[i], binding)) for i in fixed)
+        key = tuple(_key(value_of(atom.terms[i], binding)) for i in fixed)
         terms = tuple(atom.terms[i] for i in wanted)
         for row in self._index(atom.predicate, atom.arity, fixed, wanted).get(key, {}).values():
             extended = _extend(terms, row, binding)
@@ -204,10 +202,6 @@ def _key(value: Value) -> Any:
     return ("boolean", value) if value is True or value is False else value
 
 
-def _value(term: Term, binding: Binding) -> Value:
-    return term.value if isinstance(term, Constant) else binding[term]
-
-
 def _extend(terms: Sequence[Term], row: Row, binding: Binding) -> Binding | None:
     extended = dict(binding)
     for term, value in zip(terms, row, strict=True):
@@ -217,14 +211,3 @@ def _extend(terms: Sequence[Term], row: Row, binding: Binding) -> Binding | None
             elif _key(extended[term]) != _key(value):
                 return None
     return extended
-
-
-def _unbound(literal: Comparison, binding: Binding) -> Variable | None:
-    for term in (literal.left, literal.right):
-        if isinstance(term, Variable) and term not in binding:
-            return term
-    return None
-
-
-def _compare(literal: Comparison, binding: Binding) -> bool:
-    return compares(literal.operator, _value(literal.left, binding), _value(literal.right, binding))

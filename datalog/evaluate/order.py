@@ -45,10 +45,6 @@ def nan_last(value: Any) -> tuple[bool, Any]:
 def binding_order(body: Sequence[Literal], bound: frozenset[Variable]) -> tuple[Literal, ...]:
     """The body's literals reordered so that filters stand right behind what binds them.
 
-    Args:
-        body: the literals of one body.
-        bound: variables that are bound before.
-
     Raises:
         ValueError: a comparison or negation can never be evaluated (an unsafe rule).
     """
@@ -122,6 +118,13 @@ def is_ready(literal: Literal, known: Container[Variable], shared: frozenset[Var
             return not any(_is_open(term, known) for term in terms_of(literal))
         case Negation():
             return all(v in known or v not in shared for v in variables_of([literal]))
+
+
+def unbound(equality: Comparison, known: Container[Variable]) -> Variable | None:
+    """The variable that an equality binds, if it does."""
+    return next(
+        (t for t in (equality.left, equality.right) if isinstance(t, Variable) and t not in known), None
+    )
 
 
 def compares(sign: Operator, left: Value, right: Value) -> bool:

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, assert_never
 
 from datalog.analysis.expression_types import expression_type
+from datalog.errors import EvaluationError
 from datalog.evaluate.casts import cast_value, rounded_to
-from datalog.evaluate.errors import EvaluationError
 from datalog.evaluate.order import COMPARISONS, is_nan, nan_last
 from datalog.evaluate.strings import STRINGS
 from datalog.evaluate.times import TIMES
@@ -44,16 +44,11 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 def call(function: str, arguments: Sequence[Value]) -> Value:
     """The value of a function.
 
-    Args:
-        function: a name of `FUNCTIONS`.
-        arguments: its arguments.
-
     Raises:
         EvaluationError: no such function, or arguments that it does not take.
 
-    Example:
-        >>> call("substring", ["abcdef", -3, 2]), call("coalesce", [None, 1]), call("concat", ["a", None])
-        ('de', 1, None)
+    >>> call("substring", ["abcdef", -3, 2]), call("coalesce", [None, 1]), call("concat", ["a", None])
+    ('de', 1, None)
     """
     if function in _OF_NULLS:
         return _OF_NULLS[function](arguments)

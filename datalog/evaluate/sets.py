@@ -115,10 +115,7 @@ class _Bindings:
 def derived(rules: Sequence[Rule], facts: Facts, most: int) -> frozenset[Row]:
     """The rows of one predicate.
 
-    Args:
-        rules: its rules, safe; what they read has rows in `facts`.
-        facts: rows by predicate.
-        most: how many rows a join may have on the way.
+    No join may have more than `most` rows on the way.
 
     Raises:
         TooManyRowsError: one has more.

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, assert_never
 from datalog.analysis.expression_types import average_type, expression_type
 from datalog.budget import check
 from datalog.evaluate.casts import rounded_to
-from datalog.evaluate.order import nan_last
+from datalog.evaluate.order import nan_last, unbound
 from datalog.evaluate.scalars import Scalars, expression_key
 from datalog.model import (
     ANY,
@@ -39,6 +39,7 @@ from datalog.model import (
     Variable,
     ViewDefinition,
     value_kind,
+    value_of,
     variables_of,
 )
 
@@ -48,15 +49,11 @@ _EXACT = Context(prec=200)
 def aggregate(one: Aggregate, values: Iterable[tuple[Value, int]], operand_type: ColumnType | None) -> Value:
     """An aggregate.
 
-    Args:
-        one: which; for `count(*)` the values do not matter.
-        values: the operand's values with their numbers of copies.
-        operand_type: the type of the operand, which the digits of an average depend on.
+    Values come with their numbers of copies; the digits of an average depend on the operand's type.
 
-    Example:
-        >>> average = Aggregate(AggregateFunction.AVG, None)
-        >>> aggregate(average, [(Decimal("1.00"), 2), (None, 5), (Decimal("2.00"), 1)], None)
-        Decimal('1.333333')
+    >>> average = Aggregate(AggregateFunction.AVG, None)
+    >>> aggregate(average, [(Decimal("1.00"), 2), (None, 5), (Decimal("2.00"), 1)], None)
+    Decimal('1.333333')
     """
     if one.operand is None and one.function is AggregateFunction.COUNT:
         return sum(copies for _, copies in values)
@@ -120,10 +117,7 @@ _Binding: TypeAlias = dict[Variable, Value]
 def evaluate_view(definition: ViewDefinition, relations: _Bags, types: Types | None = None) -> Counter[Row]:
     """The rows of a view, each with its number of copies.
 
-    Args:
-        definition: the view.
-        relations: the rows of what it reads, with their numbers of copies; one that is not given is empty.
-        types: the types of their columns, which the digits of decimals depend on.
+    A relation that is not given is empty; the digits of decimals depend on the types of columns.
 
     Returns:
         The rows; with `Semantics.SET` each counts 1.
@@ -135,16 +129,15 @@ def evaluate_view(definition: ViewDefinition, relations: _Bags, types: Types | N
     Complexity:
         The number of ways of matching the bodies, with an index on what is bound.
 
-    Example:
-        >>> from datalog.model import Aggregate, AggregateFunction, block
-        >>> x, y = Variable("X"), Variable("Y")
-        >>> r = Predicate("r")
-        >>> rows = Counter({(1, 5): 2, (1, None): 1})
-        >>> body = [Atom(r, (x, y))]
-        >>> total = [x, Aggregate(AggregateFunction.COUNT), Aggregate(AggregateFunction.SUM, y)]
-        >>> view = ViewDefinition("v", ("x", "n", "s"), (block("v", 0, body, total, groups=[x]),))
-        >>> evaluate_view(view, {r: rows})
-        Counter({(1, 3, 10): 1})
+    >>> from datalog.model import Aggregate, AggregateFunction, block
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> r = Predicate("r")
+    >>> rows = Counter({(1, 5): 2, (1, None): 1})
+    >>> body = [Atom(r, (x, y))]
+    >>> total = [x, Aggregate(AggregateFunction.COUNT), Aggregate(AggregateFunction.SUM, y)]
+    >>> view = ViewDefinition("v", ("x", "n", "s"), (block("v", 0, body, total, groups=[x]),))
+    >>> evaluate_view(view, {r: rows})
+    Counter({(1, 3, 10): 1})
     """
     rows: Counter[Row] = Counter()
     for one in definition.blocks:
@@ -266,8 +259,8 @@ class _Matcher:
             case Atom():
                 for extended, more in self._matches(literal, binding):
                     yield from self.solve(order, at + 1, extended, copies * more)
-            case Comparison(_, left, right) if (variable := _unbound(literal, binding)) is not None:
-                value = _value(right if left == variable else left, binding)
+            case Comparison(_, left, right) if (variable := unbound(literal, binding)) is not None:
+                value = value_of(right if left == variable else left, binding)
                 if value is not None:
                     yield from self.solve(order, at + 1, {**binding, variable: value}, copies)
             case Comparison() | NullTest():
@@ -278,7 +271,7 @@ class _Matcher:
 
     def _matches(self, atom: Atom, binding: _Binding) -> Iterator[tuple[_Binding, int]]:
         fixed = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in binding)
-        wanted = tuple(_key(_value(atom.terms[i], binding)) for i in fixed)
+        wanted = tuple(_key(value_of(atom.terms[i], binding)) for i in fixed)
         for row, copies in self._index(atom.predicate, fixed).get(wanted, ()):
             extended = self._extend(atom, row, binding)
             if extended is not None:
@@ -306,16 +299,6 @@ class _Matcher:
 
 def _key(value: Value) -> tuple[str, Value]:
     return value_kind(value), value
-
-
-def _value(term: Term, binding: _Binding) -> Value:
-    return term.value if isinstance(term, Constant) else binding[term]
-
-
-def _unbound(literal: Comparison, binding: _Binding) -> Variable | None:
-    """The variable that an equality binds, if it does."""
-    open_ = [t for t in (literal.left, literal.right) if isinstance(t, Variable) and t not in binding]
-    return open_[0] if open_ else None
 
 
 def _holds(literal: Comparison | NullTest, binding: _Binding) -> bool:

@@ -51,7 +51,7 @@ from datalog.model.substitution import (
     terms_of,
     variables_of,
 )
-from datalog.model.terms import Constant, Row, Term, Value, Variable, WallClock, value_kind
+from datalog.model.terms import Constant, Row, Term, Value, Variable, WallClock, ground, value_kind, value_of
 from datalog.model.views import (
     Block,
     NotToRun,
@@ -125,6 +125,7 @@ __all__ = [
     "apply_term",
     "block",
     "expression_variables",
+    "ground",
     "has_one_value",
     "implied_groups",
     "map_condition",
@@ -133,6 +134,7 @@ __all__ = [
     "takes",
     "terms_of",
     "value_kind",
+    "value_of",
     "variables_of",
     "walk",
 ]

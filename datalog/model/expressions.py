@@ -117,7 +117,6 @@ class Aggregate:
     digits before and after the point.
 
     Attributes:
-        function: which.
         operand: an expression over core variables, without aggregates; None for `count(*)`.
         distinct: whether equal values count once.
     """
@@ -233,9 +232,7 @@ def walk(value: Expression | Condition) -> Iterator[Expression | Condition]:
 def map_expression(change: Callable[[Expression], Expression | None], value: Expression) -> Expression:
     """The expression with some subexpressions replaced.
 
-    Args:
-        change: what to put in a subexpression's place, or None to look inside it.
-        value: the expression.
+    `change` gives what to put in a subexpression's place, or None to look inside it.
     """
     changed = change(value)
     if changed is not None:

@@ -121,7 +121,6 @@ class Unmodelled:
 
     Attributes:
         text: the type as it is written.
-        hint: what to do.
     """
 
     text: str
@@ -139,10 +138,7 @@ class Column:
     """A column of a declared relation. Columns of a key are not null whatever `not_null` says.
 
     Attributes:
-        name: its name.
-        type: its type.
         not_null: whether it is declared so.
-        span: where it stands.
         unmodelled: the type that its table gives it, if no type here stands for that.
     """
 

@@ -7,6 +7,7 @@ constant, equal to itself (`IS NOT DISTINCT FROM`).
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias
@@ -88,3 +89,13 @@ class Constant:
 
 
 Term: TypeAlias = Variable | Constant
+
+
+def value_of(term: Term, values: Mapping[Variable, Value]) -> Value:
+    """A constant's value, or what a variable stands for."""
+    return term.value if isinstance(term, Constant) else values[term]
+
+
+def ground(terms: Iterable[Term], values: Mapping[Variable, Value]) -> Row:
+    """The values of some terms."""
+    return tuple(value_of(t, values) for t in terms)

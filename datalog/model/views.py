@@ -25,13 +25,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, unique
 
-from datalog.model.expressions import (
-    Aggregate,
-    Condition,
-    Expression,
-    aggregates_of,
-    expression_variables,
-)
+from datalog.model.expressions import Aggregate, Condition, Expression, aggregates_of, expression_variables
 from datalog.model.literals import Atom, Literal
 from datalog.model.predicates import Predicate, Version
 from datalog.model.rules import Rule
@@ -56,7 +50,6 @@ class Block:
         filters: conditions over core variables that no literal of the body can state.
         outputs: one expression for each column of the view.
         groups: grouping expressions, without constants and aggregates; None without grouping.
-        having: conditions over groups.
     """
 
     core: Rule
@@ -87,7 +80,6 @@ class ViewDefinition:
     """A view: its columns, and the blocks that its rows come from.
 
     Attributes:
-        name: the view's name.
         columns: its columns' names, in order.
         blocks: at least one, each with as many outputs as there are columns.
         semantics: whether equal rows of the result stand once.
@@ -176,7 +168,6 @@ class OpaqueView:
     """A view whose query is known only as text: it can be recomputed, and nothing more is known of it.
 
     Attributes:
-        name: the view's name.
         text: its query in Spark SQL.
         reasons: why it could not be read, in words.
         columns: its columns' names, where they are known.

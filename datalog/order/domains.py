@@ -97,11 +97,7 @@ Domain: TypeAlias = Grid | Dense | Strings | Floats | Single
 
 
 def domain_of(column_type: ColumnType, family: str) -> Domain:
-    """The points of a type.
-
-    Args:
-        column_type: the type.
-        family: its family; for `any` the family that is meant.
+    """The points of a type; of `any` those of the family that is meant.
 
     >>> domain_of(ColumnType(TypeName.TINYINT), "number")
     Grid(low=-128, high=127, step=Fraction(1, 1))

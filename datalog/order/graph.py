@@ -39,12 +39,7 @@ class LeastSolution:
 
 
 def least_solution(domains: Mapping[Term, Domain], arcs: Sequence[Arc]) -> LeastSolution | None:
-    """The least values that some terms of one family can have, or None if they can have none.
-
-    Args:
-        domains: the terms and what they range over.
-        arcs: between these terms.
-    """
+    """The least values that some terms of one family can have, or None if they can have none."""
     arcs = (*arcs, *_arcs_of_infinities(domains))
     classes = _components(domains, arcs)
     class_of = {term: number for number, members in enumerate(classes) for term in members}

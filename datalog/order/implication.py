@@ -55,9 +55,7 @@ def normalise(comparisons: Sequence[Comparison], types: Types) -> NormalForm | N
     Exact: a contradiction is found iff there is one; every variable that must equal a constant or another variable is
     replaced; no comparison that is left follows from the others. What a dropped comparison said about null stays.
 
-    Args:
-        comparisons: any; of redundant ones the first stays.
-        types: the variables' types; one that is not mentioned is `any`.
+    Of redundant comparisons the first stays; a variable of no given type is `any`.
 
     Complexity: quadratic in terms and comparisons, times the cost of `solve`.
 
@@ -144,10 +142,7 @@ def _irredundant(
 def satisfiable(comparisons: Sequence[Comparison], types: Types, apart: Sequence[Pair] = ()) -> bool:
     """Whether there are values, none of them null, for which all comparisons hold.
 
-    Args:
-        comparisons: between variables and constants.
-        types: the variables' types; one that is not mentioned is `any`.
-        apart: pairs of terms whose values are to be of different families.
+    The values of the pairs in `apart` are to be of different families.
 
     Complexity: see `datalog.order.solve`.
 
@@ -163,11 +158,6 @@ def satisfiable(comparisons: Sequence[Comparison], types: Types, apart: Sequence
 def implies(premises: Sequence[Comparison], conclusion: Comparison, types: Types) -> bool:
     """Whether a comparison holds wherever the premises hold.
 
-    Args:
-        premises: what is known to hold.
-        conclusion: what may follow.
-        types: the variables' types; one that is not mentioned is `any`.
-
     Semantics:
         Values of different families are unequal and not ordered; null makes a comparison false.
 
@@ -180,7 +170,8 @@ def implies(premises: Sequence[Comparison], conclusion: Comparison, types: Types
     mentioned = {term for premise in premises for term in (premise.left, premise.right)}
     if not satisfiable(premises, types):
         return True
-    if any(_may_be_null(term) and term not in mentioned for term in (left, right)):
+    unmentioned = [term for term in (left, right) if term not in mentioned]
+    if any(isinstance(term, Variable) or term.value is None for term in unmentioned):
         return False
     opposite = Comparison(OPPOSITE[conclusion.operator], left, right)
     if satisfiable([*premises, opposite], types):
@@ -188,16 +179,10 @@ def implies(premises: Sequence[Comparison], conclusion: Comparison, types: Types
     return conclusion.operator in {"=", "!="} or not satisfiable(premises, types, [(left, right)])
 
 
-def _may_be_null(term: Term) -> bool:
-    return isinstance(term, Variable) or term.value is None
-
-
 def closure(comparisons: Sequence[Comparison], types: Types) -> tuple[Comparison, ...]:
     """All that comparisons say of the terms that they mention: the strongest one for each pair.
 
-    Args:
-        comparisons: satisfiable ones; of others everything follows, and the result is what the first test says.
-        types: the variables' types; one that is not mentioned is `any`.
+    Of comparisons that contradict each other everything follows: the result is what the first test says.
 
     Returns:
         For each pair of terms, not both constants, at most one of `=`, `<`, `<=`, `!=`, with the lesser term on

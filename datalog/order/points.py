@@ -23,10 +23,7 @@ _LARGEST = {32: struct.unpack("<f", b"\xff\xff\x7f\x7f")[0], 64: math.ldexp(1 - 
 def least_float(point: Number | None, *, above: bool, bits: int) -> Fraction | None:
     """The least finite float of a width that is at least a number, or with `above` greater than it.
 
-    Args:
-        point: the number; None for the least finite float.
-        above: whether the float must be greater.
-        bits: 32 or 64.
+    None stands for no number: the least finite float. `bits` is 32 or 64.
 
     Returns:
         The float as a fraction, or None if no finite one is so great.
@@ -91,9 +88,6 @@ def precedes(left: Point, right: Point) -> bool:
 
 def point_of(value: Value) -> Point:
     """The point of a value.
-
-    Args:
-        value: not null.
 
     Raises:
         ValueError: null, or not a number (`nan`), which have no place in an order.

@@ -63,12 +63,6 @@ def _runs_out(
     Of `m` terms that differ from each other pairwise, the greatest is at least `m - 1` steps above the least
     possible value of all. If none of them can be that high there is no solution. It only says no where that is
     proved; without it the search of `datalog.order.solve` would try all permutations.
-
-    Args:
-        domains: the terms and what they range over.
-        arcs: the order comparisons.
-        unequal: pairs of terms that differ.
-        least: the least solution of the arcs.
     """
     members = _all_different(domains, unequal)
     if len(members) < _SMALLEST:
@@ -105,18 +99,11 @@ _DomainOf: TypeAlias = Callable[[ColumnType, str], Domain]
 
 
 def solve(
-    comparisons: Sequence[Comparison],
-    types: Types,
-    apart: Sequence[Pair] = (),
-    domain: _DomainOf = domain_of,
+    comparisons: Sequence[Comparison], types: Types, apart: Sequence[Pair] = (), domain: _DomainOf = domain_of
 ) -> Solution | None:
     """Values that satisfy comparisons, or None if no values do.
 
-    Args:
-        comparisons: all of them are to hold.
-        types: the variables' types; `any` if not given.
-        apart: pairs of terms whose values are to be of different families.
-        domain: the points of a type in a family.
+    The values of the pairs in `apart` are to be of different families; `domain` gives the points of a type in a family.
 
     Returns:
         A family and a point for each variable and constant that occurs. Where types are dense the points are

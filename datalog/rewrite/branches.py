@@ -70,18 +70,15 @@ def column(number: int) -> Variable:
 def branches(name: str, rules: Sequence[tuple[Rule, Rule]]) -> tuple[Branch, ...]:
     """The branches of a union; none if its rows do not tell them apart.
 
-    Args:
-        name: the union.
-        rules: its rules, each as written, and with lower views unfolded and equalities applied.
+    Each rule comes as written, and with lower views unfolded and equalities applied.
 
-    Example:
-        >>> from datalog.syntax import parse_program
-        >>> one, other = parse_program("v(X, 1) :- r(X). v(X, 2) :- s(X).").rules
-        >>> [len(branch.fits) for branch in branches("v", [(one, one), (other, other)])]
-        [1, 1]
-        >>> one, other = parse_program("v(X, Y) :- r(X, Y). v(X, Y) :- s(X, Y).").rules
-        >>> branches("v", [(one, one), (other, other)])
-        ()
+    >>> from datalog.syntax import parse_program
+    >>> one, other = parse_program("v(X, 1) :- r(X). v(X, 2) :- s(X).").rules
+    >>> [len(branch.fits) for branch in branches("v", [(one, one), (other, other)])]
+    [1, 1]
+    >>> one, other = parse_program("v(X, Y) :- r(X, Y). v(X, Y) :- s(X, Y).").rules
+    >>> branches("v", [(one, one), (other, other)])
+    ()
     """
     if not 1 < len(rules) <= MOST:
         return ()

@@ -41,9 +41,7 @@ _ColumnTypes = Mapping[Predicate, tuple[ColumnType, ...]]
 def simplify_comparisons(program: Program, goals: Iterable[Predicate] = ()) -> Program:
     """The program with every rule's comparisons simplified, without rules that never have a row.
 
-    Args:
-        program: a non-recursive program; the types are those of its declarations.
-        goals: predicates that keep a rule even if they never have a row.
+    Types are those of the declarations; a goal keeps a rule even if it never has a row.
     """
     types = _trusted(program)
     simplified = {id(rule): simplify_rule(rule, types) for rule in program.rules}
@@ -65,9 +63,7 @@ def simplify_comparisons(program: Program, goals: Iterable[Predicate] = ()) -> P
 def simplify_rule(rule: Rule, types: _ColumnTypes | None = None) -> Rule | None:
     """The rule with its comparisons simplified, or None if it never has a row.
 
-    Args:
-        rule: a safe rule.
-        types: the columns' types, by predicate; what is not mentioned is `any`.
+    A column of no given type is `any`.
 
     >>> from datalog.syntax import parse_rule, show
     >>> show(simplify_rule(parse_rule("v(X) :- r(X), X > 2, X >= 2, X != 1.")))

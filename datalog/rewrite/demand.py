@@ -173,10 +173,7 @@ class _Transformation:
     def solved(self, body: Sequence[Literal], start: _Bindings, wanted: Collection[Variable]) -> _Bindings:
         """A body with demanded rows in place of large relations, in join order.
 
-        Args:
-            body: the literals.
-            start: what binds some of their variables before.
-            wanted: the variables to keep.
+        `start` binds some of its variables before; those `wanted` are kept.
         """
         current = start
         order = JoinOrder(body, start.bound, self.is_small)
@@ -289,10 +286,7 @@ class _Transformation:
     def _step(self, current: _Bindings, keep: frozenset[Variable], *, always: bool = False) -> _Bindings:
         """The bindings of some variables as one atom.
 
-        Args:
-            current: the bindings.
-            keep: the variables; where they are at hand in one atom, that may have more.
-            always: make a step even so.
+        Where they are at hand in one atom, that may have more; `always` makes a step even so.
         """
         wanted = keep & current.bound
         kept = tuple(v for v in variables_of(current.body) if v in wanted)

@@ -19,24 +19,22 @@ from datalog.model import Atom, Literal, Negation, Rule, Variable, variables_of
 def independent_parts(rule: Rule) -> tuple[tuple[Rule, ...], tuple[Negation, ...]]:
     """The parts of a rule and the links between them.
 
-    Args:
-        rule: a safe rule. What has no variable goes with the first part.
+    What has no variable goes with the first part.
 
     Returns:
         The parts, in body order, each with a subgoal and with those variables that it binds and that the head or a
         link uses; one of them, the rule itself, if it does not fall apart. The negations that use variables of
         several parts.
 
-    Example:
-        >>> from datalog.syntax import parse_rule, show
-        >>> rule = parse_rule("p(X, Y, 1) :- r(X), s(Y, Z), X < 3, not (t(Z)), not (u(X, A), w(Z, B))")
-        >>> parts, links = independent_parts(rule)
-        >>> for part in parts:
-        ...     print(show(part))
-        p(X) :- r(X), X < 3.
-        p(Y, Z) :- s(Y, Z), not t(Z).
-        >>> [show(link) for link in links]
-        ['not (not (not u(X, A)), not (not w(Z, B)))']
+    >>> from datalog.syntax import parse_rule, show
+    >>> rule = parse_rule("p(X, Y, 1) :- r(X), s(Y, Z), X < 3, not (t(Z)), not (u(X, A), w(Z, B))")
+    >>> parts, links = independent_parts(rule)
+    >>> for part in parts:
+    ...     print(show(part))
+    p(X) :- r(X), X < 3.
+    p(Y, Z) :- s(Y, Z), not t(Z).
+    >>> [show(link) for link in links]
+    ['not (not (not u(X, A)), not (not w(Z, B)))']
     """
     positive = [literal for literal in rule.body if not isinstance(literal, Negation)]
     bound = set(variables_of(positive))
@@ -62,21 +60,15 @@ def independent_parts(rule: Rule) -> tuple[tuple[Rule, ...], tuple[Negation, ...
 def linked_parts(rule: Rule, parts: Sequence[Rule], links: Sequence[Negation]) -> tuple[Rule, ...]:
     """The parts that links tie together, directly or through others, as one rule each; the other parts as they are.
 
-    Args:
-        rule: a rule.
-        parts: its `independent_parts`.
-        links: what ties some of them.
-
     Returns:
         Rules that share no variable, in body order, each with those of its variables that the head uses.
 
-    Example:
-        >>> from datalog.syntax import parse_rule, show
-        >>> rule = parse_rule("p(X, Z) :- r(X), s(Y), t(Z), not (X < A, u(A, Y))")
-        >>> for part in linked_parts(rule, *independent_parts(rule)):
-        ...     print(show(part))
-        p(X) :- r(X), s(Y), not (X < A, u(A, Y)).
-        p(Z) :- t(Z).
+    >>> from datalog.syntax import parse_rule, show
+    >>> rule = parse_rule("p(X, Z) :- r(X), s(Y), t(Z), not (X < A, u(A, Y))")
+    >>> for part in linked_parts(rule, *independent_parts(rule)):
+    ...     print(show(part))
+    p(X) :- r(X), s(Y), not (X < A, u(A, Y)).
+    p(Z) :- t(Z).
     """
     part_of = {v: i for i, part in enumerate(parts) for v in variables_of([part.head])}
     ends = [[part_of[v] for v in variables_of([link]) if v in part_of] for link in links]

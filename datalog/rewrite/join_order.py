@@ -22,13 +22,7 @@ class JoinOrder:
     def __init__(
         self, body: Sequence[Literal], bound: Iterable[Variable], is_small: Callable[[Predicate], bool]
     ) -> None:
-        """Starts the order.
-
-        Args:
-            body: the literals.
-            bound: variables that are bound before.
-            is_small: whether a predicate has few rows.
-        """
+        """Starts the order."""
         self.waiting = list(body)
         self._variables = {id(literal): frozenset(variables_of([literal])) for literal in self.waiting}
         self._bound = set(bound)
@@ -48,7 +42,7 @@ class JoinOrder:
 
     def _next(self) -> tuple[Literal, ...]:
         filters = [li for li in self.waiting if not isinstance(li, Atom) and self._is_ready(li)]
-        cheap = [li for li in filters if self._reads_small(li)]
+        cheap = [li for li in filters if all(map(self._is_small, predicates_of([li])))]
         if cheap:
             return (cheap[0],)
         atoms = [li for li in self.waiting if isinstance(li, Atom)]
@@ -67,9 +61,6 @@ class JoinOrder:
         if isinstance(literal, Comparison) and literal.operator == "=":
             return len(open_) <= (literal.left != literal.right)  # `X = X` binds nothing
         return not open_
-
-    def _reads_small(self, literal: Literal) -> bool:
-        return all(map(self._is_small, predicates_of([literal])))
 
     def _large_atoms(self, literal: Literal) -> int:
         return sum(not self._is_small(predicate) for predicate in predicates_of([literal]))

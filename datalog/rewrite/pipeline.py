@@ -1,4 +1,7 @@
-"""The standard simplification: a tuple of rewrites, in order."""
+"""The standard simplification of a program: a tuple of rewrites, in order.
+
+What comes out is a program for any engine; the shape of one query comes after that (`inline.py`).
+"""
 
 from __future__ import annotations
 

@@ -68,19 +68,16 @@ def plain_rules(
 ) -> tuple[Rule, ...] | MoreThanRules:
     """The rules that a view definition is, or why it is more.
 
-    Args:
-        definition: the view; one that was read from SQL is over tables, which may hold a row twice.
-        declarations: the keys of what it reads.
+    A view that was read from SQL is over tables, which may hold a row twice: `declarations` tell their keys.
 
-    Example:
-        >>> from datalog.model import Column, block
-        >>> x, y = Variable("X"), Variable("Y")
-        >>> view = ViewDefinition("v", ("x",), (block("v", 0, [Atom(Predicate("r"), (x, y))], [x]),))
-        >>> keyed = Declaration("r", (Column("a"), Column("b")), key=("a",))
-        >>> len(plain_rules(view, [keyed]))
-        1
-        >>> plain_rules(view, [Declaration("r", keyed.columns, key=("b",))]).text
-        '`v` keeps duplicates: its columns do not determine the row of `r`'
+    >>> from datalog.model import Column, block
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> view = ViewDefinition("v", ("x",), (block("v", 0, [Atom(Predicate("r"), (x, y))], [x]),))
+    >>> keyed = Declaration("r", (Column("a"), Column("b")), key=("a",))
+    >>> len(plain_rules(view, [keyed]))
+    1
+    >>> plain_rules(view, [Declaration("r", keyed.columns, key=("b",))]).text
+    '`v` keeps duplicates: its columns do not determine the row of `r`'
     """
     known = {declaration.name: declaration for declaration in declarations}
     if definition.is_grouped:

@@ -46,12 +46,7 @@ class _Scope:
 
 
 def unfold_single_rules(program: Program, keep: Iterable[Predicate] = ()) -> Program:
-    """The program with every predicate that one rule without negation defines replaced by that rule's body.
-
-    Args:
-        program: a non-recursive program.
-        keep: predicates to leave alone, such as goals.
-    """
+    """The program with every predicate that one rule without negation defines replaced by that rule's body."""
     while True:
         chosen = _unfoldable(program, frozenset(keep))
         if not chosen:
@@ -91,9 +86,7 @@ def is_unfoldable(rule: Rule) -> bool:
 def unfold(program: Program, definitions: Mapping[Predicate, Rule]) -> Program:
     """The program with the atoms of some predicates replaced by bodies, and the rules of these predicates gone.
 
-    Args:
-        program: a program.
-        definitions: for each predicate the one rule that defines it, in terms of other predicates.
+    Each definition is the one rule of its predicate, in terms of other predicates.
     """
     kept = []
     for rule in program.rules:
@@ -197,11 +190,7 @@ def unfold_negation(
 ) -> Negation | None:
     """One negation with the atoms of some predicates replaced by bodies.
 
-    Args:
-        negation: the negation, apart from its rule.
-        definitions: for each predicate the one rule that defines it.
-        bound: the variables that the rule around it binds.
-        mark: what the new variables' suffixes start with, to keep them apart from those of the rule.
+    The rule around it binds `bound`; new variables end in `mark` and a number, apart from those of the rule.
 
     Returns:
         The negation, or None if its body can never hold.

@@ -34,12 +34,7 @@ Columns = tuple[int, ...]
 
 
 def drop_unused_columns(program: Program, goals: Iterable[Predicate]) -> Program:
-    """An equivalent program for the goals, whose other predicates have only columns that are used.
-
-    Args:
-        program: safe, non-recursive rules.
-        goals: the predicates that keep all their columns.
-    """
+    """An equivalent program for the goals, whose other predicates have only columns that are used."""
     wanted = tuple(dict.fromkeys(goals))
     needed = drop_unreachable(program, wanted)
     by_head = needed.by_head()
@@ -103,12 +98,7 @@ class _Uses:
 
 
 def _atoms(body: Sequence[Literal], around: Counter[Term]) -> Iterator[tuple[Atom, Columns]]:
-    """The atoms of a body in order, with the columns that say anything: a constant, a variable that stands elsewhere.
-
-    Args:
-        body: the literals.
-        around: how often each term occurs around the body.
-    """
+    """The atoms of a body in order, with the columns that say anything: constants, variables that stand elsewhere."""
     occurs = around.copy()
     occurs.update(term for literal in body for term in terms_of(literal))
     bound = {*around, *variables_of(li for li in body if not isinstance(li, Negation))}

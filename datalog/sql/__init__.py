@@ -1,7 +1,7 @@
-"""Rules as Spark SQL: trees of sqlglot, and the one place that prints them."""
+"""Rules as Spark SQL: trees of sqlglot, made of rules in the shape of a query, and the one place that prints them."""
 
+from datalog.errors import EmissionError
 from datalog.sql.definitions import select, select_view
-from datalog.sql.errors import EmissionError
 from datalog.sql.merge import (
     Steps,
     changes_table,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from datalog.errors import EmissionError
 from datalog.model import Atom, Comparison, Constant, Literal, Negation, NullTest, Predicate, Term, Variable
-from datalog.sql.errors import EmissionError
 from datalog.sql.names import alias_for, casefolded, constant
 from datalog.sql.tables import Table
 
@@ -104,7 +104,9 @@ class Joins:
 
 def join(body: Sequence[Literal], around: Frame, tables: Mapping[Predicate, Table]) -> Joins:
     """The FROM clause of a body inside a query whose terms `around` describes."""
-    hidden = casefolded([column for name in _inside(body) for column in _columns(name, tables)])
+    hidden = casefolded(
+        [column for name in _inside(body) if name in tables for column in tables[name].columns]
+    )
     aliases = set(around.aliases)
     sources: list[Source] = []
     for atom in _connected([literal for literal in body if isinstance(literal, Atom)]):
@@ -135,10 +137,6 @@ def _inside(body: Iterable[Literal]) -> Iterator[Predicate]:
         if isinstance(literal, Negation):
             yield from (inner.predicate for inner in literal.body if isinstance(inner, Atom))
             yield from _inside(literal.body)
-
-
-def _columns(predicate: Predicate, tables: Mapping[Predicate, Table]) -> tuple[str, ...]:
-    return tables[predicate].columns if predicate in tables else ()
 
 
 def _connected(atoms: Sequence[Atom]) -> list[Atom]:

@@ -13,8 +13,8 @@ from typing import assert_never
 from sqlglot import exp
 
 from datalog.model import Atom, Comparison, Constant, Literal, Negation, NullTest, Predicate, Variable
+from datalog.rewrite.normal_form import has_atom
 from datalog.sql.block import Frame, Joins, join
-from datalog.sql.normal import has_atom
 from datalog.sql.tables import Table
 
 OPERATORS: Mapping[str, type[exp.Binary]] = {

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from sqlglot import exp
 
+from datalog.errors import EmissionError
 from datalog.model import (
     Aggregate,
     AggregateFunction,
@@ -37,11 +38,10 @@ from datalog.model import (
     ViewDefinition,
 )
 from datalog.rewrite.guards import guard_joins
+from datalog.rewrite.in_place import STEPS
+from datalog.rewrite.inline import inline
 from datalog.sql.block import Frame
 from datalog.sql.conditions import OPERATORS, Writer
-from datalog.sql.errors import EmissionError
-from datalog.sql.in_place import STEPS
-from datalog.sql.inline import inline
 from datalog.sql.names import casefolded, plain_name, unique
 from datalog.sql.tables import Table
 from datalog.sql.unions import Union
@@ -134,28 +134,17 @@ def _operand(expression: Expression, frame: Frame) -> exp.Expr:
 def select_view(definition: ViewDefinition, tables: Mapping[Predicate, Table]) -> exp.Query:
     """The query whose rows are a view's.
 
-    Args:
-        definition: the view.
-        tables: where the rows of what it reads are.
-
-    Returns:
-        A query with the view's columns, in order.
-
     Raises:
         EmissionError: a relation without a table, or an unsafe body.
 
-    Semantics:
-        Those of `datalog.model.views`: bags, unless the definition says that rows stand once.
-
-    Example:
-        >>> from datalog.model import Aggregate, AggregateFunction, Atom, Variable, block
-        >>> from datalog.sql.text import text
-        >>> x, y = Variable("X"), Variable("Y")
-        >>> total = [x, Aggregate(AggregateFunction.SUM, y)]
-        >>> body = [Atom(Predicate("r"), (x, y))]
-        >>> view = ViewDefinition("v", ("x", "s"), (block("v", 0, body, total, groups=[x]),))
-        >>> text(select_view(view, {Predicate("r"): Table(("r",), ("a", "b"))}), pretty=False)
-        'SELECT `r`.`a` AS `x`, SUM(`r`.`b`) AS `s` FROM `r` GROUP BY `r`.`a`'
+    >>> from datalog.model import Aggregate, AggregateFunction, Atom, Variable, block
+    >>> from datalog.sql.text import text
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> total = [x, Aggregate(AggregateFunction.SUM, y)]
+    >>> body = [Atom(Predicate("r"), (x, y))]
+    >>> view = ViewDefinition("v", ("x", "s"), (block("v", 0, body, total, groups=[x]),))
+    >>> text(select_view(view, {Predicate("r"): Table(("r",), ("a", "b"))}), pretty=False)
+    'SELECT `r`.`a` AS `x`, SUM(`r`.`b`) AS `s` FROM `r` GROUP BY `r`.`a`'
     """
     once = definition.semantics is Semantics.SET
     single = len(definition.blocks) == 1
@@ -210,9 +199,6 @@ def select(
             the first rule takes them from.
         hints: whether to hint at broadcasts of the tables marked so.
         distinct: whether each row is to come once; else equal rows may come several times.
-
-    Returns:
-        A query with one column for each term, in order.
 
     Raises:
         EmissionError: the program is recursive or unsafe, or a predicate has neither rules nor a table.

@@ -70,9 +70,7 @@ def merge_rows(target: Table, rows: Table) -> exp.Merge:
         MERGE INTO v AS old USING v_changes AS changes ON changes.is_lost AND old.a <=> changes.a AND ...
         WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND NOT changes.is_lost THEN INSERT (...) VALUES (...)
 
-    Args:
-        target: the table.
-        rows: the rows, columns as the target has them, and last whether a row is lost; a lost one stands once.
+    `rows` have the target's columns, and last whether a row is lost; a lost one stands once.
     """
     *columns, flag = rows.columns
     is_lost = _column(flag, _CHANGES)
@@ -130,9 +128,7 @@ def counted_view(bag: Table, counted: Table) -> exp.Create:
     MERGE can neither add nor remove some of several equal rows. So the rows that change are deleted, all copies, and
     inserted again as often as they stand afterwards; what they are must be held in a table meanwhile.
 
-    Args:
-        bag: the table.
-        counted: the view's name; its columns are the table's, and one for the number of copies.
+    Its columns are the table's, and one for the number of copies.
     """
     columns = [_column(name, bag.name[-1]) for name in bag.columns]
     copies = exp.alias_(exp.Count(this=exp.Star()), counted.columns[-1], quoted=True)
@@ -187,11 +183,6 @@ Steps = Iterable[tuple[Predicate, Program | ViewDefinition, tuple[str, ...]]]
 
 def select_in_steps(steps: Steps, result: ViewDefinition, tables: Mapping[Predicate, Table]) -> exp.Query:
     """The query whose rows are a definition's, over relations that are made in steps.
-
-    Args:
-        steps: the relations.
-        result: the definition.
-        tables: where the rows of what is not made are.
 
     Raises:
         EmissionError: a relation without a table, or unsafe rules.

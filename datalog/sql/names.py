@@ -11,8 +11,8 @@ from itertools import count
 
 from sqlglot import exp
 
+from datalog.errors import EmissionError
 from datalog.model import Predicate, Value, Version, WallClock
-from datalog.sql.errors import EmissionError
 
 _STEPS = (Version.STEP, Version.DEMANDED, Version.PROJECTED)
 _SHORT = {Version.INSERTED: "i", Version.DELETED: "d"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from datalog.sql.errors import EmissionError
+from datalog.errors import EmissionError
 
 _PARTS = ("this", "db", "catalog")
 """The parts of a table's name, the last one first."""
@@ -48,12 +48,6 @@ def read_set(tree: exp.Query) -> frozenset[tuple[str, ...]]:
     """The tables that a query reads, in subqueries too; names of common table expressions are not tables.
 
     Errs on the safe side: a table that scope analysis does not resolve counts as read.
-
-    Args:
-        tree: a query.
-
-    Returns:
-        The parts of each table's identifier, as in `Table.name`.
 
     Source: sqlglot, `optimizer/scope.py`.
 

@@ -7,17 +7,12 @@ from typing import Literal as OneOf
 
 from sqlglot import ErrorLevel, exp
 
+from datalog.errors import EmissionError
 from datalog.model import TextQuery, TextRead
-from datalog.sql.errors import EmissionError
 
 
 def text(tree: exp.Expr, *, pretty: bool = True, dialect: OneOf["spark", "duckdb"] = "spark") -> str:
     r"""The SQL of a tree, every identifier quoted.
-
-    Args:
-        tree: any sqlglot expression.
-        pretty: whether to break and indent lines.
-        dialect: of which engine.
 
     Raises:
         EmissionError: an identifier holds `${`, which Spark would replace by a configuration value.
@@ -49,16 +44,11 @@ def _without_zero(node: exp.Expr) -> exp.Expr:
 def bound_text(query: TextQuery, names: Mapping[str, tuple[str, ...]]) -> str:
     """The text, in which each name of a relation is the name that it is bound under; nothing else is changed.
 
-    Args:
-        query: the text and all that it reads.
-        names: for each relation that it reads, the parts of the name to read it by.
-
-    Example:
-        >>> from datalog.model import TextRead
-        >>> text = "select orders.id from db.orders left join item i on i.id = orders.id"
-        >>> query = TextQuery(text, (TextRead(22, 31, "orders", "orders"), TextRead(42, 46, "item")))
-        >>> bound_text(query, {"orders": ("t0",), "item": ("t1",)})
-        'select orders.id from `t0` as `orders` left join `t1` i on i.id = orders.id'
+    >>> from datalog.model import TextRead
+    >>> text = "select orders.id from db.orders left join item i on i.id = orders.id"
+    >>> query = TextQuery(text, (TextRead(22, 31, "orders", "orders"), TextRead(42, 46, "item")))
+    >>> bound_text(query, {"orders": ("t0",), "item": ("t1",)})
+    'select orders.id from `t0` as `orders` left join `t1` i on i.id = orders.id'
     """
     found = query.text
     for read in sorted(query.reads, key=lambda r: r.start, reverse=True):

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from datalog.errors import EmissionError
 from datalog.model import Constant, Rule, Term
+from datalog.rewrite.nesting import spark_shaped
 from datalog.sql.conditions import Block, Writer
-from datalog.sql.errors import EmissionError
 from datalog.sql.names import casefolded, constant, unique, unique_columns
-from datalog.sql.nesting import spark_shaped
 from datalog.sql.tables import Table, read_set
 
 UNIT_COLUMN = "_"
@@ -129,8 +129,7 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
 
     Common table expressions move to the front: equal ones become one, different ones of one name are renamed.
 
-    Args:
-        queries: at least one, all with the same number of columns; the first names them.
+    The first query names the columns.
 
     Raises:
         EmissionError: there is no query.
@@ -144,7 +143,9 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
     if not queries:
         raise EmissionError("a union of no queries has no columns")
     expressions, operands = in_front(queries, ())
-    union = _all(operands) if len(operands) > 1 else operands[0]
+    union = (
+        exp.union(*map(_closed, operands), distinct=False, copy=False) if len(operands) > 1 else operands[0]
+    )
     if expressions:
         union.set("with_", exp.With(expressions=expressions))
     return union
@@ -155,9 +156,7 @@ def in_front(queries: Iterable[exp.Query], taken: Iterable[str]) -> tuple[list[e
 
     Equal ones become one, different ones of one name are renamed: so are those that hide a table that another reads.
 
-    Args:
-        queries: the queries; none has such expressions further in.
-        taken: further names that the expressions must not have.
+    No query has such expressions further in, and none of these gets a name that is `taken`.
     """
     every = list(queries)
     used = set(casefolded([*taken, *(name[-1] for query in every for name in read_set(query))]))
@@ -184,10 +183,6 @@ def _named(expression: exp.CTE, name: str) -> exp.CTE:
     new = expression.copy()
     new.args["alias"].set("this", exp.to_identifier(name, quoted=True))
     return new
-
-
-def _all(operands: Sequence[exp.Query]) -> exp.Query:
-    return exp.union(*(_closed(operand) for operand in operands), distinct=False, copy=False)
 
 
 def _closed(query: exp.Query) -> exp.Query:

@@ -27,16 +27,9 @@ def fresh_names(spelled_out: Container[str]) -> Iterator[str]:
 def shown_as_anonymous(terms: Iterable[Term]) -> frozenset[str]:
     """The names of the variables that may be shown as `_`.
 
-    Args:
-        terms: all terms of a rule, in the order of the text.
-
-    Returns:
-        Names of variables that occur once and that reading the rule would name so again.
-
-    Example:
-        >>> terms = [Variable("_3"), Variable("_1"), Variable("X"), Variable("_2"), Variable("_2")]
-        >>> sorted(shown_as_anonymous(terms))
-        ['_1']
+    >>> terms = [Variable("_3"), Variable("_1"), Variable("X"), Variable("_2"), Variable("_2")]
+    >>> sorted(shown_as_anonymous(terms))
+    ['_1']
     """
     names = [term.name for term in terms if isinstance(term, Variable) and term.name.startswith("_")]
     occurrences = Counter(names)

@@ -17,17 +17,12 @@ _PLAIN_DECIMAL_DIGITS = 40
 def read_constant(kind: str, text: str) -> Value:
     """The value of a constant.
 
-    Args:
-        kind: the terminal of the grammar that matched.
-        text: what it matched.
-
     Raises:
         EscapeError: a backslash in a string starts no escape.
         ValueError: there is no such date, timestamp or number; the message says why.
 
-    Example:
-        >>> read_constant("TYPED", "date '2026-01-31'"), read_constant("DECIMAL", "1.50")
-        (datetime.date(2026, 1, 31), Decimal('1.50'))
+    >>> read_constant("TYPED", "date '2026-01-31'"), read_constant("DECIMAL", "1.50")
+    (datetime.date(2026, 1, 31), Decimal('1.50'))
     """
     if kind in ("INTEGER", "DECIMAL", "FLOAT"):
         _require_few_digits(text)

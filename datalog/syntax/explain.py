@@ -48,12 +48,8 @@ _WORDS = {
 def _expected_words(terminals: Collection[str]) -> str:
     """The terminals in plain words, joined by commas and `or`.
 
-    Args:
-        terminals: names of the grammar's terminals that could come next.
-
-    Example:
-        >>> _expected_words({"COMMA", "AMPERSAND", "_STOP"})
-        '`,` or `.`'
+    >>> _expected_words({"COMMA", "AMPERSAND", "_STOP"})
+    '`,` or `.`'
     """
     left = set(terminals)
     words: list[str] = []
@@ -90,17 +86,7 @@ class Explained(NamedTuple):
 
 
 def explain(error: UnexpectedInput, text: str, places: Places, expected: frozenset[str]) -> Explained:
-    """What is wrong at a syntax error, and where to read on.
-
-    Args:
-        error: what lark raised for `text`.
-        text: the text that was parsed.
-        places: the text's name and lines.
-        expected: the terminals that could have stood there.
-
-    Returns:
-        The diagnostic (DL001 to DL006), and where to read on.
-    """
+    """What is wrong at a syntax error, and where to read on."""
     case = _Case(text, places, surroundings(text, _offset(error, len(text))), expected)
     resume = next_statement(text, case.around.found.start)
     for recognise in (_sql, _unclosed_quote, _missing_stop, _upper_case_relation, _lower_case_term):

@@ -26,12 +26,7 @@ BuiltT = TypeVar("BuiltT")
 def parse_program(text: str, source: str = "<program>") -> Program:
     """The program that a text stands for.
 
-    Args:
-        text: declarations, facts and rules, each ended by a full stop.
-        source: the text's name for diagnostics, such as a file's path.
-
-    Returns:
-        Declarations and rules in the order written, with spans.
+    `source` is the text's name for diagnostics, such as a file's path.
 
     Raises:
         ProgramError: with DL001 to DL014, all that were found.
@@ -42,10 +37,9 @@ def parse_program(text: str, source: str = "<program>") -> Program:
     Complexity:
         Linear in the text.
 
-    Example:
-        >>> program = parse_program("v(X) :- r(X, _), not s(X), X < 3.  % cheap ones")
-        >>> program.rules[0].body[2]
-        Comparison(operator='<', left=Variable(name='X'), right=Constant(value=3))
+    >>> program = parse_program("v(X) :- r(X, _), not s(X), X < 3.  % cheap ones")
+    >>> program.rules[0].body[2]
+    Comparison(operator='<', left=Variable(name='X'), right=Constant(value=3))
     """
     return _read(text, source, "program", build_program)
 
@@ -53,16 +47,11 @@ def parse_program(text: str, source: str = "<program>") -> Program:
 def parse_rule(text: str, source: str = "<rule>") -> Rule:
     """The one rule or fact that a text stands for; its full stop may be missing.
 
-    Args:
-        text: the rule.
-        source: the text's name for diagnostics.
-
     Raises:
         ProgramError: with DL001 to DL014, all that were found.
 
-    Example:
-        >>> str(parse_rule("v(X) :- r(X), X != 3").head.predicate)
-        'v'
+    >>> str(parse_rule("v(X) :- r(X), X != 3").head.predicate)
+    'v'
     """
     return _read(text, source, "single_rule", _build_single_rule)
 

@@ -38,12 +38,7 @@ _LOWER_CASE_KEYWORDS = RESERVED | {"key", "unique", "foreign", "references"}
 
 
 def hint_for(around: Surroundings, expected: Collection[str]) -> str | None:
-    """What to do about unexpected text, if it is a known mistake.
-
-    Args:
-        around: the text and what stands before and behind it.
-        expected: the grammar's terminals that could have come next.
-    """
+    """What to do about unexpected text, if it is a known mistake."""
     found, previous = around.found, around.previous
     word = found.text.lower()
     if "_ARROW" in expected and found.text in _NOT_ARROWS:
@@ -57,14 +52,11 @@ def hint_for(around: Surroundings, expected: Collection[str]) -> str | None:
     if found.text == "(" and "VARIABLE" in expected:
         return "parentheses stand only around the terms of an atom and behind `not`"
     if "COLON" in expected and found.kind is PieceKind.WORD:
-        return f"a column's type stands behind a colon: `{_text(around)}: {found.text}`"
+        name = "" if previous is None else previous.text
+        return f"a column's type stands behind a colon: `{name}: {found.text}`"
     if found.kind is PieceKind.END and "RPAR" in expected:
         return "a parenthesis is not closed"
     return _HINTS.get(word)
-
-
-def _text(around: Surroundings) -> str:
-    return "" if around.previous is None else around.previous.text
 
 
 @unique

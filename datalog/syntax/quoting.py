@@ -73,9 +73,8 @@ def unquote(quoted: str) -> str:
     Raises:
         EscapeError: at a backslash that starts no escape.
 
-    Example:
-        >>> unquote(r"'it''s \u00e9'")
-        "it's é"
+    >>> unquote(r"'it''s \u00e9'")
+    "it's é"
     """
     mark = quoted[0]
     if "\\" not in quoted:

@@ -46,9 +46,6 @@ _LINE_WIDTH = 100
 def show(value: Program | Declaration | Rule | ViewDefinition | Literal | Term | Predicate) -> str:
     """The text of a program or a part of one.
 
-    Args:
-        value: a program, one of its parts, a term or a predicate.
-
     Returns:
         A program ends with a line feed; a rule and a declaration end with a full stop.
 
@@ -57,10 +54,9 @@ def show(value: Program | Declaration | Rule | ViewDefinition | Literal | Term |
         exceptions are not-a-number, which equals nothing and is no constant of the language, and negations
         nested deeper than the language allows.
 
-    Example:
-        >>> show(Rule(Atom(Predicate("Big Sales"), (Variable("X"), Variable("_1"))),
-        ...           (Atom(Predicate("sale"), (Variable("X"), Constant("it's"))),)))
-        "`Big Sales`(X, _) :- sale(X, 'it''s')."
+    >>> show(Rule(Atom(Predicate("Big Sales"), (Variable("X"), Variable("_1"))),
+    ...           (Atom(Predicate("sale"), (Variable("X"), Constant("it's"))),)))
+    "`Big Sales`(X, _) :- sale(X, 'it''s')."
     """
     match value:
         case Program():
@@ -146,7 +142,8 @@ def _show_literal(literal: Literal, anonymous: Collection[str]) -> str:
     match literal:
         case Atom():
             name = _show_predicate(literal.predicate)
-            return f"{name}({_show_terms(literal.terms, anonymous)})" if literal.terms else name
+            terms = ", ".join(_show_term(term, anonymous) for term in literal.terms)
+            return f"{name}({terms})" if literal.terms else name
         case Comparison():
             left, right = _show_term(literal.left, anonymous), _show_term(literal.right, anonymous)
             return f"{left} {literal.operator} {right}"
@@ -158,10 +155,6 @@ def _show_literal(literal: Literal, anonymous: Collection[str]) -> str:
             return f"not ({', '.join(_show_literal(inner, anonymous) for inner in literal.body)})"
         case _:
             assert_never(literal)
-
-
-def _show_terms(terms: Iterable[Term], anonymous: Collection[str]) -> str:
-    return ", ".join(_show_term(term, anonymous) for term in terms)
 
 
 def _show_term(term: Term, anonymous: Collection[str]) -> str:
@@ -214,13 +207,8 @@ def _show_names(names: Iterable[str]) -> str:
 def _show_expression(expression: Expression, term: Callable[[Term], str]) -> str:
     """An expression.
 
-    Args:
-        expression: the expression.
-        term: shows a term.
-
-    Example:
-        >>> _show_expression(Minus(Arithmetic("*", Variable("X"), Constant(-1))), lambda t: str(t))
-        '-(X * -1)'
+    >>> _show_expression(Minus(Arithmetic("*", Variable("X"), Constant(-1))), lambda t: str(t))
+    '-(X * -1)'
     """
     match expression:
         case Variable() | Constant():

@@ -33,7 +33,6 @@ class Written:
 
     Attributes:
         name: a view, or `relation@present` or `relation@absent`.
-        path: where it is.
         rewritten: what files that took, in a store that writes files anew to delete rows of them.
     """
 

@@ -112,11 +112,6 @@ def audit(
 def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> AuditReport:
     """The audit of definitions that are at hand without any data.
 
-    Args:
-        catalog: the views and base relations.
-        known: what is known besides the views: partial copies, and whether updates are effective.
-        options: what to audit.
-
     Raises:
         InputError: SM102 an unknown name.
     """
@@ -153,11 +148,7 @@ def _side_by_side(
     cut: list[str],
 ) -> tuple[Audit, tuple[Advice, ...]]:
     # More imports, which an audit of a few views does without.
-    from selfmaint.audit.processes import (  # noqa: PLC0415
-        Work,
-        advised_side_by_side,
-        audited_side_by_side,
-    )
+    from selfmaint.audit.processes import Work, advised_side_by_side, audited_side_by_side  # noqa: PLC0415
 
     told = options.progress
     given = (search.catalog, search.known, search.budget_s, options.costs or {}, columns, options.sizes or {})

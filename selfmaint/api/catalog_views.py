@@ -56,12 +56,7 @@ def _names(root: TomlTable) -> list[str] | None:
 
 
 def _declarations(path: Path) -> Iterable[Declaration]:
-    """The declarations of a file of rules or of SQL.
-
-    Raises:
-        InputError: SM103 no such file; SM101 one that defines views, too.
-        ProgramError: it cannot be read.
-    """
+    """The declarations of a file of rules or of SQL."""
     text = read_text(path, "file of declarations")
     if path.suffix.lower() == ".sql":
         found = read_sql([SqlText(text, str(path))])

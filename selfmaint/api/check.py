@@ -1,22 +1,72 @@
-"""`check`: is each view's new state determined without reading any base relation?"""
+"""What is known with an update, and `check`: whether each view's new state is determined by that alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from datalog.model import NUMBER, Predicate, Program, Version
 from selfmaint.api.moved import moved
 from selfmaint.api.over_views import of_views_below, with_views_below
-from selfmaint.api.update import Update
+from selfmaint.api.update import Update, require_update
 from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.unions import of_unions
 from selfmaint.decide.verdict import Verdicts
-from selfmaint.engine.protocol import D
+from selfmaint.engine.protocol import D, Facts
+from selfmaint.errors import Code, input_error
+from selfmaint.warehouse.base_relations import BaseRelation
+from selfmaint.warehouse.near import require_known
+from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
     from selfmaint.cross_examine.examine import CrossExamination
+
+
+def given(warehouse: Warehouse[D], update: Update[D]) -> tuple[Facts[D], Situation]:
+    """See `Warehouse.given`."""
+    require_update(update)
+    engine, catalog = warehouse.engine, warehouse.catalog
+    for its in (update.inserted, update.deleted):
+        require_known(its, catalog.relations, "base relation")
+    changes = {predicate: _changed(warehouse, predicate, rows) for predicate, rows in update.sides.items()}
+    filled = engine.nonempty(Program(), tuple(changes), Facts(changes)) if changes else frozenset()
+    small = {p: rows for p, rows in changes.items() if p in filled}
+    for name in (*warehouse.present, *warehouse.absent):
+        _require_key(catalog.relations[name])
+    copies = {Predicate(n, Version.PRESENT): rows for n, rows in warehouse.present.items()}
+    copies |= {Predicate(n, Version.ABSENT): rows for n, rows in warehouse.absent.items()}
+    stored = {catalog.view(name).predicate: rows for name, rows in warehouse.contents.items()}
+    stored |= {p: engine.selected(s, stored[union]) for p, union, s in catalog.selections}
+    not_null = _not_null(warehouse, [*copies, *small])
+    facts = Facts({**stored, **copies}, not_null).extended(small)
+    return facts, Situation.of([*copies, *small], effective=update.effective)
+
+
+def _require_key(relation: BaseRelation) -> None:
+    if relation.is_numbered:
+        message = (
+            f"there is a partial copy of `{relation.name}`, which has no key: a row of it may stand twice"
+        )
+        raise input_error(Code.WAREHOUSE_FILE, message, "declare a key, or store a view of all its rows")
+
+
+def _changed(warehouse: Warehouse[D], side: Predicate, rows: D) -> D:
+    """The rows that a relation gains or loses; of a table without a key they are numbered."""
+    engine = warehouse.engine
+    if warehouse.catalog.relations[side.name].is_numbered:
+        return engine.bags.numbered(rows, 1 if side.version is Version.INSERTED else -1, NUMBER)
+    return engine.keep(rows)
+
+
+def _not_null(warehouse: Warehouse[D], predicates: Iterable[Predicate]) -> dict[Predicate, frozenset[int]]:
+    catalog = warehouse.catalog
+    columns = {view.predicate: catalog.not_null(view) for view in catalog.apart.views}
+    for predicate in predicates:
+        relation = catalog.relations[predicate.name]
+        columns[predicate] = frozenset(range(relation.arity)) - relation.nullable
+    return columns
 
 
 def check(

@@ -17,6 +17,7 @@ from datalog.model import (
     Semantics,
     Span,
     TypeName,
+    Value,
     Variable,
     ViewDefinition,
     value_kind,
@@ -24,14 +25,6 @@ from datalog.model import (
 from selfmaint.store.formats import Format
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.cores import output_types
-
-_OF_KIND = {
-    "boolean": ColumnType(TypeName.BOOLEAN),
-    "string": ColumnType(TypeName.STRING),
-    "date": ColumnType(TypeName.DATE),
-    "timestamp": ColumnType(TypeName.TIMESTAMP),
-    "timestamp_ntz": ColumnType(TypeName.TIMESTAMP_NTZ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +91,7 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
         types = own or inferred.get(view.predicate, (ANY,) * len(terms))
         if declaration is None:
             types = tuple(
-                _OF_KIND.get(value_kind(term.value), ANY) if isinstance(term, Constant) else column_type
+                _type_of(term.value) if isinstance(term, Constant) else column_type
                 for term, column_type in zip(terms, types, strict=True)
             )
         place = view.rule.span if declaration is None else declaration.span
@@ -143,6 +136,12 @@ def _naming(definition: ViewDefinition | OpaqueView | None) -> str:
     if not isinstance(definition, ViewDefinition):
         return ".decl {}."
     return ".view {} bag." if definition.semantics is Semantics.BAG else ".view {}."
+
+
+def _type_of(value: Value) -> ColumnType:
+    """The type of all values of the same family, if it has one."""
+    kind = value_kind(value)
+    return ANY if kind in ("number", "null") else ColumnType(TypeName(kind))
 
 
 def _types(declaration: Declaration | None, inferred: tuple[ColumnType, ...]) -> tuple[ColumnType, ...]:

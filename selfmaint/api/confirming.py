@@ -66,12 +66,7 @@ def _twins(catalog: Catalog, key: NewKey) -> ViewDefinition:
     columns = [row.terms[relation.columns.index(name)] for name in key.columns]
     number = Aggregate(AggregateFunction.COUNT)
     one = block(
-        "twins",
-        0,
-        (row,),
-        [*columns, number],
-        groups=columns,
-        having=[Compared(">", number, Constant(1))],
+        "twins", 0, (row,), [*columns, number], groups=columns, having=[Compared(">", number, Constant(1))]
     )
     return ViewDefinition("twins", (*key.columns, "rows"), (one,))
 

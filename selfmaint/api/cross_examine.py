@@ -27,12 +27,7 @@ from selfmaint.decide.pairs import given, two_databases
 from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions
-from selfmaint.decide.verdict import (
-    NotSelfMaintainable,
-    SelfMaintainable,
-    Undecided,
-    Verdict,
-)
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code
 from selfmaint.maintain import Delta
@@ -49,7 +44,6 @@ class CrossExamined(Generic[D]):
     """What came of it.
 
     Attributes:
-        views: by view.
         deltas: the changes that were examined, of views and branches with a "yes".
     """
 
@@ -62,12 +56,7 @@ class CrossExamined(Generic[D]):
         return {name: its for name, its in self.views.items() if its.outcome is Outcome.CONTRADICTS}
 
     def less(self, verdicts: Mapping[str, Verdict], whole: Mapping[str, str]) -> dict[str, Verdict]:
-        """The verdicts; of those that are contradicted nothing is left, nor of those that rest on them.
-
-        Args:
-            verdicts: on views, or branches of unions.
-            whole: the view that each of them is of.
-        """
+        """The verdicts; of those that are contradicted nothing is left, nor of those that rest on them."""
         lost = dict(self.contradicted)
         found = dict(verdicts)
         for name, verdict in verdicts.items():
@@ -90,13 +79,7 @@ def cross_examined(
 ) -> CrossExamined[D]:
     """Examines verdicts, and tells of those that are contradicted (SM801).
 
-    Args:
-        warehouse: the warehouse.
-        update: the update.
-        known: what the decision knew, which certificates and changes are made of.
-        found: the verdicts on views and on branches of unions.
-        verdicts: the verdicts on the views that were asked for.
-        asked_for: the budget; True for that of nobody's choice.
+    `found` has the branches of unions apart, `verdicts` are those that were asked for.
     """
     budget = CrossExamination() if asked_for is True else asked_for
     engine, catalog = warehouse.engine, _evaluated(warehouse.catalog)
@@ -155,12 +138,7 @@ def _evaluated(catalog: Catalog) -> Catalog:
 
 
 def _skipped(verdict: Verdict, texts: Collection[str]) -> str | None:
-    """Why a verdict is not examined; None if it is.
-
-    Args:
-        verdict: the verdict.
-        texts: the views of which only the text is known.
-    """
+    """Why a verdict is not examined; None if it is."""
     if isinstance(verdict, Undecided):
         return "it is undecided"
     if isinstance(verdict, SelfMaintainable) and verdict.over:
@@ -192,17 +170,9 @@ def _deltas(
 
 
 def _promising(
-    engine: Engine[D],
-    question: Question,
-    views: Sequence[View],
-    deltas: Mapping[str, Delta[D]],
-    most: int,
+    engine: Engine[D], question: Question, views: Sequence[View], deltas: Mapping[str, Delta[D]], most: int
 ) -> Question:
-    """The question with the states that the changes make of the rows that are looked at.
-
-    Raises:
-        TooManyRowsError: a change has too many rows.
-    """
+    """The question with the states that the changes make of the rows that are looked at."""
     promised: dict[str, frozenset[Row] | None] = {}
     for view in views:
         change = deltas.get(view.name)

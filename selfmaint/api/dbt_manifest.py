@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from datalog.diagnostics import Diagnostic, Severity
 from datalog.model import Declaration, ForeignKey
 from datalog.sql.views import SqlText, SqlViews, column_of_text, read_sql
-from datalog.sql.views.quotes import in_backticks
+from datalog.sql.views.as_written import in_backticks
 from selfmaint.api.programs import TextsAt, catalog_of_sql, texts_at
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error

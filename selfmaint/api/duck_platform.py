@@ -40,7 +40,6 @@ class DuckPlatform:
     engine: DuckEngine
 
     def read_rows(self, location: Location, columns: Columns) -> Relation:
-        """See `Platform`."""
         if location.is_table:
             raise refused(f"`{columns.name}` is the table `{location.text}` of Spark's catalog")
         if columns.open:
@@ -51,11 +50,9 @@ class DuckPlatform:
 
     @property
     def store_database(self) -> Database:
-        """See `Platform`."""
         return self.engine.database
 
     def read_stored(self, table: TableFiles, columns: Columns) -> Relation:
-        """See `Platform`."""
         from selfmaint.duckdb.store import stored_rows  # noqa: PLC0415 - only where there is a store
 
         found = stored_rows(self.engine.database, table)
@@ -64,20 +61,17 @@ class DuckPlatform:
         return conform(self.engine.database, found, expected_columns(columns), declared=True)
 
     def in_store(self, store: Store, rows: Relation, folder: Path) -> Relation:
-        """See `Platform`."""
         assert store.database is rows.stored.database
         return self.engine.keep(rows)
 
     def answered(
         self, query: str, views: Mapping[str, TableFiles | Relation]
     ) -> AbstractContextManager[pa.RecordBatchReader]:
-        """See `Platform`."""
         from selfmaint.duckdb.query import answered  # noqa: PLC0415 - only where there is a query
 
         return answered(query, views, self.engine.database.settings)
 
     def fit_rows(self, rows: Relation | ArrowStream, columns: Columns) -> Relation:
-        """See `Platform`."""
         database = self.engine.database
         if not isinstance(rows, Relation) or rows.stored.database is not database:
             from selfmaint.duckdb.exchange import given_frame  # noqa: PLC0415 - Arrow only where rows are given
@@ -91,25 +85,20 @@ class DuckPlatform:
         return conform(database, rows, expected_columns(columns), declared=columns.declared)
 
     def digest(self, rows: Relation) -> tuple[int, str]:
-        """See `Platform`."""
         return self.engine.database.digest(rows.stored)
 
     def types(self, rows: Relation) -> tuple[ColumnType, ...]:
-        """See `Platform`."""
         return tuple(ANY if isinstance(kind, str) else kind for kind in rows.types)
 
     def retyped(self, rows: Relation, types: Sequence[ColumnType]) -> Relation:
-        """See `Platform`."""
         return retyped(self.engine.database, rows, range(len(types)), types)
 
     def counted(self, rows: Relation, names: Sequence[str]) -> Relation:
-        """See `Platform`."""
         return self.engine.bags.counted(rows, names)
 
     def source(
         self, entry: SourceEntry, relations: Mapping[str, RelationEntry], columns: Mapping[str, Columns]
     ) -> Source[Relation]:
-        """See `Platform`."""
         if entry.kind is not SourceKind.FILES:
             raise SourceError(refused(f"the source `{entry.name}` is in Spark's catalog").diagnostics)
         stored = {
@@ -125,13 +114,11 @@ class DuckPlatform:
 
     @property
     def exchange(self) -> DuckExchange:
-        """See `Platform`."""
         from selfmaint.duckdb.exchange import DuckExchange  # noqa: PLC0415 - see `fit_rows`
 
         return DuckExchange(self.engine.database)
 
     def writing(self, rows: Relation) -> Write:
-        """See `Platform`."""
         return writing(self.engine.database, rows)
 
     def table_writes(self, changes: Sequence[TableChange[Relation]]) -> AbstractContextManager[TableWrites]:

@@ -27,9 +27,7 @@ _SHOWN = 300
 def edited(catalog: Catalog, known: Mapping[str, str | None]) -> dict[str, str]:
     """For each view whose stored rows are not of its definition, what they are of, in words.
 
-    Args:
-        catalog: the definitions.
-        known: for each stored view the definition that its rows are of; None if it was left out since.
+    A view that was left out since is known as None.
     """
     now = written(catalog)
     found = {}
@@ -46,11 +44,6 @@ def edited(catalog: Catalog, known: Mapping[str, str | None]) -> dict[str, str]:
 
 def require_unedited(catalog: Catalog, store: OpenStore, names: Iterable[str] | None = None) -> None:
     """Refuses definitions that are not those that the stored rows are of.
-
-    Args:
-        catalog: the definitions.
-        store: the store.
-        names: the views that it matters of; all by default.
 
     Raises:
         InputError: SM411.

@@ -67,7 +67,6 @@ class RuledOut:
         subgoals: the subgoals whose facts these are.
         referenced: rows that foreign keys of the subgoals' facts ask for, which would be unknown as well; `_` is a
             value of their own.
-        view: the view.
     """
 
     subgoals: tuple[Atom, ...]

@@ -52,11 +52,7 @@ class _Seen:
 
 @dataclass
 class Families:
-    """What is known of each base column's type, and who said it first.
-
-    Attributes:
-        catalog: the warehouse's schema.
-    """
+    """What is known of each base column's type, and who said it first."""
 
     catalog: Catalog
     _differing: list[Diagnostic] = field(default_factory=list)

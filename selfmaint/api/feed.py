@@ -126,11 +126,7 @@ def _require_mapped(warehouse: Warehouse[D]) -> None:
 
 
 def _names(warehouse: Warehouse[D], only: str | None) -> TableNames:
-    """The relations that a feed may be of.
-
-    Raises:
-        InputError: SM104 it is said to be of one whose columns are not declared.
-    """
+    """The relations that a feed may be of."""
     relations: dict[str, FeedTable] = {}
     for name in warehouse.catalog.relations:
         try:

@@ -116,12 +116,7 @@ _OF_FEEDS = ("tables", "ignored", "decimals", "timestamps", "full_before_images"
 
 
 def feed_settings(root: TomlTable, relations: Mapping[str, object] | None) -> FeedSettings:
-    """What `[feed]` says; what does not fit is reported to the file.
-
-    Args:
-        root: the whole file.
-        relations: the base relations, None if the program could not be read.
-    """
+    """What `[feed]` says; what does not fit is reported to the file."""
     table = root.table("feed", _OF_FEEDS)
     named = table.table("tables", tuple(table.data.get("tables") or ()))
     tables = {name: relation for name in named.data if (relation := named.text(name)) is not None}
@@ -169,12 +164,7 @@ class FollowSettings:
 
 
 def follow_settings(root: TomlTable, sources: Mapping[str, str | None]) -> FollowSettings | None:
-    """What `[follow]` says; what does not fit is reported to the file.
-
-    Args:
-        root: the whole file.
-        sources: the kind of each source; None for one that is wrong itself.
-    """
+    """What `[follow]` says; what does not fit is reported to the file."""
     table = root.table("follow", _OF_LOGS)
     if "follow" not in root.data:
         return None

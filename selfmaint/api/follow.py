@@ -81,11 +81,7 @@ def follow(
 
 
 def _opened(file: WarehouseFile, spark: SparkSession | None, engine: EngineKind | None) -> Warehouse[Any]:
-    """The warehouse; if it cannot be opened, and the store was written to meanwhile, it may be opened anew.
-
-    Raises:
-        BusyError: then.
-    """
+    """The warehouse; if it cannot be opened, and the store was written to meanwhile, it may be opened anew."""
     before = None if file.store is None else opened(Database(), file.store).catalog.newest()
     try:
         return open_warehouse(file, spark, engine)
@@ -96,11 +92,7 @@ def _opened(file: WarehouseFile, spark: SparkSession | None, engine: EngineKind 
 
 
 def _step(follower: Follower[Any]) -> Followed:
-    """A step; if it fails, and the store was written to meanwhile, it may be made again.
-
-    Raises:
-        BusyError: then.
-    """
+    """A step; if it fails, and the store was written to meanwhile, it may be made again."""
     try:
         return follower.step()
     except (BusyError, PassingError):
@@ -124,11 +116,7 @@ def _end_of(log: ServerLog, stop: Event) -> int:
 
 
 def _wait(fault: SourceError | InputError, pauses: Iterator[float], stop: Event) -> None:
-    """Waits for a fault to pass.
-
-    Raises:
-        the fault, if it was waited for long enough.
-    """
+    """Waits for a fault to pass."""
     pause = next(pauses, None)
     if pause is None:
         raise fault

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep, time
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Generic, cast
 
 from datalog.sql import changes as sql
 from selfmaint.api.apply import Written
@@ -44,7 +44,7 @@ from selfmaint.fallback.settle import Readable
 from selfmaint.feeds.condense import Changes, Condensed, condensed
 from selfmaint.feeds.report import FeedReport, RelationReport
 from selfmaint.feeds.spilled import spilled
-from selfmaint.feeds.table import FeedTable, feed_table
+from selfmaint.feeds.table import feed_table
 from selfmaint.postgres.connection import TIMEOUT_S
 from selfmaint.postgres.log import LogState, ServerLog, log_error
 from selfmaint.postgres.pgoutput import Begin
@@ -201,11 +201,7 @@ class Follower(Generic[D]):
         return found
 
     def _require_followable(self, state: LogState) -> None:
-        """Refuses a slot that does not have what comes after the views.
-
-        Raises:
-            SourceError: SM608.
-        """
+        """Refuses a slot that does not have what comes after the views."""
         at, hint = self.position.lsn, "bring all views in anew: `selfmaint import WAREHOUSE.toml`"
         shown = f"the views are at {lsn_text(at)}"
         slot = f"the slot `{self._log.slot}` of the source `{self._log.source}`"
@@ -222,11 +218,7 @@ class Follower(Generic[D]):
             raise log_error(message, hint, note)
 
     def _same_tables(self) -> list[LoggedTable]:
-        """The base relations' tables, which must be those that the views were made of.
-
-        Raises:
-            SourceError: SM608 one is not.
-        """
+        """The base relations' tables, which must be those that the views were made of."""
         found = followed_tables(self._file, self._log)
         tables, shapes = self.position.tables, self.position.shapes
         wrong = []
@@ -313,17 +305,9 @@ class Follower(Generic[D]):
         return Choice.TAKE if tally.transactions < self._options.transactions else Choice.STOP
 
     def _net_effect(
-        self,
-        choose: Callable[[Begin, Tally], Choice],
-        tally: Tally,
-        most: int | None,
-        folder: Path,
+        self, choose: Callable[[Begin, Tally], Choice], tally: Tally, most: int | None, folder: Path
     ) -> dict[str, Condensed[D]]:
-        """What some transactions of the log come to, by base relation.
-
-        Raises:
-            InputError: see `LogEvents.events` and `condensed`.
-        """
+        """What some transactions of the log come to, by base relation."""
         engine = self._warehouse.engine
         exchange = platform_of(engine).exchange
         reader = LogEvents(self._tables, self._relations, self._file.feeds)
@@ -331,15 +315,12 @@ class Follower(Generic[D]):
         with contextlib.closing(self._log.messages(most)) as messages:
             events = reader.events(messages, lambda begin: choose(begin, tally), tally)
             spills = spilled(events, self._relations, (), folder, exchange.zone)
-        return {
-            name: condensed(
-                engine,
-                exchange,
-                _changes(exchange.entered(spill), self._relations[name]),
-                self._relations[name],
-            )
-            for name, spill in spills.items()
-        }
+        found = {}
+        for name, spill in spills.items():
+            table = self._relations[name]
+            changes = Changes(sql.events(len(table.columns)), [exchange.entered(spill)], [])
+            found[name] = condensed(engine, exchange, changes, table)
+        return found
 
     def _later_than(self, state: str) -> Mapping[str, Later[D]] | None:
         """What became of the base relations between the batch and a state of the source.
@@ -363,11 +344,7 @@ class Follower(Generic[D]):
         return {name: Later(one.inserted, one.deleted) for name, one in found.items()}
 
     def _wait_for(self, xids: frozenset[int]) -> None:
-        """Waits until readers see some transactions that have committed.
-
-        Raises:
-            PassingError: SM401 they do not, for too long.
-        """
+        """Waits until readers see some transactions that have committed."""
         deadline = monotonic() + TIMEOUT_S
         while not all(map(self._log.snapshot().shows, xids)):
             if monotonic() > deadline:
@@ -375,7 +352,3 @@ class Follower(Generic[D]):
                 failure = log_error(f"a transaction of the source `{self._log.source}` {what}")
                 raise PassingError([replace(d, code=Code.SOURCE_UNREACHABLE) for d in failure.diagnostics])
             sleep(0.02)
-
-
-def _changes(rows: Any, table: FeedTable) -> Changes[Any]:
-    return Changes(sql.events(len(table.columns)), [rows], [])

@@ -36,12 +36,6 @@ def bag_statements(
     No MERGE: it can neither add nor remove some of several equal rows. One statement holds the rows that change in a
     table, with their new numbers of copies; one deletes every copy of these, one inserts them as often as they stand.
 
-    Args:
-        decision: the symbolic side.
-        view: a view that is counted.
-        situation: which relations change.
-        tables: where the rows are, and where the changes are to be held (`STEP`).
-
     Semantics:
         Right where the view's tests have no rows.
 
@@ -71,12 +65,6 @@ def group_statements(
 
     First the query of the groups whose new rows are not determined, where there may be some; then the MERGE, which is
     right if that query has no row.
-
-    Args:
-        decision: the symbolic side.
-        view: a view with a core.
-        situation: which relations change.
-        tables: where the rows are.
 
     Semantics:
         Right where the view's tests have no rows. A group that is open may be determined all the same, by

@@ -21,12 +21,11 @@ from datalog.rewrite.numbered import as_written
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
 from datalog.sql.views import SqlText, SqlViews, read_sql
-from datalog.sql.views.dated_rows import split_dated
 from datalog.sql.views.inner_queries import Asked, Helpers, replaced, split_look_up, whole
 from datalog.sql.views.levels import split_levels
 from datalog.sql.views.moments import around, columns_of_moments, moments_written_out
 from datalog.sql.views.named_windows import windows_written_out
-from datalog.sql.views.outer_rows import split_outer, tables_in
+from datalog.sql.views.outer_rows import split_dated, split_outer, tables_in
 from datalog.sql.views.row_helpers import split_rows
 from datalog.sql.views.splitting import split, split_first_groups
 from datalog.sql.views.written_parts import Split
@@ -51,10 +50,7 @@ ROWS = "__rows"
 def with_helpers(schema: Catalog, read: Read, unfolded: Sequence[SqlText] = ()) -> Catalog:
     """The catalog of a program in which views that gain by it have helpers.
 
-    Args:
-        schema: the catalog of the program as it is written.
-        read: reads it again.
-        unfolded: the queries of it that are no views of the warehouse, and are unfolded where they are read.
+    `unfolded` are its queries that are no views of the warehouse.
     """
     given = _Given(schema, tuple(unfolded))
     made, splits = _with_sums(given, read)

@@ -70,7 +70,6 @@ class ByKeys(Generic[D]):
     """Views that were followed by keys, and others that could have been and were not.
 
     Attributes:
-        followed: by view.
         failed: by view, why not, in words.
         reads: every read of a base relation.
     """
@@ -83,13 +82,7 @@ class ByKeys(Generic[D]):
 def plans_by_keys(
     warehouse: Warehouse[D], views: Sequence[View], situation: Situation
 ) -> tuple[dict[str, Plan], dict[str, str]]:
-    """The views that can be followed by keys with how that is done, and why the others cannot; nothing is read.
-
-    Args:
-        warehouse: the warehouse.
-        views: the views.
-        situation: what changes.
-    """
+    """The views that can be followed by keys with how that is done, and why the others cannot; nothing is read."""
     found: dict[str, Plan] = {}
     reasons: dict[str, str] = {}
     for view in views:
@@ -162,11 +155,7 @@ def _are_exact(warehouse: Warehouse[D], view: View, how: Additive) -> bool:
 
 
 def _query(warehouse: Warehouse[D], view: View) -> Query:
-    """The view's query, its outputs in the order of the stored columns.
-
-    Raises:
-        UnknownShapeError: its shape is not known.
-    """
+    """The view's query, its outputs in the order of the stored columns."""
     catalog = warehouse.catalog
     tables = tables_of(catalog)
     definition = view.grouping if view.is_counted else view.definition
@@ -217,13 +206,6 @@ def followed_by_keys(
     most_keys: int = MOST_KEYS,
 ) -> ByKeys[D]:
     """The changes of views that are followed by keys.
-
-    Args:
-        warehouse: the warehouse.
-        update: the update.
-        plans: by view, how it is followed.
-        progress: told of every step.
-        most_keys: how many keys may be asked for.
 
     Raises:
         SourceError: a source that does not answer, or is neither right before nor right after the update (SM402).

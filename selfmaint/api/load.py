@@ -50,11 +50,7 @@ def readable(platform: Platform[D], file: WarehouseFile) -> dict[str, Readable[D
 
 
 def _connected(platform: Platform[D], file: WarehouseFile, source: SourceEntry) -> Source[D]:
-    """The source, ready to be read.
-
-    Raises:
-        SourceError: SM401 its URL is not in the environment; SM502 the engine does not read it.
-    """
+    """The source, ready to be read."""
     mine = {name: entry for name, entry in file.relations.items() if entry.source == source}
     columns = columns_of(file.catalog)
     if source.kind is not SourceKind.POSTGRES:

@@ -85,18 +85,9 @@ class LogEvents:
     """Turns messages into events of base relations."""
 
     def __init__(
-        self,
-        tables: Sequence[LoggedTable],
-        relations: Mapping[str, FeedTable],
-        settings: FeedSettings,
+        self, tables: Sequence[LoggedTable], relations: Mapping[str, FeedTable], settings: FeedSettings
     ) -> None:
-        """Nothing is read yet.
-
-        Args:
-            tables: the base relations' tables, as they were when the views' contents were made.
-            relations: the base relations as a feed's reader sees them.
-            settings: how values are read.
-        """
+        """Nothing is read yet."""
         self._tables = {table.oid: table for table in tables}
         self._named = {(table.schema, table.name): table for table in tables}
         self._relations, self._settings = relations, settings
@@ -106,10 +97,7 @@ class LogEvents:
     ) -> Iterator[PlacedEvent]:
         """The events of the transactions that are chosen.
 
-        Args:
-            messages: what the log says; not gone through to the end where a choice stops it.
-            choose: what is done with a transaction, asked in the order of commits.
-            tally: is kept while events are taken.
+        Choices are asked in the order of commits; one that stops ends it.
 
         Raises:
             InputError: SM104, SM602, SM605, SM606 a change that cannot be followed, with its place in the log; SM608
@@ -156,7 +144,7 @@ class LogEvents:
             try:
                 return PlacedEvent(_event(one, found, (begin.commit, number)), None, number)
             except RecordError as error:
-                wrong = [error.diagnostic]
+                wrong = error.diagnostics
             except InputError as error:
                 wrong = error.diagnostics
         place = f"at log sequence number {lsn_text(begin.commit)}, transaction {begin.xid}, table `{found.full_name}`"

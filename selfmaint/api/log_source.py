@@ -54,9 +54,6 @@ def followed_tables(file: WarehouseFile, log: ServerLog) -> list[LoggedTable]:
 def create(file: WarehouseFile, log: ServerLog) -> list[str]:
     """Makes the publication and the slot, as far as they are missing.
 
-    Returns:
-        The statements that were run.
-
     Raises:
         SourceError: SM103, SM104 tables that are not there or do not fit; SM605 tables whose old rows are not logged
             whole; SM608 the server or the user's rights. Nothing is made then.
@@ -100,9 +97,6 @@ class Start:
     def position(self, before: LogPosition | None) -> LogPosition:
         """Where the contents are that were read meanwhile.
 
-        Args:
-            before: where the contents were that they replace.
-
         Raises:
             SourceError: SM608 the source was not read in one state; or it does not show yet what was followed.
         """
@@ -131,12 +125,6 @@ def started(
     file: WarehouseFile, source: Source[Any] | None, before: LogPosition | None, *, is_whole: bool
 ) -> Start:
     """Contents that are computed anew, of views that follow a log, or did.
-
-    Args:
-        file: the warehouse file.
-        source: the source of the base relations.
-        before: where the contents are that they replace.
-        is_whole: whether all views are computed from the source.
 
     Raises:
         InputError: SM608 the file names no log; or some contents would be at another place of it.

@@ -130,11 +130,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
 def _settled(
     reader: Reader[D], open_views: list[View], verdicts: Verdicts, others: Others[D], *, strict: bool
 ) -> tuple[list[View], Verdicts]:
-    """The open views, settled by reads; none where that takes too long, and each of them is one of the others then.
-
-    Raises:
-        SourceError, NotMaintainedError: see `_settle`; SM404 one is none of the others.
-    """
+    """The open views, settled by reads; none where that takes too long, and each of them is one of the others then."""
     catalog, seconds = reader.known.catalog, reader.known.decision.budget_s
     wholes = _wholes(catalog, open_views)
     try:
@@ -247,13 +243,7 @@ def _settle(
     *,
     strict: bool,
 ) -> None:
-    """Reads everything that the open views need, and tests them again for at most so many seconds.
-
-    Raises:
-        SourceError: SM303, SM401, SM402.
-        NotMaintainedError: SM404 what they need cannot be read.
-        BudgetSpentError: it is not found out in time.
-    """
+    """Reads everything that the open views need, and tests them again for at most so many seconds."""
     catalog = reader.known.catalog
     if open_views:
         with limit(seconds, "testing the views again after each read"):
@@ -278,15 +268,7 @@ def _require_class(
     *,
     strict: bool,
 ) -> None:
-    """Refuses views that no read could settle, as what was found for each of them says.
-
-    Args:
-        views: the views without a "yes".
-        found: what was found for them.
-        verdicts: the verdicts to show.
-        reasons: by view, why it is not followed by keys.
-        strict: whether nothing may be recomputed.
-    """
+    """Refuses views that no read could settle, as what was found for each of them says."""
     limited = [view for view in views if not view.is_decided]
     if limited:
         raise NotMaintainedError(
@@ -308,7 +290,12 @@ def _require_class(
 
 def _recompute(*, strict: bool) -> str:
     """The way out for a view that no few rows settle; strictly nothing may be recomputed."""
-    return f"recompute it from its sources, `--recompute`{' in place of `--strict`' * strict}"
+    anew = "recompute it from its sources, `--recompute`"
+    if not strict:
+        return anew
+    return (
+        f"leave `--strict` off: base rows of the keys that change are read then; where that cannot be, {anew}"
+    )
 
 
 def _untested(

@@ -29,7 +29,6 @@ class Moved:
     """What the definitions say now.
 
     Attributes:
-        catalog: the definitions now.
         computed: the same views as they are computed: from helpers, where there are some.
         names: the views of which they say something else than before, and those that read these.
         why: why nothing is concluded from the rows of such a view.

@@ -40,8 +40,6 @@ class Others(Generic[D]):
     """Views that are followed by keys where that can be, and else recomputed if that is told.
 
     Attributes:
-        warehouse: the warehouse.
-        situation: what changes.
         most_keys: how many keys of base rows may be asked for; 0 for none.
         recompute: what is not followed may be recomputed.
         reasons: by view, why it is not followed by keys.
@@ -155,12 +153,6 @@ class Others(Generic[D]):
     ) -> tuple[dict[str, KeyedDelta[D]], Anew[D]]:
         """What becomes of the views that are recomputed: of some the rows that change, of the others all.
 
-        Args:
-            update: the update.
-            deltas: the changes of all other views.
-            contents: a view's new rows, by its change.
-            progress: told of every step.
-
         Raises:
             SourceError: a source that does not answer, or is in another state (SM402).
             InputError: SM404 a query that cannot be run; SM104 one with other columns.
@@ -200,14 +192,7 @@ def not_by_keys(reason: str | None) -> str | None:
 def followed_by_rows(
     warehouse: Warehouse[D], update: Update[D], views: Sequence[View], deltas: Mapping[str, Delta[D]]
 ) -> dict[str, KeyedDelta[D]]:
-    """The changes of those of some views that are computed from each row of a followed view alone.
-
-    Args:
-        warehouse: the warehouse.
-        update: the update.
-        views: the views.
-        deltas: the changes of the views that are followed.
-    """
+    """The changes of those of some views that are computed from each row of a followed view alone."""
     if warehouse.engine.name == "memory":  # condition 3
         return {}
     found: dict[str, KeyedDelta[D]] = {}

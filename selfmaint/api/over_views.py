@@ -39,10 +39,7 @@ def with_views_below(catalog: Catalog, views: Iterable[View]) -> list[View]:
 def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict], anew: Collection[str] = ()) -> Verdicts:
     """The verdicts, where views over views have those that what they read gives them.
 
-    Args:
-        catalog: the warehouse's schema.
-        verdicts: the verdicts so far.
-        anew: views that are computed from what they read, though they could be decided.
+    Views `anew` are computed from what they read, though they could be decided.
     """
     found = dict(verdicts)
 

@@ -54,6 +54,12 @@ class CopyEntry:
     absent: Location | None = None
 
 
+def is_in_store(root: TomlTable) -> bool:
+    """Whether the views are meant to be in a store, though what is said of it may be wrong."""
+    entry = root.data.get("store")
+    return entry is not None and not (isinstance(entry, dict) and entry.get("kind") == "files")
+
+
 def store(root: TomlTable) -> Place | None:
     """Where the store is, if there is one; plain files are none."""
     table = root.table("store", _STORE_KEYS)
@@ -163,11 +169,7 @@ def url_in(table: TomlTable, key: str) -> tuple[str, str] | None:
 
 
 def _url(variable: str) -> str:
-    """The URL in an environment variable.
-
-    Raises:
-        InputError: SM408 it is not set.
-    """
+    """The URL in an environment variable."""
     found = os.environ.get(variable, "")
     if not found:
         message = f"the lake's catalog has no URL: the environment variable `{variable}` is not set"
@@ -236,11 +238,7 @@ def report_overlaps(
 ) -> None:
     """Notes (SM101) what lies inside the path of something that is written: it would be lost, or read with it.
 
-    Args:
-        file: the warehouse file.
-        written: the paths of views and partial copies, by their keys.
-        sources: the paths of base relations; none may have a view inside, either.
-        inputs: what else is read: the program, and so on.
+    The paths of base relations, `sources`, may have no view inside, either.
     """
     for key, path in [*written.items(), *sources.items()]:
         if "\0" in path:
@@ -263,10 +261,6 @@ def report_overlaps(
 
 def require_outside(paths: Iterable[str], views: Mapping[str, str]) -> None:
     """Refuses parts of an update that lie inside the path of a view.
-
-    Args:
-        paths: the paths of the parts.
-        views: the paths of what may be written, by name.
 
     Raises:
         InputError: SM101.

@@ -89,10 +89,7 @@ class Platform(Protocol[D]):
     def in_store(self, store: Store, rows: D, folder: Path) -> Relation:
         """Rows, held, as a relation of the store's database.
 
-        Args:
-            store: the store.
-            rows: the rows.
-            folder: where files may lie until the store has the rows; whoever writes some makes it.
+        `folder` is where files may lie until the store has the rows; whoever writes some makes it.
 
         Raises:
             InputError: SM405 what Spark's executors wrote is not all there.
@@ -103,10 +100,6 @@ class Platform(Protocol[D]):
         self, query: str, views: Mapping[str, TableFiles | D]
     ) -> AbstractContextManager[pa.RecordBatchReader]:
         """What a query gives that reads nothing but some views.
-
-        Args:
-            query: one SELECT, as the engine reads it.
-            views: the views, at one state: tables of a store, or rows.
 
         Raises:
             InputError: SM102 it reads something else; SM108 it is no SELECT, or cannot be run. So may reading the rows.
@@ -170,10 +163,7 @@ def opened_engine(
 ) -> Engine[Any]:
     """An engine, ready to be used.
 
-    Args:
-        kind: which one.
-        spark: the session; by default the active one, else a new local one.
-        settings: those of the engines.
+    By default it has the active session, else a new local one.
 
     Raises:
         InputError: SM501 Spark or Java is missing, Spark does not start, or the session is one of Spark Connect.
@@ -291,16 +281,9 @@ def _of_spark(file: WarehouseFile) -> Iterable[bool]:
 
 
 def first_that_can(
-    kinds: Iterable[EngineKind],
-    use: Callable[[EngineKind], T],
-    told: Callable[[str], None] = lambda _: None,
+    kinds: Iterable[EngineKind], use: Callable[[EngineKind], T], told: Callable[[str], None] = lambda _: None
 ) -> T:
     """What the first engine gives that does not refuse.
-
-    Args:
-        kinds: the engines, in order.
-        use: what is asked of one.
-        told: told why another one is asked.
 
     Raises:
         InputError: SM502 the last one refuses, too; SM501 there is no Spark, beside what DuckDB refused.

@@ -45,7 +45,6 @@ class Statement:
         name: its predicate, such as `v1@depends_1`.
         about: what its rows are, in words.
         program: its rules, as they are before demands lead through them.
-        sql: the query.
         reads: the tables that it reads, dotted names quoted where need be.
         exact: of a test and of the open groups, whether a row proves that the view is not self-maintainable; where
             False, `check` knows more than the statement reads, and may say yes. None of other statements.
@@ -65,10 +64,9 @@ class Statements(Sequence[Statement]):
     """What decides and maintains a view.
 
     Attributes:
-        view: the view.
         statements: tests, then probes, then what changes the view; only those that can have a row.
         undecided: why no statements would be right; None if these are.
-        unchanging: why nothing changes the view; empty if something may.
+        unchanging: why nothing changes the view, or none of the changes that were asked for; empty if something may.
     """
 
     view: str

@@ -119,7 +119,6 @@ class TextsAt:
     """Texts at a moment: see `current_time`.
 
     Attributes:
-        texts: the texts.
         moment: the moment; None where none is given, or none of them reads it.
         reads_time: whether they read more of it than the date.
     """

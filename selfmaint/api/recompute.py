@@ -50,13 +50,7 @@ def require_not_strict(*, recompute: bool, strict: bool) -> None:
 def not_followed(
     open_views: Sequence[View], situation: Situation, verdicts: Mapping[str, Verdict]
 ) -> list[View]:
-    """The views, of those that are not self-maintainable, that reading some rows does not help.
-
-    Args:
-        open_views: the views without a "yes".
-        situation: what changes.
-        verdicts: the verdicts on them.
-    """
+    """The views, of those that are not self-maintainable, that reading some rows does not help."""
     doubtful = [*uncountable(open_views, situation), *(v for v in open_views if _is_cut(verdicts[v.name]))]
     return [v for v in open_views if not v.is_decided or v in doubtful]
 
@@ -108,13 +102,7 @@ def recomputed_views(
 ) -> Anew[D]:
     """The new contents and changes of views that nothing stands in the way of recomputing.
 
-    Args:
-        warehouse: the warehouse.
-        update: the update.
-        views: the views.
-        followed: the new contents of any other view.
-        progress: told of every step.
-        now: the views' definitions, where these are others than those that the contents are of.
+    `now` has the definitions where these are others than those that the contents are of.
 
     Raises:
         SourceError: a source that does not answer, or is neither right before nor right after the update (SM402).

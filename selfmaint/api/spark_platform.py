@@ -25,9 +25,15 @@ from selfmaint.spark.formats import writing
 from selfmaint.spark.frames import digest_of, from_arrow, positional
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.query import answered
-from selfmaint.spark.stored_tables import stored_rows
 from selfmaint.spark.table_changes import TableWrites, table_writes
-from selfmaint.spark.tables import conform, conform_undeclared, read_as_stored, read_contents, read_undeclared
+from selfmaint.spark.tables import (
+    conform,
+    conform_undeclared,
+    read_as_stored,
+    read_contents,
+    read_undeclared,
+    stored_rows,
+)
 from selfmaint.store.formats import Format, data_files, format_of
 from selfmaint.store.frames import ArrowStream, arrow_frame
 from selfmaint.store.stored_tables import TableChange, TableFiles
@@ -44,7 +50,6 @@ class SparkPlatform:
     engine: SparkEngine
 
     def read_rows(self, location: Location, columns: Columns) -> DataFrame:
-        """See `Platform`."""
         spark, format_ = self.engine.spark, Format.TABLE if location.is_table else None
         if columns.open:
             return read_as_stored(spark, location.text, columns.name, format_)
@@ -55,27 +60,22 @@ class SparkPlatform:
 
     @property
     def store_database(self) -> Database:
-        """See `Platform`."""
         return Database()
 
     def read_stored(self, table: TableFiles, columns: Columns) -> DataFrame:
-        """See `Platform`."""
         found = stored_rows(self.engine.spark, table)
         return found if columns.open else conform(found, expected_columns(columns))
 
     def in_store(self, store: Store, rows: DataFrame, folder: Path) -> Relation:
-        """See `Platform`."""
         writing(rows)(folder, Format.PARQUET, None)
         return parquet(store.database, data_files(folder), "the rows")
 
     def answered(
         self, query: str, views: Mapping[str, TableFiles | DataFrame]
     ) -> AbstractContextManager[pa.RecordBatchReader]:
-        """See `Platform`."""
         return answered(self.engine.spark, query, views)
 
     def fit_rows(self, rows: DataFrame | ArrowStream, columns: Columns) -> DataFrame:
-        """See `Platform`."""
         if not isinstance(rows, DataFrame):
             if not isinstance(rows, ArrowStream):  # callers may not be type-checked
                 raise not_a_frame(rows, columns)
@@ -86,27 +86,22 @@ class SparkPlatform:
         return (conform if columns.declared else conform_undeclared)(rows, expected_columns(columns))
 
     def digest(self, rows: DataFrame) -> tuple[int, str]:
-        """See `Platform`."""
         return digest_of(rows)
 
     def types(self, rows: DataFrame) -> tuple[ColumnType, ...]:
-        """See `Platform`."""
         return tuple(column_type(stored.dataType) or ANY for stored in rows.schema.fields)
 
     def retyped(self, rows: DataFrame, types: Sequence[ColumnType]) -> DataFrame:
-        """See `Platform`."""
         plain = positional(rows)
         typed = (plain[f"c{i}"].cast(spark_type(its)) for i, its in enumerate(types))
         return plain.select(*typed).toDF(*rows.columns)
 
     def counted(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
-        """See `Platform`."""
         return counted(rows, names)
 
     def source(
         self, entry: SourceEntry, relations: Mapping[str, RelationEntry], columns: Mapping[str, Columns]
     ) -> Source[DataFrame]:
-        """See `Platform`."""
         stored = {
             name: StoredRelation(
                 location=relation.location.text,
@@ -120,13 +115,10 @@ class SparkPlatform:
 
     @property
     def exchange(self) -> SparkExchange:
-        """See `Platform`."""
         return SparkExchange(self.engine)
 
     def writing(self, rows: DataFrame) -> Write:
-        """See `Platform`."""
         return writing(rows)
 
     def table_writes(self, changes: Sequence[TableChange[DataFrame]]) -> AbstractContextManager[TableWrites]:
-        """See `Platform`."""
         return table_writes(self.engine.spark, changes)

@@ -42,10 +42,6 @@ def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Tab
 
     Of a view that keeps duplicates the rows are those of `BAG`; its own predicate is the temporary view of counted rows
     that the first statements make, and `STEP` the table of its changes.
-
-    Args:
-        catalog: the warehouse's schema.
-        names: for some views the name of a table of Spark's catalog.
     """
     found = {}
     for view in catalog.views:
@@ -83,11 +79,7 @@ def _parts(name: str) -> tuple[str, ...]:
 def printed(decision: Decision, view: str, situation: Situation, tables: Mapping[str, str]) -> Statements:
     """The statements of a view.
 
-    Args:
-        decision: the symbolic side of deciding; its budget bounds finding and writing the statements, too.
-        view: its name.
-        situation: what changes, and what is known besides the views.
-        tables: for some views the name of a table of Spark's catalog.
+    The decision's budget bounds finding and writing the statements, too.
 
     Raises:
         EmissionError: a name that Spark cannot take.
@@ -100,7 +92,8 @@ def printed(decision: Decision, view: str, situation: Situation, tables: Mapping
             found = statements(decision, chosen, situation, tables_of(decision.catalog, tables))
     except BudgetSpentError as spent:
         undecided = str(spent)
-    return Statements(view, found, undecided, chosen.unchanging or "")
+    idle = f"these changes do not change `{view}`" if undecided is None and not found else ""
+    return Statements(view, found, undecided, chosen.unchanging or idle)
 
 
 def any_change(
@@ -122,12 +115,6 @@ def statements(
     decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> tuple[Statement, ...]:
     """The test, probe and maintenance statements of a view in a situation.
-
-    Args:
-        decision: the symbolic side of deciding.
-        view: the view; there are none where none would be right (see `not_printed`).
-        situation: which relations change, and what is known besides the views.
-        tables: where the rows are; see `tables_of`.
 
     Returns:
         Tests, then probes, then the rows gained and lost, or what changes the view's table; only those that can have
@@ -279,10 +266,6 @@ def _without_implied(tests: Sequence[DependsRules], exact: Sequence[bool]) -> tu
     2. A test whose rows prove a "no" is left out only for another such test.
 
     The decision itself asks them all: groups may have no room for the rows of the one, and for those of the other.
-
-    Args:
-        tests: the tests of one view.
-        exact: for each, whether its rows prove that the view is not self-maintainable.
     """
     places = sorted(range(len(tests)), key=lambda i: (_size(tests[i]), i))
     kept: list[int] = []

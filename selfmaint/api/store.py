@@ -26,15 +26,14 @@ if TYPE_CHECKING:
 
 Told = Callable[[str], None]
 
+_ANOTHER = (
+    "if its rows come once more, having gone since or into a table without a key, give it an id: `--id`"
+)
+
 
 @dataclass(eq=False)
 class OpenStore:
-    """A store, and the snapshot that a warehouse's contents are of.
-
-    Attributes:
-        store: the store.
-        version: the snapshot.
-    """
+    """A store, and the snapshot that a warehouse's contents are of."""
 
     store: Store
     version: int
@@ -120,18 +119,14 @@ class OpenStore:
             raise input_error(
                 Code.COMMITTED,
                 f"the same rows were committed as an update before, in snapshot {same}, and others since",
-                "if it is another update with the same rows, give it an id: `--id`; if it was sent again, leave it",
+                f"if it was sent again, leave it; {_ANOTHER}",
                 "nothing was done",
             )
         return same
 
 
 def _require_filled(store: Store, version: int) -> None:
-    """Refuses a snapshot of a lake that was still being made.
-
-    Raises:
-        InputError: SM408.
-    """
+    """Refuses a snapshot of a lake that was still being made."""
     first = min((found for found, _ in store.commits()), default=version)
     if version < first:
         message = f"at snapshot {version} the {store.place.kind} `{store.place.folder}` had no views yet"
@@ -184,11 +179,7 @@ def commit_changes(
 ) -> Committed:
     """Commits what tables gain and lose, and the update, as one; the warehouse goes on with the new snapshot.
 
-    Args:
-        warehouse: the warehouse.
-        changes: for each table the rows that it gains and loses, each as often as it does.
-        update: the update.
-        moment: the moment that the views are of then, where it is another one than before.
+    `moment` is that which the views are of then, where it is another one than before.
 
     Raises:
         InputError: SM405 see `changing`; SM409 the update was committed before; SM608 the views follow a log, and it
@@ -204,7 +195,7 @@ def commit_changes(
         raise input_error(
             Code.COMMITTED,
             f"this update was committed before, in snapshot {before}",
-            "if it is another one with the same rows, give it an id",
+            f"if it was sent again, leave it; {_ANOTHER}",
             "nothing was written",
         )
     relations = warehouse.catalog.relations

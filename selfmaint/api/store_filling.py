@@ -61,9 +61,6 @@ def fill_store(
 ) -> dict[str, int]:
     """Makes a store with the contents of all views, or brings some views in anew; all or nothing.
 
-    Returns:
-        For each table the number of its rows.
-
     Raises:
         InputError: SM103 a view with neither origin nor sources; SM104 contents that do not fit; SM405 the store is
             there already, or is being written to; SM408.
@@ -131,12 +128,7 @@ def _moment(catalog: Catalog) -> datetime | None:
 
 
 def _at_contents(file: WarehouseFile, platform: Platform[D], filling: Filling) -> WarehouseFile:
-    """The file with the definitions that new rows are to be of: those of the rows that the store has.
-
-    Raises:
-        InputError: SM102 rows of a view that depend on the date or time are to be brought in; SM103 nobody knows
-            of which those in the store are.
-    """
+    """The file with the definitions that new rows are to be of: those of the rows that the store has."""
     names = dated(file.catalog)
     wrong = next((name for name in names if name in filling.origins), None)
     if wrong is not None:

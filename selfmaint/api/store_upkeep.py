@@ -12,7 +12,7 @@ from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.load import readable
 from selfmaint.api.places import Location
 from selfmaint.api.platform import engines_for, first_that_can, opened_engine, platform_of
-from selfmaint.api.store import OpenStore, changing
+from selfmaint.api.store import OpenStore, changing, snapshot_of
 from selfmaint.api.store_filling import Filling, fill_store
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.duckdb.database import Database
@@ -148,12 +148,12 @@ def _snapshots(open_: OpenStore) -> list[Snapshot]:
     return catalog.history(commits)
 
 
-def undo(path: str | Path, to: int | None = None) -> tuple[Snapshot, int]:
+def undo(path: str | Path, to: int | str | None = None) -> tuple[Snapshot, int]:
     """Puts the contents of all views back to what they were before the last update, or at a snapshot, as a new one.
 
     Args:
         path: the warehouse file.
-        to: the snapshot; by default that before the last update.
+        to: the snapshot, or the id of the update that made it; by default that before the last update.
 
     Returns:
         The snapshot whose contents the store has again, and the new one.
@@ -162,19 +162,26 @@ def undo(path: str | Path, to: int | None = None) -> tuple[Snapshot, int]:
         InputError: SM101 the file names no store; SM405 somebody writes; SM408 there is nothing to undo, or the
             snapshot is gone.
     """
+    old, new, _ = undone(path, to)
+    return old, new
+
+
+def undone(path: str | Path, to: int | str | None) -> tuple[Snapshot, int, tuple[str, ...]]:
+    """The same, with the updates that were taken back, by what tells people which they were."""
     open_ = store_of(path)
     known = {one.version: one for one in _snapshots(open_)}
     done = [version for version, said in open_.commits() if said.kind == "maintain"]
     before = max((version for version in known if done and version < done[-1]), default=-1)
-    wanted = before if to is None else to
+    wanted = before if to is None else snapshot_of(open_.store, to)
     if wanted not in known:
         what = f"the store has no snapshot {wanted}" if wanted >= 0 else "no update is there to be undone"
         hint = "`selfmaint history` lists the snapshots"
         raise input_error(Code.LAKE, f"`{open_.store.place.folder}`: {what}", hint, "nothing was changed")
     kept = [said for version, said in open_.commits() if version <= wanted]
+    back = [said for version, said in open_.commits() if version > wanted and said.kind == "maintain"]
     with changing(open_, "undo"):
         new = open_.store.undo(wanted, Commit("undo", str(wanted), kept[-1].positions if kept else None))
-    return known[wanted], new
+    return known[wanted], new, tuple(said.about for said in back)
 
 
 def compact(

@@ -26,22 +26,17 @@ KeyPath: TypeAlias = tuple[str, ...]
 def key_places(text: str, source: str) -> dict[KeyPath, Span]:
     r"""The place of each table and key of a text that is valid TOML.
 
-    Args:
-        text: the text.
-        source: its name, for the spans.
-
     Returns:
         By path, the first place: a table's header, or a key, in an inline table too.
 
     Complexity:
         Linear in the text; a value over several lines costs the square of its number of lines.
 
-    Example:
-        >>> found = key_places('[views."v 1"]\npath = "x"', "w.toml")
-        >>> {".".join(path): str(span) for path, span in found.items()}
-        {'views': 'w.toml:1:1', 'views.v 1': 'w.toml:1:1', 'views.v 1.path': 'w.toml:2:1'}
-        >>> str(key_places('views = { v1 = { path = "a, pth = b", pth = "x" } }', "w.toml")["views", "v1", "pth"])
-        'w.toml:1:39'
+    >>> found = key_places('[views."v 1"]\npath = "x"', "w.toml")
+    >>> {".".join(path): str(span) for path, span in found.items()}
+    {'views': 'w.toml:1:1', 'views.v 1': 'w.toml:1:1', 'views.v 1.path': 'w.toml:2:1'}
+    >>> str(key_places('views = { v1 = { path = "a, pth = b", pth = "x" } }', "w.toml")["views", "v1", "pth"])
+    'w.toml:1:39'
     """
     found: dict[KeyPath, Span] = {}
     header: KeyPath = ()
@@ -119,10 +114,6 @@ class TomlFile:
     """A TOML file that is being read, and what is wrong with it so far.
 
     Attributes:
-        path: the file.
-        text: its text.
-        data: its meaning.
-        problems: what was found.
         unknown: the unknown keys that were found, which may explain what else is wrong.
     """
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import NUMBER, ColumnType, Constant, Predicate, Row, Version
-from datalog.syntax import show
+from datalog.model import ColumnType, Predicate, Version
 from selfmaint.api.families import of_views, value_types
 from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.platform import platform_of
@@ -18,6 +17,7 @@ from selfmaint.canonical.consistency import check_program, checks
 from selfmaint.canonical.constraint_checks import Check
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError
+from selfmaint.warehouse.base_relations import shown_rows
 from selfmaint.warehouse.situation import Situation
 
 _GIVEN = {
@@ -43,12 +43,7 @@ def require_possible(
 ) -> None:
     """Refuses views, partial copies and updates that contradict each other.
 
-    Args:
-        warehouse: the warehouse.
-        facts: everything known.
-        situation: the kinds of it.
-        files: where parts of the update are from, for the message.
-        full: also ask whether any database explains all views, at the cost of recomputing them.
+    `full` also asks whether any database explains all views, at the cost of recomputing them.
 
     Raises:
         InputError: SM201, SM202 a view's rows do not fit its rule; SM203 the views contradict each other or a
@@ -64,13 +59,15 @@ def require_possible(
     program = check_program(catalog, situation, kept, wanted, full=full, budget_s=budget_s)
     asked = {check.goal: check for check in wanted if program.rules_for(check.goal)}
     broken = engine.nonempty(program, tuple(asked), facts)
-    found = []
+    found, said = [], set[str | None]()
     both = {
         check.subject for goal, check in asked.items() if goal in broken and check.code is Code.BOTH_CHANGED
     }
     for goal, check in asked.items():
         # A row that is inserted and deleted breaks a promise either way: saying so is enough.
-        if goal in broken and not (check.code is Code.CONTRADICTS and check.subject in both):
+        is_said = check.once in said or (check.code is Code.CONTRADICTS and check.subject in both)
+        if goal in broken and not is_said:
+            said.update({check.once} - {None})
             rows = engine.sample(engine.evaluate(program, goal, facts, check.columns), SHOWN_ROWS)
             found.append(
                 Diagnostic(
@@ -116,12 +113,3 @@ def _files_note(check: Check, files: Mapping[Predicate, str]) -> str | None:
     read = {atom.predicate for rule in check.rules for atom in rule.atoms}
     found = sorted(path for part, path in files.items() if part in read)
     return f"in {' and '.join(f'`{path}`' for path in found)}" if found else None
-
-
-def shown_rows(columns: tuple[str, ...], rows: list[Row]) -> str:
-    """A few rows in words, values as the language writes them; equal rows of a table without a key once."""
-    shown = (
-        ", ".join(f"{c}={show(Constant(v))}" for c, v in zip(columns, row, strict=True) if c != NUMBER)
-        for row in sorted(rows, key=repr)
-    )
-    return "; ".join(f"({values})" for values in dict.fromkeys(shown))

@@ -46,7 +46,6 @@ class Difference:
     """A view whose maintained contents differ from the recomputed ones.
 
     Attributes:
-        view: the view.
         missing: some rows that recomputing gives and maintenance does not; counted rows of a view that keeps
             duplicates.
         extra: some rows that maintenance gives and recomputing does not.
@@ -68,12 +67,7 @@ def differences(
 
     Sums of doubles are compared with a tolerance, everything else exactly.
 
-    Args:
-        warehouse: the warehouse.
-        update: the update.
-        deltas: the changes of the views, found another way.
-        contents: the new contents of others that they read.
-        now: the definitions, where these are others than those that the contents are of.
+    `now` has the definitions where these are others than those that the contents are of.
 
     Raises:
         SourceError: a source that does not answer, or has a part of the update (SM402).
@@ -95,14 +89,11 @@ def differences(
 def require_sources(catalog: Catalog, given: Iterable[str]) -> None:
     """Refuses to verify unless every base relation that a view reads has a source; nothing is read for that.
 
-    Args:
-        catalog: the warehouse's schema.
-        given: the base relations that have a source.
-
     Raises:
         InputError: SM103 with all that have none.
     """
-    missing = sorted(_used(catalog) - set(given))
+    used = set[str]().union(*reads(catalog).values()) & catalog.relations.keys()
+    missing = sorted(used - set(given))
     if missing:
         have = "has" if len(missing) == 1 else "have"
         raise input_error(
@@ -110,10 +101,6 @@ def require_sources(catalog: Catalog, given: Iterable[str]) -> None:
             f"cannot verify: {', '.join(f'`{name}`' for name in missing)} {have} no source",
             hint="give every base relation a source in the warehouse file",
         )
-
-
-def _used(catalog: Catalog) -> set[str]:
-    return set[str]().union(*reads(catalog).values()) & catalog.relations.keys()
 
 
 TOLERANCE = 1e-9
@@ -137,14 +124,7 @@ def near_columns(catalog: Catalog, view: View) -> frozenset[int]:
 
 
 def beyond_tolerance(engine: Engine[D], near: frozenset[int], missing: D, extra: D) -> tuple[D, D]:
-    """The rows that recomputing gives and maintenance does not, and the other way round, without near ones.
-
-    Args:
-        engine: holds the rows.
-        near: the columns of which near values are equal.
-        missing: rows that only recomputing gives.
-        extra: rows that only maintenance gives.
-    """
+    """The rows that recomputing gives and maintenance does not, and the other way round, without near ones."""
     if not near:
         return missing, extra
     arity = len(engine.columns(missing))

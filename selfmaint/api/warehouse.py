@@ -364,7 +364,7 @@ class Warehouse(Generic[D]):
         Raises:
             InputError: SM102 the update changes something that is no base relation.
         """
-        from selfmaint.api.given import given
+        from selfmaint.api.check import given
 
         return given(self, update)
 

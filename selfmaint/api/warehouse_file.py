@@ -56,6 +56,7 @@ from selfmaint.api.places import (
     Location,
     copy_of,
     has_helpers,
+    is_in_store,
     local_path,
     report_overlaps,
     resolved,
@@ -101,7 +102,6 @@ class SourceEntry:
 
     Attributes:
         name: its name in the file.
-        kind: what it is.
         url: how to connect, for PostgreSQL.
         url_env: the environment variable that holds the URL.
         timeout_s: how long the server may take to answer, if the file says so.
@@ -133,7 +133,6 @@ class WarehouseFile:
     """What a warehouse file says.
 
     Attributes:
-        path: the file.
         catalog: the views' definitions and the base relations' declarations.
         views: where each view's rows are.
         relations: the base relations that may be read.
@@ -185,12 +184,12 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     if root.flag("inexact_sums") and schema is not None:
         schema = with_inexact_sums(schema)
     sources = {n: _source(n, t) for n, t in root.tables("sources", _OF_SOURCES).items()}
-    place = store(root)
+    place, in_store = store(root), is_in_store(root)
     views = views_of(root, schema, place)
     tables = root.tables("relations", ("source", "table", "path", "cost"))
     relations = {n: _relation(t, sources) for n, t in tables.items()}
     tables = root.tables("copies", ("present", "absent"))
-    copies = {n: copy_of(n, t, in_store=place is not None) for n, t in tables.items()}
+    copies = {n: copy_of(n, t, in_store=in_store) for n, t in tables.items()}
     budget_s = root.seconds("budget_s")
     effective = root.table("update", ("effective",)).flag("effective")
     engine = engine_settings(root)
@@ -198,8 +197,8 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     follow = follow_settings(root, {n: None if s is None else s.kind.value for n, s in sources.items()})
     if schema is not None:
         if follow is not None:
-            _check_followed(file, schema, relations, follow, in_store=place is not None)
-        _check_names(file, schema, in_store=place is not None)
+            _check_followed(file, schema, relations, follow, in_store=in_store)
+        _check_names(file, schema, in_store=in_store)
         _check_declared(file, schema, relations)
     _check_overlaps(root, views, relations, copies, place)
     if file.all_problems:

@@ -20,14 +20,7 @@ from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relation
 from selfmaint.audit.example import Example
 from selfmaint.audit.matrix import ADVICE, SHARE
 from selfmaint.audit.outcome import Always, Depends
-from selfmaint.audit.proposals import (
-    NewForeignKey,
-    NewKey,
-    NewView,
-    Proposal,
-    proposals,
-    with_proposals,
-)
+from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, Proposal, proposals, with_proposals
 from selfmaint.audit.search import Search
 from selfmaint.countermodel.databases import updated
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
@@ -54,7 +47,6 @@ class Advice:
 
     Attributes:
         view: the view that it is for.
-        proposals: what to add.
         flips: the verdicts, of all views, that become "always".
         stored_rows: an estimate of the rows that must be stored besides; None if sizes are not known.
     """
@@ -80,12 +72,7 @@ def advised(
 ) -> tuple[Advice, ...]:
     """For each view that is not always self-maintainable, what would make it so, or help; cheapest first.
 
-    Args:
-        search: of the warehouse as it is. All the advice may take half as long as the verdicts on one view.
-        sizes: rows of base relations, where known.
-        views: the views to advise on; all by default.
-        progress: told what is being done.
-        cut: told each view for which the budget was spent before all was tried.
+    All of it may take half as long as the verdicts on one view; `cut` is told each view for which that was too short.
 
     Returns:
         For each view all sets that settle it, of which none contains another; sets that store less and settle
@@ -208,7 +195,9 @@ class _Advisor:
             **dict.fromkeys(self._settling(ANYTHING, frozenset[Proposal]().union(*free), stored)),
             **dict.fromkeys(self._settling(ANYTHING, frozenset(), stored) if free else ()),
         }
-        made = sorted((self._made(chosen) for chosen in sets), key=self._total)
+        made = sorted(
+            (self._made(chosen) for chosen in sets), key=lambda made: sum(map(self._effort, made.proposals))
+        )
         single = [self._made(unit) for unit in free if unit not in sets]
         if not made:
             single += [self._made(frozenset([view])) for view in stored]
@@ -263,9 +252,6 @@ class _Advisor:
             ):
                 chosen = smaller
         return chosen
-
-    def _total(self, made: Advice) -> float:
-        return sum(map(self._effort, made.proposals))
 
     def _stored(self, chosen: Iterable[Proposal]) -> float:
         return sum(self._effort(proposal) for proposal in chosen if isinstance(proposal, NewView))

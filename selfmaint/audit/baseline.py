@@ -24,11 +24,9 @@ class Worse:
     """A verdict that is worse than in the baseline, or that the baseline does not have.
 
     Attributes:
-        view: the view.
         relation: the relation that changes, `*` for all.
         kind: the kind of change.
         before: the baseline's word; None if it has none.
-        now: the word now.
     """
 
     view: str
@@ -41,10 +39,7 @@ class Worse:
 def worse(words: Mapping[Key, str], before: Mapping[Key, str], least: str) -> tuple[Worse, ...]:
     """What reaches a rank and is worse than before.
 
-    Args:
-        words: the verdicts.
-        before: the baseline's; empty where there is none.
-        least: `depends` or `never`: what is at least so bad counts.
+    `before` is empty where there is no baseline; `least` is `depends` or `never`.
     """
     return tuple(
         Worse(*key, before.get(key), word)
@@ -76,9 +71,7 @@ def read_baseline(path: Path) -> dict[Key, str]:
         verdicts = {(str(v), str(r), str(k)): str(word) for v, r, k, word in entries}
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise input_error(
-            Code.BASELINE,
-            f"`{path}` is no baseline of an audit",
-            "write it anew with `--write-baseline`",
+            Code.BASELINE, f"`{path}` is no baseline of an audit", "write it anew with `--write-baseline`"
         ) from error
     if version != VERSION or any(word not in RANKS for word in verdicts.values()):
         raise input_error(

@@ -15,18 +15,7 @@ from itertools import islice
 from typing import TypeGuard, TypeVar
 
 from datalog.budget import check
-from datalog.model import (
-    Atom,
-    Constant,
-    Literal,
-    Predicate,
-    Row,
-    Term,
-    Value,
-    Variable,
-    Version,
-    variables_of,
-)
+from datalog.model import Atom, Literal, Predicate, Row, Value, Variable, Version, ground, variables_of
 from selfmaint.audit.changes import Change
 from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices
@@ -62,8 +51,6 @@ class Candidate:
 
     Attributes:
         database: the rows before the update, by base relation.
-        inserted: inserted rows.
-        deleted: deleted rows.
         present: rows of partial copies.
         asked: the values of the terms that were kept track of.
     """
@@ -89,11 +76,6 @@ class Candidate:
     ) -> Facts[frozenset[Row]]:
         """What the decision gets to see: the views' contents, the update, and what is readable.
 
-        Args:
-            evaluation: the views that are known.
-            situation: what is known besides.
-            views: of the views only these; all if None.
-
         Raises:
             CannotEvaluateError: one of these views is known only as text.
         """
@@ -118,7 +100,6 @@ class Steps:
     """How many more instances may be looked at.
 
     Attributes:
-        left: so many.
         are_all: whether they sufficed so far, and stand for all that they should.
     """
 
@@ -144,7 +125,6 @@ class Candidates:
     Attributes:
         decision: the symbolic side of deciding.
         change: the kind of change.
-        situation: its situation.
         choices: those that the catalog makes necessary, if they are at hand.
         fewest: the rules that are unfolded, if they are at hand.
         most: how many instances are looked at.
@@ -175,10 +155,6 @@ class Candidates:
 
         A body is unfolded only as far as nothing rules a row out. What does for the rows of a body that is not unfolded
         to its end, does so with all that proves these rows: they are the least instance of each way on.
-
-        Args:
-            rules: the rules.
-            evaluation: the views that are known.
         """
         ruled_out = RuledOut.of(self.decision, self.situation, rules, evaluation)
         if ruled_out is None:
@@ -288,7 +264,7 @@ def _candidate(instance: Instance, values: Mapping[Variable, Value]) -> Candidat
     def rows(atoms: tuple[Atom, ...]) -> Relations:
         found: dict[str, set[Row]] = {}
         for atom in atoms:
-            found.setdefault(atom.predicate.name, set()).add(_terms(atom.terms, values))
+            found.setdefault(atom.predicate.name, set()).add(ground(atom.terms, values))
         return {name: frozenset(its) for name, its in sorted(found.items())}
 
     return Candidate(
@@ -296,12 +272,8 @@ def _candidate(instance: Instance, values: Mapping[Variable, Value]) -> Candidat
         rows(instance.inserted),
         rows(instance.deleted),
         rows(instance.present),
-        _terms(instance.asked, values),
+        ground(instance.asked, values),
     )
-
-
-def _terms(terms: Sequence[Term], values: Mapping[Variable, Value]) -> Row:
-    return tuple(t.value if isinstance(t, Constant) else values[t] for t in terms)
 
 
 def _is_asked(literal: Literal) -> TypeGuard[Atom]:
@@ -317,13 +289,11 @@ def is_open(literal: Atom) -> bool:
 def by_turns(searches: Iterable[Iterator[T | None]]) -> Iterator[T]:
     """What some searches find in the first turn in which any does.
 
-    Args:
-        searches: each with what it finds, and None for a step without.
+    A search gives None for a step without.
 
-    Example:
-        >>> far, near = iter([None] * 20 + ["far"]), iter([None, "near"])
-        >>> list(by_turns([far, near]))
-        ['near']
+    >>> far, near = iter([None] * 20 + ["far"]), iter([None, "near"])
+    >>> list(by_turns([far, near]))
+    ['near']
     """
     waiting = list(searches)
     steps, is_found = _FIRST, False

@@ -27,7 +27,6 @@ class Change:
     """A kind of change.
 
     Attributes:
-        kind: what happens.
         relation: the one base relation that changes; None for a mix on all relations.
         columns: of an update the positions that may change; no others do.
     """

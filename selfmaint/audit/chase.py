@@ -42,7 +42,6 @@ class Chase:
     """The chase for one kind of change.
 
     Attributes:
-        catalog: the constraints.
         situation: which relations gain and lose rows.
         change: the kind of change.
     """
@@ -153,10 +152,7 @@ class Chase:
             for i in range(self.catalog.relations[str(self.change.relation)].arity)
             if i not in self.change.columns
         ]
-        for atoms, others in (
-            (instance.inserted, instance.deleted),
-            (instance.deleted, instance.inserted),
-        ):
+        for atoms, others in ((instance.inserted, instance.deleted), (instance.deleted, instance.inserted)):
             for atom in atoms:
                 if not any(all(atom.terms[i] == other.terms[i] for i in fixed) for other in others):
                     terms = {i: atom.terms[i] for i in fixed}

@@ -20,15 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from datalog.graphs import components
-from datalog.model import (
-    Atom,
-    ColumnType,
-    Comparison,
-    Constant,
-    Value,
-    Variable,
-    variables_of,
-)
+from datalog.model import Atom, ColumnType, Comparison, Constant, Value, Variable, variables_of
 from selfmaint.audit.grounding import constants_of
 from selfmaint.audit.instance import Instance, not_null_here
 from selfmaint.audit.orders import Related

@@ -85,13 +85,7 @@ def _example(catalog: Catalog, example: Example) -> Example:
 def advice_of_unions(
     catalog: Catalog, advice: Iterable[Advice], words: Mapping[tuple[str, str, str], str]
 ) -> tuple[Advice, ...]:
-    """The advice on views, from that on branches of unions; a union's verdict flips if those of all open branches do.
-
-    Args:
-        catalog: the warehouse's schema.
-        advice: what was found.
-        words: the verdicts on branches and other views, as `Audit.words` gives them.
-    """
+    """The advice on views, from that on branches of unions: a union's flips if those of its open branches do."""
     found = []
     for one in advice:
         flips = dict.fromkeys(
@@ -126,12 +120,7 @@ def loss_of_unions(catalog: Catalog, loss: Loss) -> Loss:
 
 
 def of_views_below(audit: Audit, below: Mapping[str, Sequence[str]]) -> Audit:
-    """The verdicts, where views over views have those that what they read gives them.
-
-    Args:
-        audit: the verdicts on each view alone.
-        below: for each view that is computed from other views alone, these.
-    """
+    """The verdicts, where views over views have those that what they read gives them."""
     found = {one.view.name: one for one in audit.views}
     waiting = [name for name in below if name in found]
     while waiting:

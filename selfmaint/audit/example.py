@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TypeAlias
 
 from datalog.budget import BudgetSpentError, check
@@ -19,7 +18,6 @@ from datalog.model import (
     ANY,
     Atom,
     ColumnType,
-    Comparison,
     Constant,
     Predicate,
     Row,
@@ -27,14 +25,12 @@ from datalog.model import (
     Variable,
     Version,
     apply_comparison,
-    value_kind,
     variables_of,
 )
-from datalog.order import assign, precedes
-from datalog.order.points import point_of
+from datalog.order import assign
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind
-from selfmaint.audit.grounding import constants_of, new_value
+from selfmaint.audit.grounding import constants_of
 from selfmaint.countermodel.databases import (
     CannotEvaluateError,
     Contents,
@@ -43,7 +39,9 @@ from selfmaint.countermodel.databases import (
     stored_rows,
     updated,
 )
-from selfmaint.decide.positions import Above, At, Below
+from selfmaint.countermodel.values import new_value
+from selfmaint.decide.pairs import ground_facts, side
+from selfmaint.decide.positions import in_one_gap
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.base_relations import variable_types
@@ -56,7 +54,6 @@ class Example:
     """Why a view's new state is not always determined.
 
     Attributes:
-        view: the view.
         first: one database before the update, rows by base relation; relations without rows are left out.
         second: another one.
         inserted: the update's inserted rows.
@@ -245,23 +242,14 @@ def second_databases(catalog: Catalog, candidate: Candidate, witness: Witness) -
 
     Some of the first database's own rows are known only by their key: a foreign key proves them. Where a witness's fact
     has the key of such a row it takes its place.
-
-    Args:
-        catalog: the warehouse's schema.
-        candidate: the first database, and the update.
-        witness: a row of the test there.
     """
     for values in _values(catalog, candidate, witness):
-        added: dict[str, set[Row]] = {}
-        for fact in witness.unknown:
-            added.setdefault(fact.predicate.name, set()).add(_row(fact, values))
+        added = ground_facts(witness, values)
         yield _with(catalog, candidate, added, replaced=False)
         yield _with(catalog, candidate, added, replaced=True)
 
 
-def _with(
-    catalog: Catalog, candidate: Candidate, added: Mapping[str, set[Row]], *, replaced: bool
-) -> Relations:
+def _with(catalog: Catalog, candidate: Candidate, added: Relations, *, replaced: bool) -> Relations:
     second = {name: set(rows) for name, rows in candidate.database.items()}
     for name, rows in added.items():
         old = second.setdefault(name, set())
@@ -274,10 +262,6 @@ def _with(
 
 def _agree(row: Row, other: Row, key: tuple[int, ...]) -> bool:
     return all(row[i] == other[i] is not None for i in key)
-
-
-def _row(fact: Atom, values: Mapping[Variable, Value]) -> Row:
-    return tuple(t.value if isinstance(t, Constant) else values[t] for t in fact.terms)
 
 
 def _values(catalog: Catalog, candidate: Candidate, witness: Witness) -> Iterator[dict[Variable, Value]]:
@@ -293,8 +277,13 @@ def _values(catalog: Catalog, candidate: Candidate, witness: Witness) -> Iterato
     view = witness.new_facts.view
     substitution = witness.new_facts.instance.substitution
     comparisons = [apply_comparison(substitution, c) for c in view.comparisons]
-    for positions in (_positioned(witness, known, taken, types), []):
-        tests = [*comparisons, *positions]
+    positions = dict(witness.new_facts.positions)
+    beside = [Constant(v) for v in taken if v is not None]
+    placed = [*in_one_gap(positions)]
+    for variable, position in positions.items():
+        placed += side(variable, types.get(variable, ANY), position, known, beside)
+    for order in (placed, []):
+        tests = [*comparisons, *order]
         free = [v for v in variables_of([*facts, *tests]) if v not in known]
         compared = set(variables_of(tests))
         ordered = assign([v for v in free if v in compared], tests, known, types)
@@ -329,35 +318,3 @@ def _column(catalog: Catalog, facts: tuple[Atom, ...], variable: Variable) -> st
 
 def _parts(candidate: Candidate) -> tuple[Relations, ...]:
     return candidate.database, candidate.inserted, candidate.deleted
-
-
-def _positioned(
-    witness: Witness, known: Mapping[Variable, Value], taken: set[Value], types: Mapping[Variable, ColumnType]
-) -> list[Comparison]:
-    """What the positions of compared variables demand: no value at hand lies between a landmark and them."""
-    found: list[Comparison] = []
-    ranked: dict[object, list[tuple[int, Variable]]] = {}
-    for variable, position in witness.new_facts.positions:
-        match position:
-            case At():
-                continue
-            case Above(landmark=landmark, rank=rank):
-                value = landmark.value if isinstance(landmark, Constant) else known[landmark]
-                higher = [v for v in taken if _is_like(v, value) and precedes(point_of(value), point_of(v))]
-                found.append(Comparison(">", variable, Constant(value)))
-                found += [Comparison("<", variable, Constant(v)) for v in higher]
-                ranked.setdefault(Constant(value), []).append((rank, variable))
-            case Below(rank=rank):
-                ranked.setdefault(None, []).append((rank, variable))
-                its = types.get(variable, ANY)
-                found += [
-                    Comparison("<", variable, Constant(v)) for v in taken if v is not None and its.accepts(v)
-                ]
-    for together in ranked.values():
-        ordered = [variable for _, variable in sorted(together, key=lambda pair: pair[0])]
-        found += [Comparison("<", a, b) for a, b in pairwise(ordered)]
-    return found
-
-
-def _is_like(value: Value, other: Value) -> bool:
-    return value is not None and other is not None and value_kind(value) == value_kind(other)

@@ -67,8 +67,6 @@ class _Query:
 
     Attributes:
         asked: the terms of its rows.
-        body: its atoms.
-        comparisons: what holds besides.
         not_null: variables that are not null.
     """
 
@@ -97,11 +95,7 @@ class _Meaning:
 
 @dataclass(frozen=True)
 class Fewest:
-    """Which rules of the canonical database are needed; each pair of them is compared once.
-
-    Attributes:
-        decision: has the rules.
-    """
+    """Which rules of the canonical database are needed; each pair of them is compared once."""
 
     decision: Decision
     _definitions: dict[Situation, Definitions] = field(default_factory=dict)
@@ -128,14 +122,11 @@ class Fewest:
     def _needed(self, rules: list[Rule]) -> list[Rule]:
         """Those of one predicate."""
         kept: list[Rule] = []
-        for rule in sorted(rules, key=self._size) if len(rules) > 1 else rules:
+        for rule in sorted(rules, key=lambda rule: self._meaning(rule).size) if len(rules) > 1 else rules:
             if not any(self._proves(other, rule) for other in kept):
                 kept = [other for other in kept if not self._proves(rule, other)]
                 kept.append(rule)
         return kept
-
-    def _size(self, rule: Rule) -> int:
-        return self._meaning(rule).size
 
     def _proves(self, rule: Rule, other: Rule) -> bool:
         """Whether a rule proves each row of another one."""

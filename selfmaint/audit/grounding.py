@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from decimal import Decimal
-from itertools import count, pairwise
+from itertools import pairwise
 
 from datalog.model import (
     ANY,
@@ -18,11 +16,11 @@ from datalog.model import (
     TypeName,
     Value,
     Variable,
-    WallClock,
     variables_of,
 )
 from datalog.order import assign, satisfiable
 from selfmaint.audit.instance import Instance
+from selfmaint.countermodel.values import values_of
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog
 
@@ -35,19 +33,13 @@ _NUMBER = ColumnType(TypeName.BIGINT)
 _NAMED = (TypeName.STRING, TypeName.ANY)
 "Types whose values say what they are of."
 
-_FIRST_DAY = dt.date(2026, 1, 1)
-
 
 def grounded(
     catalog: Catalog, instance: Instance, constants: AbstractSet[Value], rooms: Sequence[int] = ROOM
 ) -> dict[Variable, Value] | None:
     """A value for each variable; None if there are none.
 
-    Args:
-        catalog: for types and names of columns.
-        instance: with every choice made.
-        constants: those that the views mention, to keep away from.
-        rooms: how many values are wanted between two that are ordered, one wish after another.
+    They keep away from `constants`; `rooms` say how many others are wanted between two in order, wish after wish.
     """
     types = variable_types(instance.atoms, catalog.relations)
     if not satisfiable(instance.comparisons, types):
@@ -70,7 +62,7 @@ def grounded(
             its = types.get(variable, ANY)
             family = _NUMBER if its == ANY and is_compared and variable not in instance.apart else its
             name = names.get(variable, "value") if family.name in _NAMED else ""
-            more = fresh.setdefault((family, name), candidates_of(family, name))
+            more = fresh.setdefault((family, name), values_of(family, name))
             values[variable] = next((v for v in more if v not in taken), True)
             taken.add(values[variable])
     return values
@@ -131,37 +123,3 @@ def _column_names(catalog: Catalog, instance: Instance) -> dict[Variable, str]:
             if isinstance(term, Variable):
                 found.setdefault(term, name)
     return found
-
-
-def new_value(its: ColumnType, name: str, taken: Container[Value]) -> Value:
-    """A value of a type that is none of some; of a type of few values it may be one of them."""
-    return next((v for v in candidates_of(its, name) if v not in taken), True)
-
-
-def candidates_of(its: ColumnType, name: str) -> Iterator[Value]:
-    """Values of a type, one after another; of a type of few values these, and no more."""
-    if its.name is TypeName.BOOLEAN:
-        yield from (True, False)
-        return
-    for number in count(1):
-        match its.name:
-            case TypeName.STRING | TypeName.ANY:
-                yield f"{name} {number}"
-            case TypeName.DATE:
-                yield _FIRST_DAY + dt.timedelta(days=number - 1)
-            case TypeName.TIMESTAMP:
-                yield dt.datetime(2026, 1, 1) + dt.timedelta(hours=number - 1)
-            case TypeName.TIMESTAMP_NTZ:
-                yield WallClock(2026, 1, 1) + dt.timedelta(hours=number - 1)
-            case TypeName.FLOAT | TypeName.DOUBLE:
-                yield float(number)
-            case TypeName.DECIMAL:
-                yield _decimal(its, number)
-            case _:
-                yield number
-
-
-def _decimal(its: ColumnType, number: int) -> Decimal:
-    scale = its.scale or 0
-    whole = (its.precision or 10) - scale
-    return Decimal(number) if number < 10**whole else Decimal(number).scaleb(-scale)

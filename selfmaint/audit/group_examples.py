@@ -28,14 +28,16 @@ from datalog.model import (
     Variable,
     apply_atom,
     apply_comparison,
+    ground,
     variables_of,
 )
 from datalog.model.expressions import expression_variables
 from datalog.order import assign
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind
-from selfmaint.audit.grounding import candidates_of, constants_of, new_value
+from selfmaint.audit.grounding import constants_of
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation, satisfies, updated
+from selfmaint.countermodel.values import new_value, values_of
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.constraints import merged_by_keys
@@ -46,21 +48,9 @@ COPIES = 4
 _LOST = 5
 _MOST_ROWS = 50
 _OTHERS: tuple[tuple[int | None, ...], ...] = (
-    (),
-    (None,),
-    (0,),
-    (1,),
-    (2,),
-    (6,),
-    (7,),
-    (1, 4),
-    (2, 3),
-    (6, 9),
-    (7, 8),
-    (0, 1, 4),
-    (0, 2, 3),
-    (6, 9, 11),
-    (7, 8, 11),
+    *((), (None,), (0,), (1,), (2,), (6,), (7,)),
+    *((1, 4), (2, 3), (6, 9), (7, 8)),
+    *((0, 1, 4), (0, 2, 3), (6, 9, 11), (7, 8, 11)),
 )
 """Values of the other rows, where the lost row has 5."""
 
@@ -81,12 +71,7 @@ def group_examples(
 ) -> Iterator[Pair]:
     """Pairs of databases with the same views, each with an update of both; small ones first.
 
-    Args:
-        evaluation: the views of the warehouse as functions of a database.
-        view: a view that groups.
-        change: the kind of change.
-        situation: what changes, and what is known besides the views.
-        tried: left out; what was gone through is added.
+    What is in `tried` is left out, and what was gone through is added.
 
     Raises:
         CannotEvaluateError: some view is known only as text.
@@ -141,10 +126,7 @@ class _Made:
     """The databases with some core rows, of which one loses its row of a subgoal.
 
     Attributes:
-        evaluation: the views.
-        view: the view.
         columns: those that the row that is lost is updated in, one at a time; None where it is deleted.
-        anchor: the subgoal.
         operand: the variable whose values differ; None if there is none.
         shared: the variables that the core rows have in common.
     """
@@ -163,7 +145,7 @@ class _Made:
 
     def pairs(self) -> Iterator[Pair]:
         """Those that no view tells apart."""
-        made = list(dict.fromkeys((row, _frozen(rows)) for row, rows in self._databases()))
+        made = list(dict.fromkeys((row, tuple(sorted(rows.items()))) for row, rows in self._databases()))
         for lost in dict.fromkeys(row for row, _ in made):
             mine = [dict(rows) for row, rows in made if row == lost]
             for inserted in self._replacements(lost):
@@ -247,9 +229,9 @@ class _Made:
         found: dict[str, set[Row]] = {}
         for body in copies[: 1 + len(others)]:
             for atom in body:
-                found.setdefault(atom.predicate.name, set()).add(_row(atom, values))
+                found.setdefault(atom.predicate.name, set()).add(ground(atom.terms, values))
         rows = {name: frozenset(its) for name, its in found.items()}
-        lost = _row(self._copies[0][self.anchor], values)
+        lost = ground(self._copies[0][self.anchor].terms, values)
         name = self.view.core.body[self.anchor].predicate.name
         return (lost, rows) if lost in rows[name] else None
 
@@ -316,17 +298,13 @@ class _Made:
                 more: list[Value] = []
                 for i, (kind, column) in enumerate(zip(target.types, target.columns, strict=True)):
                     taken = {row[i] for row in there}
-                    options = islice(candidates_of(kind, column), len(taken) + 1)
+                    options = islice(values_of(kind, column), len(taken) + 1)
                     more.append(next((v for v in options if v not in taken), None))
                 for i, value in zip(reference.target_columns, key, strict=True):
                     more[i] = value
                 there.add(tuple(more))
                 waiting.append((reference.target, tuple(more)))
         return {name: frozenset(rows) for name, rows in found.items()}
-
-
-def _frozen(rows: Relations) -> tuple[tuple[str, frozenset[Row]], ...]:
-    return tuple(sorted(rows.items()))
 
 
 def _paired(body: tuple[Atom, ...], moved: tuple[Atom, ...]) -> tuple[tuple[Variable, ...], tuple[Term, ...]]:
@@ -337,10 +315,6 @@ def _paired(body: tuple[Atom, ...], moved: tuple[Atom, ...]) -> tuple[tuple[Vari
             if isinstance(term, Variable):
                 found.setdefault(term, its)
     return tuple(found), tuple(found.values())
-
-
-def _row(atom: Atom, values: Mapping[Variable, Value]) -> Row:
-    return tuple(t.value if isinstance(t, Constant) else values[t] for t in atom.terms)
 
 
 def _value(its: ColumnType, number: int) -> Value:

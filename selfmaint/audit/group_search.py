@@ -74,7 +74,6 @@ class GroupSearch:
     """The search for one view that groups.
 
     Attributes:
-        view: the view.
         decision: of the warehouse without aggregates.
         evaluation: all views as functions of a database.
         choices: those that the views make necessary.
@@ -94,10 +93,7 @@ class GroupSearch:
     def _silent(self) -> Catalog:
         """The views that are knowledge here, each of which can be evaluated."""
         catalog = self.decision.catalog
-        return replace(
-            catalog,
-            views=tuple(v for v in catalog.views if v.is_decided),
-        )
+        return replace(catalog, views=tuple(v for v in catalog.views if v.is_decided))
 
     @cached_property
     def _silent_evaluation(self) -> Evaluation:
@@ -188,16 +184,7 @@ class GroupSearch:
         return candidates.are_all
 
     def _example(self, firing: Iterable[_Firing], change: Change, situation: Situation) -> Example | None:
-        """Two databases that all views agree on, and of which the update makes different ones.
-
-        Args:
-            firing: candidates for the first.
-            change: the kind of change.
-            situation: its situation.
-
-        Raises:
-            CannotEvaluateError: some view is known only as text.
-        """
+        """Two databases that all views agree on, and of which the update makes different ones."""
         self.evaluation.contents({})
         replay = Replay(self.evaluation, situation, change)
         for one, candidate, rows in firing:
@@ -242,7 +229,6 @@ class LostValues:
        the group stays, and so do values that do not rest on these columns.
 
     Attributes:
-        catalog: the warehouse.
         view: a view that groups.
         change: the kind of change.
         is_known: whether all core rows of any group are always known; matters where there are extrema.

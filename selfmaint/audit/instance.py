@@ -47,8 +47,6 @@ class Instance:
 
     Attributes:
         before: rows of the database.
-        inserted: inserted rows.
-        deleted: deleted rows.
         kept: rows that must be there after the update.
         present: rows of the partial copies.
         comparisons: what holds for the variables.
@@ -265,7 +263,6 @@ class Unfolding:
 
     Attributes:
         body: some of its atoms unfolded.
-        number: how many were.
     """
 
     body: Body
@@ -275,9 +272,6 @@ class Unfolding:
         """The bodies that it is, one for each rule of one of its defined atoms; None if it has none.
 
         What is after the update comes first: then every atom that is left is a row from before it.
-
-        Args:
-            rules: those of the versions in `_DEFINED`; not recursive.
         """
         places = {li.predicate.version: i for i, li in reversed([*enumerate(self.body)]) if _is_defined(li)}
         at = next((places[version] for version in _DEFINED if version in places), None)
@@ -302,12 +296,7 @@ class Unfolding:
 
 
 def unfolded(body: Sequence[Literal], rules: Definitions) -> Iterator[Body]:
-    """The bodies that a body is, one for each way of choosing a rule for each of its defined atoms.
-
-    Args:
-        body: atoms and tests.
-        rules: those of the versions in `_DEFINED`; not recursive.
-    """
+    """The bodies that a body is, one for each way of choosing a rule for each of its defined atoms."""
     waiting = [Unfolding(tuple(body))]
     while waiting:
         current = waiting.pop()

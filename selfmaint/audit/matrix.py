@@ -53,7 +53,6 @@ class ViewAudit:
     """The verdicts on one view.
 
     Attributes:
-        view: the view.
         lines: one for each base relation that it reads.
         anything: the line of a mix on all relations.
     """
@@ -107,12 +106,7 @@ def audited(
 ) -> Audit:
     """The audit of a warehouse.
 
-    Args:
-        search: finds the verdicts.
-        costs: of looking up one key of a relation.
-        columns: for some relations the columns that updates change; all but the key's if not given.
-        views: the views to audit; all by default.
-        progress: told what is being done.
+    `columns` are those that updates change; all but the key's if not given.
     """
     chosen = tuple(search.catalog.views if views is None else views)
     found = []
@@ -128,14 +122,7 @@ def audited(
 def verdicts(
     search: Search, view: View, costs: Mapping[str, float], columns: Mapping[str, frozenset[int]]
 ) -> ViewAudit:
-    """The verdicts on one view, the widest kind of change first: much follows from it.
-
-    Args:
-        search: of the part of the warehouse that the view is in.
-        view: the view.
-        costs: of looking up one key of a relation.
-        columns: for some relations the columns that updates change.
-    """
+    """The verdicts on one view, the widest kind of change first: much follows from it."""
     _ = search.outcome(view, ANYTHING)
     lines = [_line(search, view, relation, columns) for relation in relations_of(search.catalog, view)]
     outcome = search.widened(view, ANYTHING, (line.any for line in lines))
@@ -147,12 +134,7 @@ def verdicts(
     return ViewAudit(view, tuple(lines), anything)
 
 
-def _line(
-    search: Search,
-    view: View,
-    relation: str,
-    columns: Mapping[str, frozenset[int]],
-) -> Line:
+def _line(search: Search, view: View, relation: str, columns: Mapping[str, frozenset[int]]) -> Line:
     catalog = search.catalog
     chosen = columns.get(relation, updatable(catalog, relation))
     changes = [

@@ -117,9 +117,7 @@ class Broken:
     """A view that cannot always follow.
 
     Attributes:
-        view: the view.
         changed: the relation whose changes it cannot follow; None: only a mix on several relations.
-        outcome: why.
     """
 
     view: str
@@ -132,7 +130,6 @@ class Loss:
     """What breaks if some relations are no longer readable.
 
     Attributes:
-        lost: the relations.
         broken: the views that cannot always follow changes, all other relations readable.
     """
 
@@ -150,10 +147,6 @@ def loss(search: Search, lost: Iterable[str]) -> Loss:
 
     Without a relation means: it can never be read again. All others can be, and the changes of all, its own too, still
     arrive as long as there are any.
-
-    Args:
-        search: the warehouse's search.
-        lost: names of base relations.
     """
     gone = tuple(dict.fromkeys(lost))
     others = frozenset(search.catalog.relations) - frozenset(gone)

@@ -53,7 +53,6 @@ class Position:
 
     Attributes:
         truths: the comparisons with constants that hold there.
-        value: the constant.
         low: what it lies above.
         high: what it lies below.
     """

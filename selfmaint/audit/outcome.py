@@ -37,11 +37,7 @@ class Depends:
 
 @dataclass(frozen=True)
 class Unclear:
-    """The procedure does not say; to be treated as `Depends`.
-
-    Attributes:
-        reasons: why, in words.
-    """
+    """The procedure does not say; to be treated as `Depends`."""
 
     reasons: tuple[str, ...]
 

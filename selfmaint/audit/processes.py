@@ -37,7 +37,6 @@ class Work:
     """What every process is given.
 
     Attributes:
-        catalog: the warehouse.
         known: what is known besides the views.
         budget_s: how long the search for one view may take, in seconds.
         costs: of looking up one key of a relation.
@@ -86,12 +85,7 @@ def audited_side_by_side(
 ) -> Audit:
     """What `matrix.audited` gives, from several processes; each may take as long as one alone may for all.
 
-    Args:
-        search: takes the verdicts that are found.
-        views: the views to audit.
-        work: what the processes are given.
-        processes: how many. They import the program's main module: a script guards what it runs by `__name__`.
-        progress: told how far it is.
+    They import the program's main module: a script guards what it runs by `__name__`.
     """
     audits: dict[str, ViewAudit] = {}
     for view, (audit, found) in _side_by_side(_verdicts, search, views, work, processes):
@@ -109,16 +103,7 @@ def advised_side_by_side(
     progress: Callable[[str], None] = lambda _: None,
     cut: Callable[[str], None] = lambda _: None,
 ) -> tuple[Advice, ...]:
-    """What `advice.advised` gives, likewise.
-
-    Args:
-        search: has the verdicts.
-        views: the views to advise on.
-        work: what the processes are given.
-        processes: how many.
-        progress: told how far it is.
-        cut: told each view for which the budget was spent before all was tried.
-    """
+    """What `advice.advised` gives, likewise."""
     open_ = [view for view in views if not isinstance(search.outcome(view, ANYTHING), Always)]
     known = {view.name: search.of(view).found(view) for view in search.catalog.views}
     advice: dict[str, list[Advice]] = {}

@@ -34,14 +34,7 @@ from datalog.model import (
 )
 from selfmaint.audit.needs import closure
 from selfmaint.errors import InputError
-from selfmaint.warehouse.catalog import (
-    BaseRelation,
-    Catalog,
-    GroupedView,
-    View,
-    catalog,
-    with_inexact_sums,
-)
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View, catalog, with_inexact_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +60,6 @@ class NewView:
     """A view more: a copy of a base relation, or an auxiliary view.
 
     Attributes:
-        rule: its definition.
         relation: the relation whose rows it keeps.
         for_view: the view that it serves; None for a whole copy.
     """
@@ -101,10 +93,7 @@ class Proposals:
 def proposals(schema: Catalog, view: View, taken: Collection[str] = ()) -> Proposals:
     """What could help a view: constraints on, and views over, its relations and those that they reference.
 
-    Args:
-        schema: the warehouse, or the part of it that the view is in.
-        view: the view.
-        taken: names that no new view can have, besides those in `schema`.
+    No new view gets a name that is `taken`.
     """
     own = [schema.relations[name] for name in closure(schema, view)]
     constraints = tuple(

@@ -36,8 +36,6 @@ class RuledOut:
 
     Attributes:
         goal: has a row where it does not.
-        given: the rules' row.
-        program: the negations.
         lasting: those that still hold once rows are added to the database and the update.
         evaluation: the views that are known.
         situation: what is known besides.

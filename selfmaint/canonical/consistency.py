@@ -9,8 +9,9 @@ redundant for a decision is just what may contradict the copy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import (
@@ -31,16 +32,15 @@ from datalog.model import (
 )
 from datalog.rewrite import drop_empty, drop_unreachable, simplify
 from datalog.rewrite.branches import Branch, in_none
-from selfmaint.canonical.constraint_checks import Check, constraint_checks
+from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE, Check, constraint_checks, never_there
 from selfmaint.canonical.group_checks import group_checks
 from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
 from selfmaint.errors import Code
-from selfmaint.warehouse.base_relations import row_atom
+from selfmaint.warehouse.base_relations import certain_variables, row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, Outside, View
+from selfmaint.warehouse.constraints import given_subgoal
 from selfmaint.warehouse.situation import Situation
 
-NOT_EFFECTIVE = "the update is not effective, or was applied already: drop the claim, or take these rows out"
-"""What to do about an effective update that cannot be."""
 _NET_EFFECT = (
     "an update has no order, and the net effect of the two is nothing: take these rows out of both sides, "
     "or give the files as a feed, `--feed DIR` for `--update DIR`, which does that"
@@ -75,10 +75,7 @@ def checks(
     if full:
         found.extend(_explained(view) for view in catalog.views if _of_subgoals_alone(view))
         found.extend(_readable(r) for n, r in catalog.relations.items() if n in situation.readable)
-    return tuple(
-        Check(c.code, c.subject, c.message, c.hint, c.columns, _numbered(c.rules, i))
-        for i, c in enumerate(found)
-    )
+    return tuple(replace(check, rules=_numbered(check.rules, i)) for i, check in enumerate(found))
 
 
 def check_program(
@@ -92,13 +89,8 @@ def check_program(
 ) -> Program:
     """The rules of some checks with those of the canonical database, simplified if that does not take too long.
 
-    Args:
-        catalog: the warehouse's schema.
-        situation: what is known besides the views.
-        kept: the views' contributions: for the full check all of them.
-        wanted: the checks.
-        full: whether the canonical database is taken with what a copy or a readable relation makes redundant.
-        budget_s: how many seconds simplifying may take.
+    `full`: the canonical database is taken with what a copy or a readable relation makes redundant, and `kept` are all
+    of the views' contributions.
     """
     known = known_rules(catalog, situation, kept, redundant=full)
     contributed = [Rule(_contributed(c.rule.head), c.rule.body) for c in kept]
@@ -257,7 +249,7 @@ def _update_checks(relation: BaseRelation, situation: Situation) -> Iterator[Che
     if situation.effective and name in situation.deleted & situation.readable:
         yield check(
             Code.CONTRADICTS,
-            f"rows deleted from `{name}` were not there before",
+            never_there(relation),
             NOT_EFFECTIVE,
             goal.of(Version.DELETED),
             Negation((goal.of(Version.BEFORE),)),
@@ -290,38 +282,46 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
     """A view, such as a copy, proves a deleted row absent if it lacks what that row and known facts would give.
 
     A row that the view itself proves present is left out: what lacks then contradicts the other views, not the update.
+    What a foreign key says to be there is not asked for, nor is what the view would show of it.
     """
     its = _derived(view)
     if its is None:
         return
     body, filters, head = its
-    for number, atom in enumerate(body):
-        name = atom.predicate.name
+    not_null = view.decided.not_null | view.decided.certain
+    for atom in body:
+        name, relation = atom.predicate.name, catalog.relations[atom.predicate.name]
         if name not in situation.deleted:
             continue
-        others = (a.of(Version.KNOWN) for i, a in enumerate(body) if i != number)
+        left, used = list(body), variables_of([atom, *filters])
+        while (given := given_subgoal(left, used, catalog.relations, not_null)) not in (None, atom):
+            left.remove(given)
+        others = (a.of(Version.KNOWN) for a in left if a != atom)
+        lost = not_null - certain_variables(left, catalog.relations) - set(variables_of(filters))
+        tests = (*filters, *(NullTest(v) for v in variables_of(left) if v in lost))
         gone = atom.of(Version.DELETED)
         goal = atom.of(Version.PROBLEM)
         yield Check(
             Code.CONTRADICTS,
             name,
-            f"rows deleted from `{name}` were not there before: {view.shown} lacks what they would give",
+            f"{never_there(relation)}: {view.shown} lacks what they would give",
             NOT_EFFECTIVE,
-            catalog.relations[name].columns,
-            (Rule(goal, (gone, *_unproved(atom, body, head), *others, *filters, Negation((head,)))),),
+            relation.columns,
+            (Rule(goal, (gone, *_unproved(atom, left, head), *others, *tests, Negation((head,)))),),
+            never_there(relation),
         )
 
 
 def _derived(view: View) -> tuple[tuple[Atom, ...], tuple[Literal, ...], Atom] | None:
     """A body each match of which gives a view a row, the body's tests, and that row; None where it may not."""
-    if isinstance(view, GroupedView) and view.grouped.measures:
+    if isinstance(view, GroupedView) and not _of_subgoals_alone(view):
         if view.is_counted or not view.grouped.tells_absence:
             return None
         return view.core.body, view.core.filters, view.grouped.stored(view.predicate, "any_")
     return (view.body, view.filters, view.head) if _of_subgoals_alone(view) else None
 
 
-def _unproved(atom: Atom, body: tuple[Atom, ...], head: Atom) -> tuple[Negation, ...]:
+def _unproved(atom: Atom, body: Sequence[Atom], head: Atom) -> tuple[Negation, ...]:
     """That no row of a view comes from a row of one of several subgoals, as far as the view shows it."""
     if len(body) == 1:
         return ()  # then the lacking row is the only one that there could be

@@ -1,12 +1,20 @@
 """Checks that declared keys and foreign keys hold, before the update and after it.
 
 Those of an update start at its rows; those of the views alone are part of the full check. A row is named by the
-relation that it breaks a constraint of.
+relation that it breaks a constraint of, or by the view that shows it in part.
+
+Conditions of soundness, beside those of `evidence.py`:
+
+1. A row that stays and has an inserted row's key is that row, or breaks the key. It is not that row where the update is
+   effective, for then the inserted row was not there, nor where the two differ in what is known of the one that stays.
+2. A row that stays, and whose reference is deleted and not inserted again, references nothing.
+3. A row that an effective update deletes was there, so no other row was that has its key.
+4. Of a relation that is wholly known its rows tell all this; what views show of it in part is not asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from datalog.model import (
@@ -21,12 +29,16 @@ from datalog.model import (
     Variable,
     Version,
 )
+from selfmaint.canonical.evidence import Evidence, evidence
 from selfmaint.errors import Code
 from selfmaint.warehouse.base_relations import row_atom
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, Reference
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, Reference, View
 from selfmaint.warehouse.situation import Situation
 
 _HINT = "correct the rows, complete the update, or take back the declaration"
+NOT_EFFECTIVE = "the update is not effective, or was applied already: drop the claim, or take these rows out"
+"""What to do about an effective update that cannot be."""
+_APPLIED = "the update was applied already, or lacks the deletion of the rows that were there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +46,11 @@ class Check:
     """A rule whose rows contradict something.
 
     Attributes:
-        code: the diagnostic's code.
         subject: the view or base relation that the rows belong to.
         message: what is wrong, without the rows.
-        hint: what to do.
         columns: the names of the rows' columns.
         rules: the rules, all with one head.
+        once: what is broken, if several checks look for that: the first one with rows tells enough.
     """
 
     code: Code
@@ -48,6 +59,7 @@ class Check:
     hint: str
     columns: tuple[str, ...]
     rules: tuple[Rule, ...]
+    once: str | None = None
 
     @property
     def goal(self) -> Predicate:
@@ -60,21 +72,24 @@ def constraint_checks(
 ) -> Iterator[Check]:
     """The checks of all declared keys and foreign keys.
 
-    Args:
-        catalog: the warehouse's schema.
-        situation: what changes, and what is known.
-        whole: the relations that are wholly known.
-        full: also those that do not start at the update.
+    `whole` relations are wholly known; `full` checks do not all start at the update.
     """
     for relation in catalog.relations.values():
+        in_part = () if relation.name in whole else tuple(evidence(catalog, relation))
         for key in relation.unique:
-            yield from _key_checks(relation, key, situation, full=full)
+            yield from _key_checks(relation, key, situation, whole, in_part, full=full)
         for reference in relation.references:
-            yield from _reference_checks(catalog, relation, reference, situation, whole, full=full)
+            yield from _reference_checks(catalog, relation, reference, situation, whole, in_part, full=full)
 
 
 def _key_checks(
-    relation: BaseRelation, key: Sequence[int], situation: Situation, *, full: bool
+    relation: BaseRelation,
+    key: Sequence[int],
+    situation: Situation,
+    whole: frozenset[str],
+    in_part: Sequence[Evidence],
+    *,
+    full: bool,
 ) -> Iterator[Check]:
     names = ", ".join(relation.columns[i] for i in key)
     row = row_atom(relation, Version.INSERTED)
@@ -96,6 +111,22 @@ def _key_checks(
             f"rows inserted into `{relation.name}` have the key ({names}) of rows that are there and stay",
             [(row, known, *stays, *differ) for differ in _differences(row, key, relation)],
         )
+    for shown in in_part:
+        if shown.shows(key):
+            yield from _key_shown(relation, key, situation, shown)
+    if situation.effective and relation.name in situation.deleted and relation.name not in whole:
+        gone = row_atom(relation, Version.DELETED)
+        yield from _check(
+            Code.CONTRADICTS,
+            relation,
+            f"{never_there(relation)}: others have their key ({names})",
+            [
+                (gone, _twin(gone, key, Version.KNOWN), *differ)
+                for differ in _differences(gone, key, relation)
+            ],
+            hint=NOT_EFFECTIVE,
+            once=never_there(relation),
+        )
     if full:
         here = row_atom(relation, Version.KNOWN)
         yield from _check(
@@ -109,6 +140,36 @@ def _key_checks(
         )
 
 
+def _key_shown(
+    relation: BaseRelation, key: Sequence[int], situation: Situation, shown: Evidence
+) -> Iterator[Check]:
+    """Conditions 1 and 3, of a row that a view shows in part."""
+    names = ", ".join(relation.columns[i] for i in key)
+    every = range(relation.arity)
+    terms = tuple(shown.subgoal.terms[i] if i in key else Variable(f"X{i}") for i in every)
+    row = Atom(Predicate(relation.name), terms)
+    here: tuple[Literal, ...] = (shown.stored, *_present(row, key, relation))
+    differing = [
+        _unlike(terms[i], shown.subgoal.terms[i]) for i in every if i not in key and shown.shows([i])
+    ]
+    if relation.name in situation.inserted:
+        stays = (row.of(Version.INSERTED), *here, *shown.stays(situation))
+        bodies = [stays] if situation.effective else [(*stays, *differ) for differ in differing]
+        message = f"rows inserted into `{relation.name}` have the key ({names}) of rows that"
+        its = f"{message} {shown.view.shown} shows and that stay"
+        yield from _check(Code.BREAKS_CONSTRAINT, relation, its, bodies, row, _APPLIED, message)
+    if situation.effective and relation.name in situation.deleted:
+        bodies = [(row.of(Version.DELETED), *here, *differ) for differ in differing]
+        once = never_there(relation)
+        its = f"{once}: {shown.view.shown} shows others with their key ({names})"
+        yield from _check(Code.CONTRADICTS, relation, its, bodies, row, NOT_EFFECTIVE, once)
+
+
+def never_there(relation: BaseRelation) -> str:
+    """What is wrong with rows that an effective update deletes."""
+    return f"rows deleted from `{relation.name}` were not there before"
+
+
 def _twin(row: Atom, key: Sequence[int], version: Version) -> Atom:
     """Another row with the same key."""
     terms = tuple(t if i in key else Variable(f"Y{i}") for i, t in enumerate(row.terms))
@@ -117,12 +178,20 @@ def _twin(row: Atom, key: Sequence[int], version: Version) -> Atom:
 
 def _differences(row: Atom, key: Sequence[int], relation: BaseRelation) -> Iterator[tuple[Literal, ...]]:
     """The ways in which a row differs from its twin; a key with a null is none."""
-    present = tuple(NullTest(row.terms[i]) for i in key if i in relation.nullable)
     for i, term in enumerate(row.terms):
         if i not in key:
-            other = Variable(f"Y{i}")
-            both_null = Negation((NullTest(term, negated=False), NullTest(other, negated=False)))
-            yield (*present, Negation((Comparison("=", term, other),)), both_null)
+            yield (*_present(row, key, relation), *_unlike(term, Variable(f"Y{i}")))
+
+
+def _unlike(one: Term, other: Term) -> tuple[Literal, ...]:
+    """That two values differ; null is one."""
+    both_null = Negation((NullTest(one, negated=False), NullTest(other, negated=False)))
+    return Negation((Comparison("=", one, other),)), both_null
+
+
+def _present(row: Atom, columns: Sequence[int], relation: BaseRelation) -> tuple[NullTest, ...]:
+    """A key or a reference with a null is none."""
+    return tuple(NullTest(row.terms[i]) for i in columns if i in relation.nullable)
 
 
 def _stays(row: Atom, relation: BaseRelation, situation: Situation) -> tuple[Literal, ...]:
@@ -159,8 +228,7 @@ class _Reference:
 
     def present(self, by: Atom) -> tuple[NullTest, ...]:
         """A reference with a null is none."""
-        terms = zip(self.reference.columns, self.reference.key_of(by), strict=True)
-        return tuple(NullTest(t) for i, t in terms if i in self.relation.nullable)
+        return _present(by, self.reference.columns, self.relation)
 
     def gone(self, by: Atom) -> tuple[Atom, ...]:
         """The referenced row is deleted; it was there for sure if the update is effective, or if it is known."""
@@ -179,28 +247,32 @@ def _reference_checks(
     reference: Reference,
     situation: Situation,
     whole: frozenset[str],
+    in_part: Sequence[Evidence],
     *,
     full: bool,
 ) -> Iterator[Check]:
     key = _Reference(relation, catalog.relations[reference.target], reference, situation)
     if reference.target in situation.deleted:
-        yield from _deleted_targets(key)
+        yield from _deleted_targets(key, in_part)
     is_key = any(set(columns) <= set(reference.target_columns) for columns in key.target.keys)
     if situation.effective and reference.target in situation.inserted and is_key:
-        known = key.row(Version.KNOWN)
-        body = (
-            key.referenced(known, Version.INSERTED),
-            known,
-            *key.present(known),
-            *key.unless(known, Version.DELETED, situation.deleted),
+        yield from _of_referencing(
+            key,
+            Code.CONTRADICTS,
+            f"rows of `{relation.name}` referenced ({key.names}) rows of `{reference.target}` that are only inserted "
+            "now",
+            lambda by: (
+                key.referenced(by, Version.INSERTED),
+                *key.unless(by, Version.DELETED, situation.deleted),
+            ),
+            in_part,
+            staying=False,
         )
-        message = f"rows of `{relation.name}` referenced ({key.names}) rows of `{reference.target}`"
-        yield from _check(Code.CONTRADICTS, relation, f"{message} that are only inserted now", [body])
     if reference.target in whole:
         yield from _missing_targets(key, full=full)
 
 
-def _deleted_targets(key: _Reference) -> Iterator[Check]:
+def _deleted_targets(key: _Reference, in_part: Sequence[Evidence]) -> Iterator[Check]:
     relation, situation = key.relation, key.situation
     if relation.name in situation.inserted:
         inserted = key.row(Version.INSERTED)
@@ -212,16 +284,38 @@ def _deleted_targets(key: _Reference) -> Iterator[Check]:
         )
         message = f"rows inserted into `{relation.name}` reference ({key.names}) rows of `{key.target.name}`"
         yield from _check(Code.BREAKS_CONSTRAINT, relation, f"{message} that are deleted", [body])
-    known = key.row(Version.KNOWN)
-    still = (
-        *key.gone(known),
-        known,
-        *key.present(known),
-        *_stays(known, relation, situation),
-        *key.unless(known, Version.INSERTED, situation.inserted),
-    )
     message = f"rows of `{key.target.name}` are deleted that rows of `{relation.name}` still reference"
-    yield from _check(Code.BREAKS_CONSTRAINT, relation, f"{message} ({key.names})", [still])
+    yield from _of_referencing(
+        key,
+        Code.BREAKS_CONSTRAINT,
+        f"{message} ({key.names})",
+        lambda by: (*key.gone(by), *key.unless(by, Version.INSERTED, situation.inserted)),
+        in_part,
+        staying=True,
+    )
+
+
+def _of_referencing(
+    key: _Reference,
+    code: Code,
+    message: str,
+    tests: Callable[[Atom], tuple[Literal, ...]],
+    in_part: Sequence[Evidence],
+    *,
+    staying: bool,
+) -> Iterator[Check]:
+    """Checks of what referencing rows satisfy, known whole or in part; `staying`: of those that are not deleted."""
+    known = key.row(Version.KNOWN)
+    stays = _stays(known, key.relation, key.situation) if staying else ()
+    body = (*tests(known), known, *key.present(known), *stays)
+    yield from _check(code, key.relation, message, [body], once=message)
+    for shown in in_part:
+        if shown.shows(key.reference.columns):
+            row, by = shown.stored, shown.subgoal
+            stays = shown.stays(key.situation) if staying else ()
+            body = (*tests(by), row, *key.present(by), *stays)
+            its = f"{message}, as {shown.view.shown} shows"
+            yield from _check(code, shown.view, its, [body], row, once=message)
 
 
 def _missing_targets(key: _Reference, *, full: bool) -> Iterator[Check]:
@@ -243,9 +337,17 @@ def _missing_targets(key: _Reference, *, full: bool) -> Iterator[Check]:
 
 
 def _check(
-    code: Code, relation: BaseRelation, message: str, bodies: Sequence[tuple[Literal, ...]]
+    code: Code,
+    of: BaseRelation | View,
+    message: str,
+    bodies: Sequence[tuple[Literal, ...]],
+    row: Atom | None = None,
+    hint: str = _HINT,
+    once: str | None = None,
 ) -> Iterator[Check]:
-    goal = row_atom(relation, Version.PROBLEM)
+    """A check of rows of a relation, or of those stored for a view."""
+    terms = tuple(Variable(f"X{i}") for i in range(len(of.columns))) if row is None else row.terms
+    goal = Atom(Predicate(of.name, Version.PROBLEM), terms)
     if bodies:
         rules = tuple(Rule(goal, body) for body in bodies)
-        yield Check(code, relation.name, message, _HINT, relation.columns, rules)
+        yield Check(code, of.name, message, hint, of.columns, rules, once)

@@ -55,18 +55,11 @@ def _targets(catalog: Catalog) -> Mapping[str, Sequence[str]]:
 
 
 def proved(
-    catalog: Catalog,
-    situation: Situation,
-    evident: Mapping[str, tuple[Rule, ...]],
-    whole: frozenset[str],
+    catalog: Catalog, situation: Situation, evident: Mapping[str, tuple[Rule, ...]], whole: frozenset[str]
 ) -> tuple[Rule, ...]:
     """The rules of `relation@known` and `relation@exists`, from those of what views and partial copies tell.
 
-    Args:
-        catalog: the warehouse's schema.
-        situation: what is known besides the views.
-        evident: the rules of `relation@known` without foreign keys.
-        whole: the relations that are wholly known.
+    `evident` are the rules of `relation@known` without foreign keys; `whole` relations are wholly known.
     """
     rules: list[Rule] = []
     proofs: Proofs = {}

@@ -35,7 +35,6 @@ class Contribution:
     """One subgoal of one view: what the view's rows tell about the subgoal's relation.
 
     Attributes:
-        view: the view.
         subgoal: index into the view's body.
         rule: `relation@known(...) :- view(...).`
         is_exact: whether the view has a row for each match of its body, as one with filters has not.
@@ -106,12 +105,8 @@ def known_rules(
 ) -> tuple[Rule, ...]:
     """The rules that define `relation@known`, the canonical database.
 
-    Args:
-        catalog: the warehouse's schema.
-        situation: what is known besides the views.
-        kept: the views' contributions.
-        redundant: also what a copy or a readable relation tells anyway if nothing contradicts it: for asking
-            whether something does.
+    `kept` are the views' contributions. `redundant`: also what a copy or a readable relation tells anyway if nothing
+    contradicts it, for asking whether something does.
     """
     revealed = tuple(_revealed(catalog, situation))
     evident: dict[str, tuple[Rule, ...]] = {
@@ -179,13 +174,7 @@ def wholly_known(catalog: Catalog, situation: Situation, kept: tuple[Contributio
 
 
 def given_rules(relation: BaseRelation, situation: Situation, version: Version) -> tuple[Rule, ...]:
-    """The rules of the rows of one relation that are known apart from the views (condition 3).
-
-    Args:
-        relation: the base relation.
-        situation: what is known besides the views.
-        version: the version of the relation that the rules define.
-    """
+    """The rules of the rows of one relation that are known apart from the views (condition 3)."""
     name, head = relation.name, row_atom(relation, version)
     rules: list[Rule] = []
     if name in situation.present:

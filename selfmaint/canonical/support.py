@@ -140,9 +140,7 @@ class Support:
     def prepared(self, negative: Iterable[Literal], bound: frozenset[Variable]) -> tuple[Literal, ...] | None:
         """The negations of a rule with the definitions unfolded; None if one of them never holds.
 
-        Args:
-            negative: the negations, and perhaps other filters.
-            bound: the variables that the rule's positive literals bind.
+        `bound` are the variables that the rule's positive literals bind.
         """
         made = [self.negation(li, bound) if isinstance(li, Negation) else li for li in negative]
         kept = tuple(dict.fromkeys(li for li in made if li is not None))
@@ -161,12 +159,7 @@ class Support:
         return propagate_equalities(Rule(rule.head, tuple(dict.fromkeys((*rule.body, *negations)))))
 
     def negation(self, negation: Negation, bound: frozenset[Variable]) -> Negation | None:
-        """A negation with the definitions unfolded; None if its body can never hold. Prepared once.
-
-        Args:
-            negation: the negation.
-            bound: the variables that the rule around it binds.
-        """
+        """A negation with the definitions unfolded; None if its body can never hold. Prepared once."""
         its = self._its(negation)
         own = its.variables & bound
         for bindings, found in its.unfolded:
@@ -274,7 +267,6 @@ class CanonicalDatabase(ABC, Generic[D]):
 
     Attributes:
         engine: holds the facts, and evaluates.
-        facts: everything known.
         situation: the kinds of it.
         kept: what was found with it, each thing once.
     """
@@ -302,10 +294,8 @@ class CanonicalDatabase(ABC, Generic[D]):
     ) -> Bindings[D] | None:
         """The values of some variables for which one of some bodies holds; None if there are none.
 
-        Args:
-            bodies: atoms over what is known, comparisons, null tests and negations.
-            wanted: the variables, each bound by every body.
-            given: small relations that the bodies read besides.
+        The bodies are of atoms over what is known, comparisons, null tests and negations, and bind every wanted
+        variable.
         """
         rows = self.rows((Rule(Atom(_ASKED, tuple(wanted)), tuple(body)) for body in bodies), given)
         return None if rows is None else Bindings(tuple(wanted), rows)

@@ -184,11 +184,7 @@ def _number(text: str) -> int:
 
 
 def _print(
-    report: AuditReport,
-    found: Sequence[Worse] | None,
-    format_: AuditFormat,
-    output: Path | None,
-    title: str,
+    report: AuditReport, found: Sequence[Worse] | None, format_: AuditFormat, output: Path | None, title: str
 ) -> None:
     if format_ is AuditFormat.TABLE:
         if output is not None:

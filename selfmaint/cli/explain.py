@@ -15,7 +15,7 @@ from selfmaint.cli.app import UsageError
 from selfmaint.cli.inputs import require_new, update_arguments, using
 from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, UPDATE, VERBOSE, option, switch
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
-from selfmaint.report.codes import code_page
+from selfmaint.report.errors import code_page
 from selfmaint.report.explanation import explanation_json, explanation_sql, render
 
 _CODE = re.compile(r"[A-Za-z]{2}[0-9]{3}")

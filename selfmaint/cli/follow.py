@@ -101,7 +101,7 @@ def follow(given: Namespace) -> int:
             options=options,
         )
         for done in found:
-            progress(_status(done))
+            progress(f"at {done.position}, {done.lag_bytes:,} bytes behind; waiting for transactions")
             if done.transactions or (given.once and done.is_drained):
                 _print_step(done, given.format)
     return 0
@@ -133,10 +133,6 @@ def _stopping() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _status(done: Followed) -> str:
-    return f"at {done.position}, {done.lag_bytes:,} bytes behind; waiting for transactions"
 
 
 def _print_step(done: Followed, format_: Format) -> None:

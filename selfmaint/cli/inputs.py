@@ -119,11 +119,7 @@ def using(
         if not inserted and not deleted and arguments.folder is not None:
             print_warnings([_EMPTY], format_)
         update_of = partial(
-            update_from,
-            inserted=inserted,
-            deleted=deleted,
-            effective=arguments.effective,
-            id=arguments.id,
+            update_from, inserted=inserted, deleted=deleted, effective=arguments.effective, id=arguments.id
         )
 
     def run(kind: EngineKind) -> T:

@@ -167,12 +167,7 @@ CROSS_EXAMINE = (
         "--cross-examine",
         help="Have a solver that shares no code with the decision look for databases that contradict the verdicts.",
     ),
-    option(
-        "--cross-examine-budget",
-        metavar="SECONDS",
-        type=_seconds,
-        help="The same, for at most so long.",
-    ),
+    option("--cross-examine-budget", metavar="SECONDS", type=_seconds, help="The same, for at most so long."),
 )
 """How a cross-examination is asked for; `inputs.cross_examination` reads them."""
 FORMAT = choice("--format", Format, default=Format.TABLE, help="How to print the result.")

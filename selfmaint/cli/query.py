@@ -68,11 +68,7 @@ def query(given: Namespace) -> int:
 
 
 def _text(given: Namespace) -> str | None:
-    """The SELECT that is given; None if none is.
-
-    Raises:
-        InputError: SM103 its file cannot be read.
-    """
+    """The SELECT that is given; None if none is."""
     if given.file is None:
         text: str | None = given.sql
         return text

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
+from datalog.diagnostics import Diagnostic
+from datalog.model import Span
 from datalog.syntax import show
 from selfmaint.api.statements import any_change, printed
 from selfmaint.api.warehouse_file import read_warehouse_file
@@ -20,6 +22,7 @@ from selfmaint.report.statements import (
 )
 from selfmaint.report.values import cell
 from selfmaint.report.verdicts import SOME_UNDECIDED
+from selfmaint.warehouse.catalog import Catalog, reads
 from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
 
@@ -50,10 +53,10 @@ def sql(given: Namespace) -> int:
     format_: Format = given.format
     with reporting(format_):
         file = read_warehouse_file(given.warehouse)
-        print_warnings(file.catalog.warnings, format_)
+        require_known([view], [v.name for v in file.catalog.views], "view")
+        print_warnings(_warnings_about(file.catalog, view), format_)
         if file.catalog.clock is not None:
             print_note(format_, file.catalog.clock.note)
-        require_known([view], [v.name for v in file.catalog.views], "view")
         chosen = file.catalog.view(view)
         known = file.known(given.effective)
         situation = any_change(file.catalog, given.insert_into, given.delete_from, known)
@@ -67,8 +70,8 @@ def sql(given: Namespace) -> int:
         print_text(definition_datalog(chosen, file.catalog.program))
     if format_ is Format.JSON:
         print_json({"view": view, "undecided": found.undecided, "statements": statements_json(found)})
-    elif chosen.unchanging:
-        print_text(cell(f"{'%' if given.datalog else '--'} nothing to do: {chosen.unchanging}"))
+    elif found.unchanging:
+        print_text(cell(f"{'%' if given.datalog else '--'} nothing to do: {found.unchanging}"))
     elif found.undecided is None:
         print_text(statements_datalog(found) if given.datalog else str(found))
     elif chosen.definition is not None and not given.datalog:
@@ -77,6 +80,25 @@ def sql(given: Namespace) -> int:
         sys.stderr.write(f"undecided: {found.undecided}\n")
         return SOME_UNDECIDED
     return 0
+
+
+def _warnings_about(catalog: Catalog, view: str) -> list[Diagnostic]:
+    """The warnings of a view and of what it reads: each is of the last definition that begins before it in its text."""
+    named = [(rule.head.predicate.name, rule.span) for rule in catalog.program.rules]
+    named += [(one.name, one.span) for one in catalog.program.declarations]
+    named += [(one.name, one.definition.span) for one in catalog.views if one.definition is not None]
+    begins = sorted((_place(span), name) for name, span in named if span is not None)
+    wanted = {view, *reads(catalog)[view]}
+
+    def is_wanted(span: Span | None) -> bool:
+        before = [(at, name) for at, name in begins if span is not None and at <= _place(span)]
+        return not before or span is None or before[-1][0][0] != span.source or before[-1][1] in wanted
+
+    return [warning for warning in catalog.warnings if is_wanted(warning.span)]
+
+
+def _place(span: Span) -> tuple[str, int, int]:
+    return span.source, span.line, span.column
 
 
 def _print_table1(decision: Decision, view: str, situation: Situation, format_: Format) -> None:

@@ -12,11 +12,10 @@ from rich.table import Table
 from selfmaint.api.store_upkeep import compact as compact_store
 from selfmaint.api.store_upkeep import history as states_of
 from selfmaint.api.store_upkeep import init as fill
-from selfmaint.api.store_upkeep import origins_in
-from selfmaint.api.store_upkeep import undo as undo_last
+from selfmaint.api.store_upkeep import origins_in, undone
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.app import UsageError
-from selfmaint.cli.options import ENGINE, FORMAT, WAREHOUSE, days, option, repeatable, switch
+from selfmaint.cli.options import ENGINE, FORMAT, WAREHOUSE, days, option, repeatable, state, switch
 from selfmaint.cli.output import Format, print_json, print_note, print_text, progressing, reporting
 from selfmaint.errors import Code, input_error
 from selfmaint.report.values import Json, cell
@@ -49,7 +48,10 @@ OPTIONS = {
     "undo": (
         WAREHOUSE,
         option(
-            "--to", metavar="SNAPSHOT", type=int, help="This state; by default that before the last update."
+            "--to",
+            metavar="SNAPSHOT",
+            type=state,
+            help="This state, or the id of the update that made it; by default that before the last update.",
         ),
         FORMAT,
     ),
@@ -186,12 +188,14 @@ def undo(given: Namespace) -> int:
     """
     with reporting(given.format), progressing() as progress:
         progress("undoing")
-        old, new = undo_last(given.warehouse, given.to)
+        old, new, updates = undone(given.warehouse, given.to)
     if given.format is Format.JSON:
-        print_json({"returned_to": old.version, "snapshot": new})
+        print_json({"returned_to": old.version, "snapshot": new, "undone": list(updates)})
     else:
         at = old.at.isoformat(sep=" ", timespec="seconds")
         print_text(f"snapshot {new} has the contents of snapshot {old.version}, of {at}")
+        if updates:
+            print_text(cell(f"taken back: {', '.join(updates)}"))
     return 0
 
 

@@ -26,7 +26,6 @@ class Case:
     """One case.
 
     Attributes:
-        name: its id.
         program: the view rules, with a declaration of every relation (the format has no null).
         contents: rows of the views, the update's parts, partial copies and readable relations.
         effective: whether the update is effective.
@@ -54,10 +53,6 @@ _PARTS = {
 
 def read_cases(path: Path, limit: int | None = None) -> Iterator[Case]:
     """The cases of a file, in order.
-
-    Args:
-        path: a JSON lines file.
-        limit: at most so many.
 
     Raises:
         InputError: SM103 no such file, SM101 a line that is no case.

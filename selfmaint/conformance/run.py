@@ -27,8 +27,6 @@ class Outcome:
     """What was decided for one view of one case, against what is recorded.
 
     Attributes:
-        case: the case's id.
-        view: the view.
         verdict: `yes`, `no` or `undecided`.
         expected: `yes` or `no`.
         state: the new contents, when the verdict is yes.

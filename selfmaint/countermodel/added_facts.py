@@ -52,9 +52,7 @@ class Extension(Generic[D]):
 
     Attributes:
         engine: holds what is known, and evaluates.
-        catalog: the warehouse's schema.
         situation: the kinds of facts known.
-        facts: everything known.
         first: rules for `relation@known` and `relation@after`.
     """
 
@@ -67,9 +65,7 @@ class Extension(Generic[D]):
     def why_not(self, added: Mapping[str, frozenset[Row]], derivation: Sequence[Atom]) -> str:
         """What is wrong with the second database, or nothing.
 
-        Args:
-            added: the new facts.
-            derivation: the facts by which it, and not the first one, gives a row after the update.
+        By the facts of `derivation` it, and not the first one, gives a row after the update.
         """
         catalog = self.catalog
         for problem in (p for name, rows in added.items() for p in ill_formed(catalog.relations[name], rows)):

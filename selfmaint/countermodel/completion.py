@@ -7,29 +7,16 @@ definition; so a bad choice costs an attempt and nothing else.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from random import Random
 from typing import Any
 
 from datalog.budget import check
-from datalog.model import (
-    AggregateFunction,
-    Atom,
-    ColumnType,
-    Constant,
-    Row,
-    Term,
-    TypeName,
-    Value,
-    Variable,
-    Version,
-    WallClock,
-)
+from datalog.model import AggregateFunction, Atom, Constant, Row, Term, Value, Variable, Version
 from selfmaint.countermodel.databases import Rows, missing
 from selfmaint.countermodel.model_check import Given, why_not
+from selfmaint.countermodel.values import NUMBER, fresh_value
 from selfmaint.warehouse.catalog import BaseRelation, GroupedView
 from selfmaint.warehouse.constraints import Reference
 
@@ -49,20 +36,10 @@ _GUESSED = 0.3
 
 _REUSED = 0.85
 """How often a row that is there is used where one fits."""
-NUMBER = ColumnType(TypeName.DOUBLE)
-"""The type that is assumed of undeclared columns that are compared in order."""
-
-_TOP = {TypeName.TINYINT: 127, TypeName.SMALLINT: 32_767, TypeName.INT: 2_147_483_647}
-_LAST_DAY = dt.date(9999, 12, 31)
 
 
 def explaining(known: Given, added: Mapping[str, frozenset[Row]]) -> Iterator[Rows]:
-    """Databases with the canonical database and some more facts that explain everything known.
-
-    Args:
-        known: everything known.
-        added: new facts.
-    """
+    """Databases with the canonical database and some more facts that explain everything known."""
     seen = []
     for attempt in range(_ATTEMPTS):
         rows = {
@@ -151,12 +128,6 @@ def _fill(known: Given, rows: dict[str, set[Row]], random: Random, attempt: int)
     from the stored row, aggregated columns so that sums and extrema come out, everything else fresh or at hand.
     Whether the result explains what is known is asked afterwards, by the definition; so a bad choice costs an
     attempt and nothing else.
-
-    Args:
-        known: everything known.
-        rows: the database, by relation.
-        random: makes the choices.
-        attempt: 0, 1, ...; each gives other fresh values.
     """
     work = _Work(known, rows, random, attempt)
     for view in random.sample(known.catalog.grouped_views, len(known.catalog.grouped_views)):
@@ -277,42 +248,3 @@ def _fits(atom: Atom, row: Row, binding: Mapping[Variable, Value]) -> bool:
         if (term.value if isinstance(term, Constant) else more.setdefault(term, value)) != value:
             return False
     return True
-
-
-def fresh_value(type_: ColumnType, number: int, *, high: bool = False) -> Value:
-    """A value of a type that is likely to be fresh; each number gives another.
-
-    Args:
-        type_: the type.
-        number: 1, 2, ...
-        high: from the other end of the type's order, where that is known.
-    """
-    value = _value(type_, number)
-    if high and isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        return -value
-    return dt.date(1, 1, 1) + dt.timedelta(days=number) if high and type_.name is TypeName.DATE else value
-
-
-def _value(type_: ColumnType, number: int) -> Value:
-    match type_.name:
-        case TypeName.STRING | TypeName.ANY:
-            return f"new{number}"
-        case TypeName.BOOLEAN:
-            return number % 2 == 0  # one of the two: whether it will do is asked afterwards
-        case TypeName.DATE:
-            return _LAST_DAY - dt.timedelta(days=number)
-        case TypeName.TIMESTAMP:
-            return dt.datetime(9999, 12, 31) - dt.timedelta(days=number)
-        case TypeName.TIMESTAMP_NTZ:
-            return WallClock(9999, 12, 31) - dt.timedelta(days=number)
-        case TypeName.FLOAT | TypeName.DOUBLE:
-            return -1e6 - number
-        case TypeName.DECIMAL:
-            digits = (type_.precision or 10) - (type_.scale or 0)
-            return (
-                -(Decimal(10) ** max(digits, 1)) + number
-                if digits > 0
-                else Decimal(number).scaleb(-(type_.scale or 0))
-            )
-        case _:
-            return -_TOP.get(type_.name, 9_000_000_000) + number

@@ -57,10 +57,6 @@ class Evaluation:
     def contents(self, database: Rows, names: AbstractSet[str] | None = None) -> Contents:
         """What views hold on a database.
 
-        Args:
-            database: the rows.
-            names: the views; all if None.
-
         Raises:
             CannotEvaluateError: one of them is known only as text, or has a column without a value.
         """

@@ -28,9 +28,7 @@ class Given:
     """Everything known, as rows at hand.
 
     Attributes:
-        catalog: the warehouse's schema.
         situation: the kinds of facts known.
-        rows: the facts.
         known: the canonical database.
     """
 

@@ -34,7 +34,6 @@ class Body:
     """A body at one time.
 
     Attributes:
-        literals: the conjunction.
         variables: how the program calls the body's variables, in order.
         helpers: rules that the literals need.
     """

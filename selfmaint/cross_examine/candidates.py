@@ -73,10 +73,7 @@ def _take(
 
 
 def _sketched(
-    question: Question,
-    domains: Domains,
-    found: dict[str, dict[tuple[object, ...], Row]],
-    whole: set[str],
+    question: Question, domains: Domains, found: dict[str, dict[tuple[object, ...], Row]], whole: set[str]
 ) -> None:
     """Adds rows of the relations that are not whole: each sketch has its turn, until there is no room."""
     sketches = [one for one in Sketches(question).make() if one[0] not in whole]

@@ -83,11 +83,8 @@ def examined(
 ) -> dict[str, Examined]:
     """What is to be said of each verdict; files are written of those that are contradicted.
 
-    Args:
-        question: what is known and promised, of the rows that are looked at.
-        certificates: asked for what a "no" rests on where the solver finds nothing.
-        budget: how much is done.
-        everything: asked for the question of all rows, where something is found; None if there are too many.
+    `certificates` are asked for what a "no" rests on where the solver finds nothing, `everything` for the question of
+    all rows where something is found: None if there are too many.
     """
     answers = asked(question, budget.seconds, budget.memory)
     whole: Question | None = None
@@ -175,10 +172,8 @@ def _agrees(view: str, answer: NothingFound) -> Examined:
 def asked(question: Question, seconds: float, memory: int = MOST_MEMORY) -> dict[str, Answer]:
     """The answers, by view.
 
-    Args:
-        question: what is asked.
-        seconds: how long the search may take, without the start of the process.
-        memory: the bytes of address space that it may have.
+    The seconds are of the search, without the start of the process; `memory` is the bytes of address space that it may
+    have.
     """
     given = pickle.dumps((seconds, memory, question))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

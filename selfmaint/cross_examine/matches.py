@@ -128,7 +128,7 @@ class Sketches:
         for atom in (li for li in part.body if isinstance(li, Atom)):
             for version in (Version.INSERTED, Version.DELETED):
                 for row in sorted(self.question.of(atom.predicate.name, version), key=repr):
-                    binding = _matched(atom.terms, row)
+                    binding = _unified(atom.terms, tuple(map(Told, row)))
                     if binding is not None:
                         self._match(part, binding)
 
@@ -212,10 +212,6 @@ class Sketches:
                 for i, slot in zip(reference.target_columns, wanted, strict=True):
                     row[i] = slot
                 self._add(reference.target, tuple(row))
-
-
-def _matched(terms: Iterable[Term], row: Row) -> Binding | None:
-    return _unified(tuple(terms), tuple(map(Told, row)))
 
 
 def _unified(terms: Sequence[Expression], slots: Sequence[Slot]) -> Binding | None:

@@ -184,10 +184,7 @@ _ROUNDS = 2
 
 
 def with_consequences(
-    engine: Engine[D],
-    relations: Mapping[Predicate, D],
-    question: Question,
-    most: int,
+    engine: Engine[D], relations: Mapping[Predicate, D], question: Question, most: int
 ) -> dict[Predicate, frozenset[Row]]:
     """The rows of a question, and the stored rows that the base rows they tell give.
 

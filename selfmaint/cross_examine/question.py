@@ -127,7 +127,6 @@ class NothingFound:
     """No database was found on which the new state is another one: among so many candidate rows.
 
     Attributes:
-        view: the view.
         candidates: the number of rows that databases were chosen from.
     """
 
@@ -140,7 +139,6 @@ class Differing:
     """Databases before the update that explain what is known, and contradict the promised state, or each other.
 
     Attributes:
-        view: the view.
         databases: one whose new state is not the promised one; or two with different new states.
     """
 
@@ -150,12 +148,7 @@ class Differing:
 
 @dataclass(frozen=True)
 class NotExamined:
-    """Nothing is said.
-
-    Attributes:
-        view: the view.
-        reason: why, in words.
-    """
+    """Nothing is said."""
 
     view: str
     reason: str

@@ -36,9 +36,6 @@ class Examined:
     """What a cross-examination says of the verdict on one view.
 
     Attributes:
-        view: the view.
-        outcome: whether it agrees.
-        because: why, in words.
         file: where all of it is written, of a defect.
     """
 
@@ -57,15 +54,7 @@ class Examined:
 def document(
     question: Question, view: str, verdict: str, states: Mapping[str, Iterable[Row]], rows: Mapping[str, Rows]
 ) -> str:
-    """The file about one view.
-
-    Args:
-        question: what is known.
-        view: the view.
-        verdict: what was said of it.
-        states: the view's rows, under headings.
-        rows: databases, under headings.
-    """
+    """The file about one view."""
     catalog = question.catalog
     definitions = tuple(v.definition for v in catalog.views if isinstance(v.definition, ViewDefinition))
     defined = {one.name for one in definitions}

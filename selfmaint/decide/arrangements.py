@@ -82,12 +82,7 @@ class _Landmark:
 
 
 def arranged(catalog: Catalog, candidate: NewFacts) -> Iterator[NewFacts]:
-    """The candidate with each arrangement of its free variables that may satisfy and dodge all comparisons.
-
-    Args:
-        catalog: the warehouse's schema.
-        candidate: new facts without positions.
-    """
+    """The candidate with each arrangement of its free variables that may satisfy and dodge all comparisons."""
     if not candidate.instance.compares:
         yield candidate
         return
@@ -145,7 +140,7 @@ def _arrangements(
             for group in groups
             if any(
                 own.intersection(vs) and set(vs) - own
-                for vs in map(_variables, every)
+                for vs in (variables_of([c]) for c in every)
                 if set(group) & set(vs)
             )
             for v in group
@@ -222,10 +217,6 @@ def is_number(value: Value) -> bool:
     return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
 
-def _variables(comparison: Comparison) -> tuple[Variable, ...]:
-    return variables_of([comparison])
-
-
 def _seen_from(variable: Variable, comparison: Comparison) -> Iterator[tuple[Operator, Term]]:
     if comparison.left == variable:
         yield comparison.operator, comparison.right
@@ -275,16 +266,12 @@ def _ways(
     for option in options:
         placed = set(option)
         ready = [c for c in mine if not _unplaced(c, group, placed)]
-        if all(_may_hold(c, option) for c in ready):
+        if all(resolved(c, _followed(option)) is not None for c in ready):
             yield from _ways(option, rest, group, landmarks, mine)
 
 
 def _unplaced(comparison: Comparison, group: Sequence[Variable], placed: set[Variable]) -> bool:
     return any(v in group and v not in placed for v in variables_of([comparison]))
-
-
-def _may_hold(comparison: Comparison, positions: Positions) -> bool:
-    return resolved(comparison, _followed(positions)) is not None
 
 
 def _followed(positions: Positions) -> dict[Variable, Position]:
@@ -365,7 +352,6 @@ class _Compared:
     """What the free variables are compared with, and their types.
 
     Attributes:
-        types: of the variables.
         constants: for each free variable, those that its group is compared with.
         with_data: free variables in one group with a value of the data.
     """

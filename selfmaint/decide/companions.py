@@ -27,8 +27,6 @@ class Obligation:
     """A foreign key of a fact that may be new.
 
     Attributes:
-        reference: the foreign key.
-        key: its terms.
         nullable: variables of `key` that may be null; the foreign key then demands nothing.
         target_arity: the number of columns of the referenced relation.
         companion: index of the companion that would satisfy it, or None where the chase ends.
@@ -64,13 +62,7 @@ class Chased:
 
 
 def chase(catalog: Catalog, body: Sequence[Atom], not_null: frozenset[Variable]) -> Chased:
-    """The companions that facts for some subgoals may need.
-
-    Args:
-        catalog: the warehouse's schema.
-        body: subgoals over base relations.
-        not_null: variables that are never null.
-    """
+    """The companions that facts for some subgoals may need."""
     atoms = list(body)
     depth: dict[int, tuple[str, ...]] = {i: (a.predicate.name,) for i, a in enumerate(atoms)}
     index: dict[tuple[str, tuple[int, ...], tuple[Term, ...]], int] = {}

@@ -20,6 +20,7 @@ from datalog.model import (
     Variable,
     Version,
     apply_atom,
+    ground,
 )
 from selfmaint.canonical import after_rules
 from selfmaint.countermodel.added_facts import Extension
@@ -37,7 +38,6 @@ from selfmaint.decide.pairs import (
     placed_values,
     row_of,
     two_databases,
-    value_of,
 )
 from selfmaint.decide.positions import substitution
 from selfmaint.decide.saturation import saturated
@@ -51,10 +51,6 @@ class NotConfirmedError(AssertionError):
 
 def counterexample(known: Knowledge[D], witness: Witness) -> Counterexample:
     """The counterexample of a witness, evaluated again.
-
-    Args:
-        known: everything known.
-        witness: one witness of a failing test.
 
     Raises:
         NotConfirmedError: the two databases do not do what they should.
@@ -112,7 +108,7 @@ def _certificate(
     arriving: dict[str, set[Row]] = {}
     for j in witness.new_facts.outside:
         atom = witness.new_facts.instance.body[j]
-        fact = tuple(value_of(t, values) for t in atom.terms)
+        fact = ground(atom.terms, values)
         arrived = Atom(atom.predicate.of(Version.INSERTED), tuple(map(Constant, fact)))
         is_inserted = holds(known, arrived)
         (arriving if is_inserted else used).setdefault(atom.predicate.name, set()).add(fact)

@@ -101,10 +101,7 @@ class Decision:
     def depends(self, view: View, situation: Situation, part: float = 1) -> tuple[DependsRules, ...]:
         """The rules of TEST, one entry for each J that matters in the situation.
 
-        Args:
-            view: the view.
-            situation: what changes, and what is known.
-            part: how much of the budget may be spent on it.
+        `part` is how much of the budget may be spent on it.
 
         Raises:
             BudgetSpentError: finding them takes longer than it may.
@@ -167,10 +164,7 @@ class Decision:
     def knowledge(self, engine: Engine[D], facts: Facts[D], situation: Situation) -> Knowledge[D]:
         """What is known, for one question.
 
-        Args:
-            engine: holds the facts, and evaluates.
-            facts: the views' contents, the update, and what else is known; no base relation.
-            situation: the kinds of it.
+        The facts are the views' contents, the update, and what else is known; no base relation.
         """
         return Knowledge(engine, facts, situation, self)
 
@@ -203,10 +197,7 @@ class Decision:
     ) -> tuple[str, ...]:
         """Why a failing test of the view would not be a proof.
 
-        Args:
-            view: the view.
-            situation: what changes, and what is known.
-            failing: the sets J whose tests have rows; any of them if None.
+        `failing` are the sets J whose tests have rows; any of them if None.
         """
         if not view.is_decided:
             return (str(view.limitation),)

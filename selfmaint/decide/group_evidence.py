@@ -77,7 +77,6 @@ class _Names:
     Attributes:
         prefix: of variables that the instance has not.
         new: for the core's variables, others that it has not.
-        taken: the instance's variables.
     """
 
     prefix: str
@@ -119,13 +118,7 @@ def _demand(view: GroupedView, way: Contradiction, instance: Instance, names: _N
 
 
 def with_groups(catalog: Catalog, candidate: NewFacts, found: Sequence[Demand]) -> Iterator[NewFacts]:
-    """The candidate with the groups that its facts are in, for each choice of what known facts add.
-
-    Args:
-        catalog: the warehouse's schema.
-        candidate: new facts without positions.
-        found: the demands of its instance.
-    """
+    """The candidate with the groups that its facts are in, for each choice of what known facts add."""
     same = _made_equal(candidate)
     mine = tuple(d.under(same) if same else d for d in found if not d.facts & ~candidate.facts)
     stack = [(candidate, mine, 0, _SPLITS)]  # no recursion: it would go as deep as there are demands
@@ -222,7 +215,6 @@ class Demand:
     """One way in which new facts and known facts make a core row of a view that groups.
 
     Attributes:
-        view: the view.
         facts: the new facts used, as a bit mask over the instance's atoms.
         body: what must hold for it, besides.
         group: the view's stored row, a variable of its own where a column is not told.
@@ -277,9 +269,6 @@ def _full_groups(demand: Demand) -> tuple[tuple[Literal, ...], ...]:
     2. A new core row uses a fact that is not known, so it differs from every known core row.
     3. A group of one row that is known has no other; and the only row of a group has the group's aggregates.
     4. No row of a group has less than its minimum, nor more than its maximum.
-
-    Args:
-        demand: with the operands that are told.
     """
     return tuple(_ruled_out(demand)) if _is_told(demand) else ()
 

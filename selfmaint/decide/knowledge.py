@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Knowledge(CanonicalDatabase[D]):
-    """The views' contents, the update and what else is known, with what follows from the rules alone.
-
-    Attributes:
-        decision: the symbolic side.
-    """
+    """The views' contents, the update and what else is known, with what follows from the rules alone."""
 
     decision: Decision
 

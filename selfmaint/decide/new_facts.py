@@ -192,10 +192,7 @@ class NewFacts:
         return tuple(dict.fromkeys(li for li in body if not _never_null(li)))
 
     def _of_condition(
-        self,
-        condition: Literal,
-        positions: Mapping[Variable, Position],
-        chosen: Mapping[Variable, Term],
+        self, condition: Literal, positions: Mapping[Variable, Position], chosen: Mapping[Variable, Term]
     ) -> tuple[Literal, ...] | None:
         """What a condition of a contradiction demands of the bound variables; None if it is false."""
         if isinstance(condition, Comparison):

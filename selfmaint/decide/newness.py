@@ -22,13 +22,7 @@ from selfmaint.warehouse.situation import Situation
 
 
 def newness(catalog: Catalog, new_facts: NewFacts, situation: Situation) -> Iterator[Negation]:
-    """What must not hold for the facts of J and their companions to be new, over the bound variables.
-
-    Args:
-        catalog: the warehouse's schema.
-        new_facts: J.
-        situation: which relations change, and what is known besides the views.
-    """
+    """What must not hold for the facts of J and their companions to be new, over the bound variables."""
     atoms = new_facts.atoms
     for at, fact in enumerate(atoms):
         relation = catalog.relations[fact.predicate.name]

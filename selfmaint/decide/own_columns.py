@@ -16,13 +16,7 @@ SIDES = (Version.DELETED, Version.INSERTED)
 
 
 def known_there(known: Knowledge[D], schema: OwnSchema, decision: Decision) -> Knowledge[D]:
-    """What is known of the relations of a view's own, besides all else: how the update changes them.
-
-    Args:
-        known: everything known.
-        schema: the relations.
-        decision: the symbolic side there.
-    """
+    """What is known of the relations of a view's own, besides all else: how the update changes them."""
     engine, situation = known.engine, known.situation
     rules, goals = list[Rule](), dict[Predicate, tuple[str, ...]]()
     for name, own in schema.changing.items():

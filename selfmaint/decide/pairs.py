@@ -19,18 +19,19 @@ from datalog.model import (
     Predicate,
     Program,
     Row,
-    Term,
     Value,
     Variable,
     Version,
     apply_atom,
+    ground,
     value_kind,
     variables_of,
 )
 from datalog.order import assign, constants_compare
-from selfmaint.countermodel.completion import NUMBER, explaining, fresh_value
+from selfmaint.countermodel.completion import explaining
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given
+from selfmaint.countermodel.values import NUMBER, fresh_value
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.positions import Above, At, Below, Position, in_one_gap, substitution
@@ -193,7 +194,7 @@ def row_of(witness: Witness, values: Mapping[Variable, Value]) -> Row:
     new_facts = witness.new_facts
     chosen = substitution(dict(new_facts.positions))
     head = apply_atom(chosen, apply_atom(new_facts.instance.substitution, new_facts.view.head))
-    return tuple(value_of(t, values) for t in head.terms)
+    return ground(head.terms, values)
 
 
 def chosen_values(witness: Witness) -> dict[Variable, Value]:
@@ -201,16 +202,11 @@ def chosen_values(witness: Witness) -> dict[Variable, Value]:
     return dict(witness.binding)
 
 
-def value_of(term: Term, values: Mapping[Variable, Value]) -> Value:
-    """A constant, or what a variable stands for."""
-    return term.value if isinstance(term, Constant) else values[term]
-
-
 def ground_facts(witness: Witness, values: Mapping[Variable, Value]) -> dict[str, frozenset[Row]]:
     """The facts that a witness assumes, by relation."""
     rows: dict[str, set[Row]] = {}
     for atom in witness.unknown:
-        rows.setdefault(atom.predicate.name, set()).add(tuple(value_of(t, values) for t in atom.terms))
+        rows.setdefault(atom.predicate.name, set()).add(ground(atom.terms, values))
     return {name: frozenset(found) for name, found in rows.items()}
 
 
@@ -219,11 +215,7 @@ def placed_values(
 ) -> Iterator[dict[Variable, Value]]:
     """Values of the variables that have a position: beside all values at hand, or those of comparisons, or anywhere.
 
-    Args:
-        catalog: the warehouse's schema.
-        rows: those at hand: none of their values may lie between a landmark and what is just above it.
-        new_facts: the new facts.
-        values: of the bound variables.
+    No value of `rows` may lie between a landmark and what is just above it.
     """
     positions = dict(new_facts.positions)
     free = [v for v, p in positions.items() if not isinstance(p, At)]
@@ -239,8 +231,9 @@ def placed_values(
     for beside in (at_hand, compared, []):
         wanted = [*order, *mine]
         for v in free:
-            here = _of_family(types.get(v, ANY), beside)
-            wanted.extend(_side(v, positions[v], values, here))
+            its = types.get(v, ANY)
+            here = _of_family(its, beside)
+            wanted.extend(side(v, its, positions[v], values, here))
             wanted.extend(Comparison("!=", v, c) for c in at_hand if c not in here)
         found = assign(free, wanted, bound, types)
         if found is not None:
@@ -268,16 +261,21 @@ def _at_hand(catalog: Catalog, rows: Iterable[Row]) -> list[Constant]:
     return [Constant(x) for x in {*(x for row in rows for x in row), *constants} - {None}]
 
 
-def _side(
-    variable: Variable, position: Position, values: Mapping[Variable, Value], at_hand: list[Constant]
+def side(
+    variable: Variable,
+    its: ColumnType,
+    position: Position,
+    values: Mapping[Variable, Value],
+    at_hand: Sequence[Constant],
 ) -> Iterator[Comparison]:
+    """What a position demands of a variable: no value at hand lies between its landmark and it."""
     match position:
         case Above(landmark):
             low = landmark if isinstance(landmark, Constant) else Constant(values[landmark])
             yield Comparison(">", variable, low)
             yield from (Comparison("<", variable, c) for c in at_hand if constants_compare(">", c, low))
         case Below():
-            yield from (Comparison("<", variable, c) for c in at_hand)
+            yield from (Comparison("<", variable, c) for c in _of_family(its, at_hand))
         case At():
             return
 
@@ -288,15 +286,12 @@ def fresh_values(catalog: Catalog, new_facts: NewFacts, attempt: int) -> dict[Va
     A value is only likely to be fresh: the counterexample is evaluated again with it, and another value is tried if
     it turns out to be known.
 
-    Args:
-        catalog: for the columns' types.
-        new_facts: the new facts.
-        attempt: 0, 1, ...; each gives other values.
+    Each `attempt`, from 0, gives other values.
     """
     types = _fresh_types(catalog, new_facts)
     return {
         v: fresh_value(t, number + attempt * len(types))
-        for number, (v, t) in enumerate(_ordered(types).items(), 1)
+        for number, (v, t) in enumerate(sorted(types.items(), key=lambda item: item[0].name), 1)
     }
 
 
@@ -310,7 +305,3 @@ def _fresh_types(catalog: Catalog, new_facts: NewFacts) -> dict[Variable, Column
                 assert isinstance(term, Variable)
                 found[term] = NUMBER
     return found
-
-
-def _ordered(types: Mapping[Variable, ColumnType]) -> dict[Variable, ColumnType]:
-    return dict(sorted(types.items(), key=lambda item: item[0].name))

@@ -176,12 +176,7 @@ def residue(
        other columns hold values that nothing known tells, so that nothing but such a subgoal meets them.
     3. A column that may be null and must not be matters.
 
-    Args:
-        catalog: the warehouse's schema.
-        atoms: the subgoals of a view.
-        met: for each subgoal, whether a new fact meets it.
-        not_null: variables that must not be null.
-        compared: variables that the view compares.
+    `met` tells of each subgoal whether a new fact meets it; `compared` are the variables that the view compares.
 
     Returns:
         Atoms in the versions `KNOWN` and `EXISTS`.

@@ -85,10 +85,8 @@ def resolved(
 ) -> tuple[Literal, ...] | None:
     """What a comparison demands of the variables that have no position: a conjunction; None if it is false.
 
-    Args:
-        comparison: between variables and constants.
-        positions: of some of the variables. Where two lie above different landmarks, the landmarks differ.
-        chosen: their substitution, where it is at hand.
+    Where two variables lie above different landmarks, the landmarks differ. `chosen` is their substitution, where it is
+    at hand.
 
     >>> x, y = Variable("X"), Variable("Y")
     >>> resolved(Comparison("<=", x, y), {x: Above(Constant(3))})

@@ -77,10 +77,7 @@ _INEXACT = "its sums of doubles can differ from recomputing in their last digits
 def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> dict[str, Verdict]:
     """The verdict on each view.
 
-    Args:
-        known: the views' contents, the update, and what else is known; what stored groups tell is found out here.
-        views: the views to decide.
-        sample: how many witnesses to fetch for each failing J; none if 0.
+    What stored groups tell is found out here. `sample` is how many witnesses to fetch for each failing J; none if 0.
 
     Returns:
         A verdict for each view's name, in the order given.

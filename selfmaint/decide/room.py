@@ -69,7 +69,6 @@ class Source:
     """Where the rows of a view's groups come from: core rows, or a finer view's rows with the other subgoals.
 
     Attributes:
-        plan: the view's definitions.
         roll: how it is rolled up; None for core rows.
     """
 
@@ -113,12 +112,7 @@ class Source:
 
 
 def sources(catalog: Catalog, view: GroupedView) -> Iterator[Source]:
-    """Where the rows of a view's groups come from.
-
-    Args:
-        catalog: the warehouse's schema.
-        view: a view with a core.
-    """
+    """Where the rows of a view's groups come from."""
     yield Source(GroupPlan(view, catalog.relations), None)
     yield from (Source(roll.plan, roll) for roll in roll_ups(catalog, view) if roll.part is not None)
 
@@ -279,9 +273,7 @@ def _agrees(function: AggregateFunction, value: Any, count: Any, stored: Any, *,
 def expanded(room: Room[D], facts: Iterable[Atom]) -> frozenset[World]:
     """The worlds that some facts stand for, without facts of which a value may be any (condition 5).
 
-    Args:
-        room: of the warehouse.
-        facts: subgoals over constants, and variables for values that nothing known tells.
+    The facts are subgoals over constants, and variables for values that nothing known tells.
     """
     worlds: frozenset[World] = frozenset({frozenset()})
     for fact in dict.fromkeys(facts):

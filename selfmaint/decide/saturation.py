@@ -14,18 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import (
-    ANY,
-    Atom,
-    Constant,
-    Predicate,
-    Row,
-    Term,
-    Variable,
-    Version,
-    apply_atom,
-    variables_of,
-)
+from datalog.model import ANY, Atom, Predicate, Row, Term, Variable, Version, apply_atom, ground, variables_of
 from selfmaint.decide.evaluation import TOGETHER, failing_rules, failing_views
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.room import Room, World, expanded
@@ -212,7 +201,7 @@ class Assumption:
         if image not in outside:
             return None
         values = dict(zip(new_facts.bound, self.row, strict=True))
-        return tuple(t.value if isinstance(t, Constant) else values[t] for t in image.terms)
+        return ground(image.terms, values)
 
 
 def _certain_facts(
@@ -232,11 +221,6 @@ def _certain_facts(
        are variables that nothing before it has.
     2. What the core tests besides is told by the row itself, and columns that reference are not null in it.
     3. All witnesses are at hand: those that no longer count are impossible, and none was left out for a finer view.
-
-    Args:
-        known: everything known.
-        name: the view.
-        assumed: all witnesses of its tests that are not impossible.
     """
     stored = known.catalog.view(name)
     view = stored if not isinstance(stored, GroupedView) else stored.core

@@ -36,12 +36,7 @@ NEAR_SECONDS = 1.0
 
 
 def searched(known: Knowledge[D], verdict: Undecided) -> Verdict:
-    """The verdict on a view that was left undecided, with the reason if it still is.
-
-    Args:
-        known: everything known.
-        verdict: the verdict without a search.
-    """
+    """The verdict on a view that was left undecided, with the reason if it still is."""
     view = known.catalog.view(verdict.view)
     if view.name not in known.decision.searchable:
         return verdict

@@ -57,7 +57,6 @@ class DependsRules:
     """The rules of one surviving J.
 
     Attributes:
-        new_facts: the J.
         head: `view@depends_n(bound variables)`.
         positive: for each anchor, the subgoals outside J, and the null guards.
         negative: what makes the facts of J possible.
@@ -77,13 +76,7 @@ class DependsRules:
 def depends_rules(
     catalog: Catalog, situation: Situation, survivors: Sequence[NewFacts]
 ) -> tuple[DependsRules, ...]:
-    """The rules of every J that can matter in a situation.
-
-    Args:
-        catalog: the warehouse's schema.
-        situation: which relations change, and what is known besides the views.
-        survivors: the surviving sets of one view.
-    """
+    """The rules of every J that can matter in a situation."""
     return _rules(catalog, situation, survivors, Version.INSERTED)
 
 

@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import Generic
 
 from datalog.model import Atom, Constant, Negation, Predicate, Program, Rule, Variable, Version
-from selfmaint.canonical.consistency import NOT_EFFECTIVE
+from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, input_error
@@ -43,7 +43,6 @@ class Told(Generic[D]):
 
     Attributes:
         known: everything known, in the schema in which they are.
-        part: the summand.
     """
 
     known: Knowledge[D]
@@ -60,8 +59,6 @@ class Summed(Generic[D]):
     """The change of a union from those of its summands.
 
     Attributes:
-        known: everything known.
-        view: the union.
         told: the summands that may change.
     """
 

@@ -16,16 +16,7 @@ from functools import cached_property
 from itertools import islice, permutations
 
 from datalog.budget import check
-from datalog.model import (
-    Atom,
-    Comparison,
-    Constant,
-    Literal,
-    NullTest,
-    Predicate,
-    Term,
-    Variable,
-)
+from datalog.model import Atom, Comparison, Constant, Literal, NullTest, Predicate, Term, Variable
 from selfmaint.decide.companions import Obligation, unused_prefix
 from selfmaint.decide.instances import Instance
 from selfmaint.decide.new_facts import NewFacts
@@ -54,12 +45,7 @@ class Support:
 
 
 def supports(instance: Instance, subgoals: int) -> Iterator[Support]:
-    """Each way of satisfying the foreign keys of facts for some subgoals that no dead set rules out.
-
-    Args:
-        instance: the body, its companions and contradictions.
-        subgoals: J, as a bit mask.
-    """
+    """Each way of satisfying the foreign keys of facts for some subgoals that no dead set rules out."""
     waiting = [
         obligation
         for j, obligations in enumerate(instance.chased.obligations)
@@ -179,7 +165,6 @@ class HalfKnown:
     2. No such row and new fact together match the body of a view: no view has both among its subgoals.
 
     Attributes:
-        catalog: the warehouse's schema.
         copied: relations of which a view is a copy: they have no half-known rows.
     """
 
@@ -231,7 +216,7 @@ class HalfKnown:
         """The columns of a relation that some view compares."""
         found: set[int] = set()
         for view in self.catalog.views:
-            compared = {t for c in view.comparisons for t in _sides(c) if isinstance(t, Variable)}
+            compared = {t for c in view.comparisons for t in (c.left, c.right) if isinstance(t, Variable)}
             for atom in view.body:
                 if atom.predicate.name == name:
                     found.update(i for i, t in enumerate(atom.terms) if t in compared)
@@ -250,7 +235,3 @@ class HalfKnown:
             for number, other in enumerate(body)
             if at != number
         )
-
-
-def _sides(comparison: Comparison) -> tuple[object, object]:
-    return comparison.left, comparison.right

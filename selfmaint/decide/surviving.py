@@ -97,12 +97,7 @@ def _joins_by(view: View, name: str, reference: Reference) -> bool:
 
 
 def placed(catalog: Catalog, found: Iterable[NewFacts]) -> Iterator[NewFacts]:
-    """The candidates with each choice of the groups that they are in, and each arrangement, numbered.
-
-    Args:
-        catalog: the warehouse's schema.
-        found: candidates, those of one instance together.
-    """
+    """The candidates with each choice of the groups that they are in, and each arrangement, numbered."""
     numbers = count()
     for _, together in groupby(found, key=lambda candidate: id(candidate.instance)):
         asked = None
@@ -243,13 +238,7 @@ def _has_twins(catalog: Catalog, candidate: NewFacts) -> bool:
 
 
 def has_better_links(catalog: Catalog, candidate: NewFacts, impossible: frozenset[str]) -> bool:
-    """Condition 2: whether a companion instead of each link that alone binds a variable is as good.
-
-    Args:
-        catalog: the warehouse's schema.
-        candidate: a surviving set.
-        impossible: relations that have no new facts in the situation.
-    """
+    """Condition 2: whether a companion instead of each link that alone binds a variable is as good."""
     if (
         candidate.instance.compares
         or _is_rigid(catalog, candidate)
@@ -277,7 +266,6 @@ class Dominance:
     4. Nothing else comes along: no companions, links or positions.
 
     Attributes:
-        catalog: the warehouse's schema.
         survivors: the surviving sets of one view.
     """
 
@@ -289,13 +277,7 @@ class Dominance:
         self._plain = {(id(n.instance), n.facts): n for n in self.survivors if _is_plain(n)}
 
     def needed(self, new_facts: NewFacts, anchors: Iterable[int], situation: Situation) -> list[int]:
-        """The anchors at which J must be tested.
-
-        Args:
-            new_facts: J.
-            anchors: the subgoals outside J whose relations get inserted rows.
-            situation: which relations change, and what is known.
-        """
+        """The anchors at which J must be tested."""
         settled = {r.name for r in situation.regions} | situation.readable
         left = list(anchors)
         if (id(new_facts.instance), new_facts.facts) not in self._plain:

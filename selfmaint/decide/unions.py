@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from selfmaint.decide.verdict import (
-    NotSelfMaintainable,
-    SelfMaintainable,
-    Undecided,
-    Verdict,
-    Verdicts,
-)
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.maintain import Delta
 from selfmaint.warehouse.catalog import Catalog

@@ -48,9 +48,7 @@ _Held: TypeAlias = tuple[str, tuple[int, ...]]
 def untouched(known: Knowledge[D], views: Iterable[View]) -> frozenset[str]:
     """The names of views that an update leaves as they are because it changes no column that they read.
 
-    Args:
-        known: everything known; nothing is found if the update may not be effective.
-        views: the views to look at.
+    Nothing is found if the update may not be effective.
     """
     catalog, situation = known.catalog, known.situation
     changed, both = situation.inserted | situation.deleted, situation.inserted & situation.deleted

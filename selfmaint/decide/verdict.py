@@ -45,7 +45,6 @@ class Witness:
     """A failing J with one assignment of the variables that known facts bind.
 
     Attributes:
-        new_facts: the set J.
         binding: a value for each bound variable.
     """
 
@@ -114,7 +113,6 @@ class SelfMaintainable(_Stated):
     """The view's new state is the same for every database that explains what is known.
 
     Attributes:
-        view: the view.
         remarks: what to know of the computed state.
         semantics: what state is meant.
         change: the view's change, if it was found together with the verdict; else maintenance queries compute it.
@@ -161,7 +159,6 @@ class NotSelfMaintainable(_Stated):
     """Two databases explain what is known and give the view different new states; each witness makes a pair.
 
     Attributes:
-        view: the view.
         witnesses: some of them.
         semantics: what state is meant.
         databases: two databases, if they were found by search; then there are no witnesses.
@@ -198,8 +195,6 @@ class Undecided(_Stated):
     """The procedure does not say. To be treated as "no".
 
     Attributes:
-        view: the view.
-        reasons: why, in words.
         witnesses: what a "no" would rest on, were it not for the reasons.
         semantics: what state is meant.
         is_cut: whether a budget was spent before the test was known: there is nothing to settle the view by.

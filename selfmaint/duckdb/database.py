@@ -50,7 +50,6 @@ class Stored:
     """A table or view in the database, or rows in this process: a table once a statement reads them.
 
     Attributes:
-        database: where it is.
         number: unique in the life of the database.
         types: the types of its columns, which are named `c0`, `c1`, ...
         rows: the number of its rows, if it is no view.
@@ -209,11 +208,7 @@ class Database:
         return None if is_odd else frozenset(rows)
 
     def view(
-        self,
-        query: Any,
-        types: Sequence[SqlType],
-        parents: Sequence[Stored],
-        layout: Layout | None = None,
+        self, query: Any, types: Sequence[SqlType], parents: Sequence[Stored], layout: Layout | None = None
     ) -> Stored:
         """The rows of a query, computed when they are used; `layout` says what is known of them."""
         _require_reads(query, [parent.name for parent in parents])
@@ -331,12 +326,7 @@ class Database:
 
     @contextlib.contextmanager
     def _computing(self) -> Iterator[None]:
-        """Turns what DuckDB says about values and files, which comes as it computes them, into an `InputError`.
-
-        Raises:
-            InputError: SM103 a file is gone; SM104 one has changed or is damaged, or a value that there is not; SM502
-                a value that Spark may have.
-        """
+        """Turns what DuckDB says about values and files, which comes as it computes them, into an `InputError`."""
         try:
             yield
         except duckdb.Error as failure:

@@ -18,23 +18,10 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from selfmaint.duckdb.database import Database, Relation
-from selfmaint.duckdb.store import (
-    Change,
-    Committed,
-    files_query,
-    named,
-    quoted,
-    require_names,
-)
+from selfmaint.duckdb.store import Change, Committed, files_query, named, quoted, require_names
 from selfmaint.errors import BusyError, Code, InputError, SelfmaintError, input_error
 from selfmaint.store.commit import Commit
-from selfmaint.store.delta import (
-    delta_table,
-    is_delta_table,
-    require_package,
-    sync_version,
-    table_files,
-)
+from selfmaint.store.delta import delta_table, is_delta_table, require_package, sync_version, table_files
 from selfmaint.store.delta_commits import Mark, ahead, conflict, failures, is_half_done, put_back, recover
 from selfmaint.store.delta_journal import DeltaJournal, Entry
 from selfmaint.store.place import DeltaPlace
@@ -161,11 +148,7 @@ class DeltaTables:
         return found
 
     def _change(self, name: str, change: Change, mark: Mark, base: int) -> tuple[int, Rewritten]:
-        """Commits what a table gains and loses; the version, and what it took.
-
-        Raises:
-            InputError: SM405 rows that are to be lost are not there; SM410 somebody else has changed the table.
-        """
+        """Commits what a table gains and loses; the version, and what it took."""
         from deltalake.exceptions import CommitFailedError  # noqa: PLC0415 - see `Mark`
 
         lost = self._prepare(name, table_files(name, self.place.table(name), base), change)
@@ -223,11 +206,7 @@ class DeltaTables:
         return int(every)
 
     def _fitted(self, rows: Relation, table: TableFiles) -> str:
-        """Rows with columns as a table has them, which was perhaps made by somebody else: in its order and types.
-
-        Raises:
-            InputError: SM104 a value that a column cannot hold.
-        """
+        """Rows with columns as a table has them, which was perhaps made by somebody else: in its order and types."""
         places = list(range(len(table.columns)))
         if {*rows.columns} == {*table.columns}:
             places = [rows.columns.index(name) for name in table.columns]
@@ -303,12 +282,7 @@ class DeltaTables:
     # ------------------------------------------------------------------------- what others and the dead left
 
     def _current(self, name: str, base: int) -> Any:
-        """The table at its last version, which has the rows of a version.
-
-        Raises:
-            BusyError: SM405 somebody else of this store is at it.
-            InputError: SM410 others have changed it.
-        """
+        """The table at its last version, which has the rows of a version."""
         found = ahead(self.catalog, name, base)
         if found.foreign is not None:
             raise conflict(name, self.place.table(name), found.foreign)

@@ -24,9 +24,7 @@ _KIND = re.compile(r"^(?:[A-Z][A-Za-z]* )+Error: ")
 def as_input_error(failure: duckdb.Error, files: Mapping[str, tuple[int, int] | None]) -> InputError | None:
     """What went wrong with values or files; None if it is nothing of the kind.
 
-    Args:
-        failure: what DuckDB says.
-        files: the files that are read, with their marks when they were first looked at.
+    `files` are those that are read, with their marks when they were first looked at.
 
     Returns:
         SM103 a file is gone; SM104 one has changed or is damaged, or a value that there is not; SM502 a decimal of more

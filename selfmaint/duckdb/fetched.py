@@ -34,7 +34,6 @@ class Lookup:
 
     Attributes:
         keys: the predicate of the demand.
-        stored: the relation.
         width: how many columns it has.
         by: its columns that the demand holds the values of, in order.
         wanted: its columns that are asked for, in order.

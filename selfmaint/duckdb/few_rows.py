@@ -43,12 +43,7 @@ _Types = dict[Variable, SqlType]
 def computed_here(
     rules: Sequence[Rule], read: Mapping[Predicate, Extension]
 ) -> tuple[frozenset[Row], tuple[SqlType, ...]] | None:
-    """The rows of one predicate and the types of its columns; None if a statement has to find them.
-
-    Args:
-        rules: those of the predicate.
-        read: where the rows of the predicates of their bodies are.
-    """
+    """The rows of one predicate and the types of its columns; None if a statement has to find them."""
     try:
         heads = {_head_types(rule, read) for rule in rules}
     except UnlikeSparkError:

@@ -38,11 +38,7 @@ from selfmaint.store.text_files import TextReading, placed, remember
 def read_contents(database: Database, location: str, expected: Expected, *, declared: bool) -> Relation:
     """Contents of a view, a base relation or an update, with the expected columns in order.
 
-    Args:
-        database: where the relation is made.
-        location: a file, or a folder of files.
-        expected: names and types of the columns.
-        declared: whether the names are declared; if not, columns may match by position.
+    Columns whose names are not declared may match by position.
 
     Raises:
         InputError: SM103 nothing is stored there; SM104 other columns or types, or a text that is no value; SM502

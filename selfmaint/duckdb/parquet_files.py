@@ -50,17 +50,13 @@ def parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         ANY if pa.types.is_null(field.type) else _READ_AS.get(kind, sql.sql_type(kind))
         for field, kind in zip(schema, types, strict=True)
     ]
-    query = sql.values_of(raw.name, _numbered(len(types)), read_as)
+    query = sql.values_of(raw.name, [f"c{i}" for i in range(len(types))], read_as)
     found = database.view(query, read_as, [raw], layout)
     return Relation(found, tuple(schema.names))
 
 
 def _require_alike(found: pa.Schema, file: Path, schema: pa.Schema, first: Path, name: str) -> None:
-    """Refuses a file of other columns than the first one's, whose types DuckDB would cast it to.
-
-    Raises:
-        InputError: SM104.
-    """
+    """Refuses a file of other columns than the first one's, whose types DuckDB would cast it to."""
     types, wanted = ({field.name.casefold(): _plain(field.type) for field in one} for one in (found, schema))
     other = [
         column
@@ -104,10 +100,6 @@ def parquet_columns(database: Database, files: Sequence[Path], names: Sequence[s
         query = sql.cast_rows(data.stored.name, types, types, places)
     made = database.view(query, types, [data.stored], taken(data.stored.layout, places))
     return Relation(made, tuple(names))
-
-
-def _numbered(width: int) -> list[str]:
-    return [f"c{i}" for i in range(width)]
 
 
 def parquet_rows(location: str) -> int | None:

@@ -39,11 +39,6 @@ def answered(
 ) -> Iterator[pa.RecordBatchReader]:
     """What one SELECT gives, in its order, some rows at a time.
 
-    Args:
-        query: the SELECT, in DuckDB's SQL.
-        views: the tables that it may read, by name.
-        settings: DuckDB's, such as `memory_limit`.
-
     Raises:
         InputError: SM102 it reads something else; SM103 a file is gone; SM104 one is damaged; SM108 it is no SELECT, or
             cannot be run. So may reading the rows.
@@ -72,12 +67,7 @@ def _files(table: TableFiles | Relation) -> list[str]:
 
 
 def _require_select(query: str) -> None:
-    """Refuses anything but one SELECT.
-
-    Raises:
-        InputError: SM108.
-        duckdb.Error: it is no SQL.
-    """
+    """Refuses anything but one SELECT."""
     kinds = [statement.type for statement in duckdb.extract_statements(query)]
     if kinds != [duckdb.StatementType.SELECT]:
         found = ", ".join(kind.name.replace("_", " ") for kind in kinds) or "nothing"

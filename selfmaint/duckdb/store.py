@@ -212,11 +212,7 @@ def named(rows: Relation) -> str:
 def require_names(tables: Mapping[str, Relation], place: Place, kept: frozenset[str], prefix: str) -> None:
     """Refuses columns that a store would take for its own; and tables without any.
 
-    Args:
-        tables: the tables.
-        place: where the store is.
-        kept: the names that it keeps for itself, in small letters.
-        prefix: and how others begin.
+    `kept` are the names that the store keeps for itself, in small letters; others of its own begin with `prefix`.
 
     Raises:
         InputError: SM408.

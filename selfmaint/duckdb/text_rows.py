@@ -72,11 +72,7 @@ def _header(file: Path, expected: Expected) -> list[str]:
 
 
 def _looked_at(database: Database, raw: Stored, place: int, expected: Expected) -> ColumnType:
-    """The type of a column's texts of which none is declared, as Spark infers it.
-
-    Raises:
-        InputError: SM502 Spark may take them for something that is not told here.
-    """
+    """The type of a column's texts of which none is declared, as Spark infers it."""
     ((*fitting, is_text),) = database.plain_rows(sql.looks(raw.name, place), [raw.name])
     if is_text is None or (is_text and not any(fitting)):
         return _STRING

@@ -19,11 +19,7 @@ def text_rows(
 ) -> Relation:
     """The rows of a view's query, computed now.
 
-    Args:
-        database: where the data is.
-        view: the view.
-        facts: what it reads.
-        columns: the names of its columns, in the order wanted; by default its own, in lower case.
+    The columns are its own by default, in lower case.
 
     Raises:
         InputError: SM502 it cannot be run here.

@@ -36,13 +36,6 @@ _AS_IT_IS: dict[TypeName, frozenset[type]] = {
     TypeName.DATE: frozenset([dt.date]),
 }
 """Python's types that Arrow takes as they are: a column of them needs no look at each value."""
-_OF_FAMILY = {
-    "boolean": ColumnType(TypeName.BOOLEAN),
-    "string": ColumnType(TypeName.STRING),
-    "date": ColumnType(TypeName.DATE),
-    "timestamp": ColumnType(TypeName.TIMESTAMP),
-    "timestamp_ntz": ColumnType(TypeName.TIMESTAMP_NTZ),
-}
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock shows
 _MICROSECOND = dt.timedelta(microseconds=1)
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
@@ -88,8 +81,7 @@ def arrow_column(values: Sequence[Value], name: str, declared: ColumnType, zone:
 
 
 def _inferred(values: Sequence[Value], name: str, declared: ColumnType) -> ColumnType:
-    open_decimal = declared.name is TypeName.DECIMAL and declared.precision is None
-    if declared.name is not TypeName.ANY and not open_decimal:
+    if not declared.is_open:
         return declared
     families = {value_kind(v) for v in values} - {"null"}
     if len(families) > 1:
@@ -101,7 +93,7 @@ def _inferred(values: Sequence[Value], name: str, declared: ColumnType) -> Colum
     if not families:
         return declared
     family = families.pop()
-    return _inferred_number(values, name, declared) if family == "number" else _OF_FAMILY[family]
+    return _inferred_number(values, name, declared) if family == "number" else ColumnType(TypeName(family))
 
 
 def _inferred_number(values: Sequence[Value], name: str, declared: ColumnType) -> ColumnType:
@@ -208,10 +200,6 @@ def _holds(declared: ColumnType, value: Value, zone: str) -> bool:
 
 def python_rows(table: ArrowTable, zone: str) -> list[Row]:
     """An Arrow table's rows as plain Python values.
-
-    Args:
-        table: the rows.
-        zone: the session's time zone, on whose clock instants are shown.
 
     Raises:
         InputError: SM104 a date or time that plain values do not have.

@@ -17,10 +17,6 @@ from selfmaint.errors import Code, ReadRefusedError
 def require_allowed(read_set: Collection[tuple[str, ...]], allowed: Collection[tuple[str, ...]]) -> None:
     """Refuses a statement that reads a name that was not bound for it.
 
-    Args:
-        read_set: the qualified names that the statement reads, computed from its tree.
-        allowed: the qualified names bound for it.
-
     Raises:
         ReadRefusedError: SM403, naming everything outside the allowance.
     """

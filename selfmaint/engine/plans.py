@@ -20,12 +20,7 @@ def prepared(
 ) -> Program:
     """What is evaluated for some goals: everything is reached from the update, by keys.
 
-    Args:
-        program: safe, non-recursive rules.
-        goals: the predicates asked for.
-        types: the types of the columns of what is given.
-        small: what has few rows of it.
-        found_by: of some columns those that find few rows, if that is known of any.
+    `found_by` tells of some columns those that find few rows, if that is known of any.
 
     Raises:
         ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
@@ -42,24 +37,14 @@ def prepared(
 
 
 def in_one_query(program: Program, goal: Predicate) -> Program:
-    """What one query asks for a goal: the same program, where each demand has rows of its own, as no rows are held.
-
-    Args:
-        program: safe, non-recursive rules, over the update and whatever is stored.
-        goal: the predicate asked for.
-    """
+    """What one query asks for a goal: the same program, where each demand has rows of its own, as no rows are held."""
     needed = drop_unreachable(program, [goal])
     small = {p for p in undefined(needed) if p.version in (Version.INSERTED, Version.DELETED)}
     return drop_unused_columns(demand(needed, [goal], small, together=False), [goal])
 
 
 def over_tables(rule: Rule, read: Mapping[Predicate, object]) -> tuple[object, ...]:
-    """What a rule computes, whatever the predicates are called: equal for rules over the same tables.
-
-    Args:
-        rule: the rule.
-        read: what tells the table of each predicate of the body.
-    """
+    """What a rule computes, whatever the predicates are called: equal for rules over the same tables."""
     return rule.head.terms, tuple(_named(literal, read) for literal in rule.body)
 
 

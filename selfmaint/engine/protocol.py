@@ -20,7 +20,6 @@ class Facts(Generic[D]):
     """The extensions of the predicates that a program may read. A statement can read nothing else.
 
     Attributes:
-        relations: each predicate's rows.
         not_null: for each predicate, the 0-based columns that never hold null.
         small: predicates whose size follows the update's, not the base's.
     """
@@ -91,10 +90,7 @@ class Bags(Protocol[D]):
     def matching(self, data: D, columns: Sequence[int], keys: D) -> D:
         """The rows, as often as they stand, whose values in some columns are a row of `keys`; null is a value.
 
-        Args:
-            data: the rows; here they need not be counted.
-            columns: 0-based positions, in the order of the columns of `keys`.
-            keys: of the same types, or whole numbers where these are.
+        The rows need not be counted here; keys are of the columns' types, or whole numbers where these are.
         """
         ...
 
@@ -141,10 +137,7 @@ class Engine(Protocol[D]):
     ) -> D:
         """The distinct rows of a definition over facts, each of which is a set; columns named as it says.
 
-        Args:
-            definition: what to compute: expressions, groups, aggregates.
-            facts: what it reads.
-            types: the types of their columns, which the digits of decimals depend on.
+        The digits of decimals depend on the types of the columns that it reads.
         """
         ...
 
@@ -161,11 +154,7 @@ class Engine(Protocol[D]):
     ) -> D:
         """All rows of a definition, held, each as often as it stands where the engine's relations keep that.
 
-        Args:
-            definition: what to compute; of a text, all that it reads is known.
-            facts: what it reads.
-            types: the types of their columns.
-            like: the columns of the result; a text's are matched by name.
+        `like` has the columns of the result; a text's are matched by name.
 
         Raises:
             InputError: SM502 a text that the engine cannot run; SM104 one with other columns.

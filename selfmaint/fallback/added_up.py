@@ -48,20 +48,11 @@ _STORED, _MORE, _LESS, _PARTS, _TOTAL = (
 
 
 def add_up(
-    reader: KeyedRows[D],
-    recomputing: Recomputing[D],
-    view: View,
-    how: Additive,
-    types: Sequence[ColumnType],
+    reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Additive, types: Sequence[ColumnType]
 ) -> KeyedDelta[D]:
     """A view's change.
 
-    Args:
-        reader: reads base rows by keys; the update is effective.
-        recomputing: runs the view's query.
-        view: the view.
-        how: how its groups follow from rows.
-        types: the types of its stored columns.
+    The update is effective.
 
     Raises:
         NotKnownError: a group's new values are not known.
@@ -99,11 +90,7 @@ def _touched(reader: KeyedRows[D], how: Additive, stored: D, more: D, less: D, n
 
 
 def _added(reader: KeyedRows[D], how: Additive, parts: tuple[D, D, D], types: Sequence[ColumnType]) -> D:
-    """The touched groups with what they gain and lose.
-
-    Raises:
-        NotKnownError: that does not tell a group's values.
-    """
+    """The touched groups with what they gain and lose."""
     engine = reader.known.engine
     row = tuple(Variable(f"X{i}") for i in range(len(types)))
     measures = {*how.counts, *how.sums}
@@ -148,9 +135,6 @@ def _require_exact_averages(engine: Engine[D], how: Additive, types: Sequence[Co
 
     Spark adds whole numbers up as doubles. A quotient of decimals is rounded, and then to the digits of the average:
     that is as good as once where so many digits lie between that a count of that size is needed to tell.
-
-    Raises:
-        NotKnownError: there is one.
     """
     for position, (total, number) in how.averages.items():
         kind, sum_, count = types[position], Variable("S"), Variable("N")

@@ -25,10 +25,6 @@ _GROUPS = Predicate("groups", Version.STEP)
 def settle_groups(reader: Reader[D], views: Iterable[GroupedView]) -> tuple[str, ...]:
     """Reads the base rows of the open groups of some views whose core rows are settled.
 
-    Args:
-        reader: what is known, and what may be read.
-        views: views that group.
-
     Returns:
         The views with groups that stay open, because a base relation cannot be read.
 

@@ -7,7 +7,7 @@ The query itself is run, as it is written, over the base rows that matter; its r
 place of the stored ones. Why that is right: `datalog/sql/affected/choice.py`.
 
 Where the key is not shown, a view's change is what the query gives before and after the update:
-see `datalog/sql/affected/differing.py`.
+see `datalog/sql/affected/choice.py`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,10 @@ class KeyedDelta(Generic[D]):
     """A view's change as keyed reads give it.
 
     Attributes:
-        view: its name.
         key: the names of its columns that are the key.
         keys: how many values of the key were affected.
         relations: the base relations that were read by keys for it.
         whole: those that were read whole, because no key leads to their rows.
-        delta: its change.
         of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose,
             or rows from a key that the view does not show; or the stored view each of whose rows makes rows of this
             one; None where the key is of the view's columns.
@@ -52,12 +50,6 @@ class KeyedDelta(Generic[D]):
 
 def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Keyed) -> KeyedDelta[D]:
     """A view's change.
-
-    Args:
-        reader: reads base rows by keys.
-        recomputing: runs the view's query.
-        view: the view.
-        how: its key, and what leads from it to base rows.
 
     Raises:
         TooManyKeysError: more keys would be read than are allowed.
@@ -177,11 +169,7 @@ def rows_both_times(reader: KeyedRows[D], how: Keyed, keys: D) -> tuple[dict[str
 def differ(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Keyed) -> KeyedDelta[D]:
     """A view's change.
 
-    Args:
-        reader: reads base rows by keys; the update is effective.
-        recomputing: runs the view's query.
-        view: the view, which keeps equal rows.
-        how: the key of the rows that its rows are made of.
+    The update is effective, and the view keeps equal rows.
 
     Raises:
         NotKnownError: a row that goes is not stored as it is computed now.

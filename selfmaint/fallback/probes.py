@@ -32,10 +32,8 @@ class Probe:
     """A read that would settle some witnesses.
 
     Attributes:
-        relation: the base relation.
         columns: 0-based positions of the key; empty to read the whole relation.
         program: rules that compute the keys from witnesses.
-        goals: the witnesses' predicates.
     """
 
     relation: str
@@ -83,10 +81,6 @@ def options(catalog: Catalog, rules: DependsRules) -> tuple[Probe, ...]:
 def roughly(test: DependsRules, goal: Atom) -> Iterator[Rule]:
     """Rules for the keys that a probe looks up, and perhaps more: of the test they ask only what leads to the keys.
 
-    Args:
-        test: a test.
-        goal: the keys, over variables that the test binds.
-
     Semantics:
         Each body is a part of one of the test's, so every key of a row of the test is among them.
     """
@@ -125,11 +119,6 @@ def next_probes(
     catalog: Catalog, failing: Sequence[DependsRules], costs: Mapping[str, float]
 ) -> tuple[Probe, ...]:
     """The reads of the next round: of the cheapest relation that is some failing J's cheapest.
-
-    Args:
-        catalog: the warehouse's schema.
-        failing: the J's with witnesses.
-        costs: cost of one looked-up key, for each relation that can be read.
 
     Returns:
         Probes of one relation, one for each set of key columns; empty if some J has no readable relation.

@@ -11,15 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import (
-    NotToRun,
-    OpaqueView,
-    Predicate,
-    Program,
-    TextQuery,
-    Version,
-    ViewDefinition,
-)
+from datalog.model import NotToRun, OpaqueView, Predicate, Program, TextQuery, Version, ViewDefinition
 from datalog.rewrite import drop_unreachable, guard_joins
 from datalog.rewrite.reachable import predicates_of
 from selfmaint.decide.knowledge import Knowledge
@@ -50,10 +42,7 @@ class Recomputed(Generic[D]):
 def obstacles(catalog: Catalog, views: Sequence[View], readable: Iterable[str]) -> list[Diagnostic]:
     """Why views cannot be recomputed; nothing is read for that.
 
-    Args:
-        catalog: the warehouse's schema.
-        views: the views; the new rows of all others are at hand.
-        readable: the base relations that have a source.
+    The new rows of all other views are at hand.
     """
     given, anew = set(readable), {view.name for view in views}
     found = []
@@ -214,11 +203,7 @@ def read_after(
     3. An effective update is either in the source or not. One that is there in part, or whose rows clash with others by
        key, shows that the source is in a third state; so do rows that the views prove and that are not there.
 
-    Args:
-        known: the views, the update and what else is known.
-        relation: the base relation.
-        source: where it is, right before or right after the update.
-        is_doubted: whether rows that the views prove may be missing.
+    The source is right before or right after the update; rows that the views prove may be missing if it `is_doubted`.
 
     Raises:
         SourceError: the source's own; SM402 a source in another state.

@@ -28,6 +28,7 @@ from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.probes import Probe, next_probes
 from selfmaint.fallback.states import moved, rows_of
 from selfmaint.sources.protocol import Read, Source
+from selfmaint.warehouse.base_relations import shown_rows
 from selfmaint.warehouse.catalog import BaseRelation, View
 
 Progress = Callable[[str], None]
@@ -69,10 +70,6 @@ class Reader(Generic[D]):
     def read(self, probe: Probe, witnesses: Mapping[Predicate, D]) -> None:
         """One read.
 
-        Args:
-            probe: which keys.
-            witnesses: what the keys are computed from.
-
         Raises:
             SourceError: SM401 or SM103 from a source; SM402 a source that is not in the state after the update;
                 SM104 one that has null in a column declared not null.
@@ -101,10 +98,6 @@ class Reader(Generic[D]):
 def settle(reader: Reader[D], views: Sequence[View]) -> tuple[DependsRules, ...]:
     """Reads base rows until the tests of all views pass, or nothing more can be read.
 
-    Args:
-        reader: what is known, and what may be read.
-        views: the views to settle.
-
     Returns:
         The J's that still have witnesses because none of their relations can be read.
 
@@ -132,7 +125,8 @@ def _require_no_null(known: Knowledge[D], relation: BaseRelation) -> None:
     if known.engine.nonempty(program, [goal.predicate], known.facts):
         found_rows = known.engine.evaluate(program, goal.predicate, known.facts)
         rows = known.engine.sample(found_rows, _SHOWN_ROWS)
-        message = f"the source has null in a column of `{relation.name}` declared not null: {rows}"
+        what = f"the source has null in a column of `{relation.name}` declared not null"
+        message = f"{what}: {shown_rows(relation.columns, rows)}"
         raise SourceError(
             [Diagnostic(Code.COLUMNS_DIFFER, message, hint="correct the rows, or the declaration")]
         )
@@ -193,17 +187,12 @@ def _check_moved(known: Knowledge[D], probe: Probe, relation: BaseRelation) -> N
     given = [goal for goal in goals if program.rules_for(goal)]
     for goal in sorted(engine.nonempty(program, given, facts), key=lambda p: p.columns):
         rows = engine.sample(engine.evaluate(program, goal, facts, relation.columns), _SHOWN_ROWS)
-        shown = "; ".join(str(row) for row in rows)
         note = "a base row counts only if it is read in the state right after the update"
-        raise moved(relation, f"{goals[goal]}: {shown}", note)
+        raise moved(relation, f"{goals[goal]}: {shown_rows(relation.columns, rows)}", note)
 
 
 def _require_referenced(known: Knowledge[D], probe: Probe) -> None:
-    """Refuses inserted rows that reference what was looked for and not found.
-
-    Raises:
-        SourceError: SM303.
-    """
+    """Refuses inserted rows that reference what was looked for and not found."""
     engine, facts, relations = known.engine, known.facts, known.catalog.relations
     every = tuple(Variable(f"T{i}") for i in range(relations[probe.relation].arity))
     for child in (relations[name] for name in sorted(known.situation.inserted)):
@@ -226,7 +215,7 @@ def _require_referenced(known: Knowledge[D], probe: Probe) -> None:
                 )
                 names = ", ".join(child.columns[i] for i in one.columns)
                 what = f"rows inserted into `{child.name}` reference ({names}) no row of `{one.target}`"
-                message = f"{what} in its source: {'; '.join(map(str, rows))}"
+                message = f"{what} in its source: {shown_rows(child.columns, rows)}"
                 hint = "correct the rows, complete the update, or read the source right after the update"
                 raise SourceError([Diagnostic(Code.BREAKS_CONSTRAINT, message, hint=hint)])
 
@@ -248,11 +237,16 @@ def _moved_program(
         messages[goal] = message
         rules.append(Rule(Atom(goal, row.terms), (*key, *body)))
 
+    still = [Negation((row_atom(relation, Version.DELETED),))] if name in situation.deleted else []
     if name in situation.inserted:
+        there = Negation((row_atom(relation, Version.INSERTED),))
+        for columns in relation.keys:
+            terms = tuple(t if i in columns else Variable(f"New{i}") for i, t in enumerate(row.terms))
+            its = Atom(Predicate(name, Version.INSERTED), terms)
+            add("it has other rows with the keys of inserted ones", its, row, there, *still)
         add("inserted rows are not there", row_atom(relation, Version.INSERTED), Negation((row,)))
     if name in situation.deleted:
         add("deleted rows are still there", row_atom(relation, Version.DELETED), row)
-    still = [Negation((row_atom(relation, Version.DELETED),))] if name in situation.deleted else []
     add("rows that the views prove are gone", row_atom(relation, Version.KNOWN), *still, Negation((row,)))
     if name in situation.absent:
         new = [Negation((row_atom(relation, Version.INSERTED),))] if name in situation.inserted else []

@@ -24,10 +24,7 @@ BEFORE = frozenset({"new rows missing", "old rows there"})
 def signs_of_state(known: Knowledge[D], relation: BaseRelation, asked: Sequence[Atom] = ()) -> frozenset[str]:
     """What the rows that a source gave (`Version.FOUND`) say of its state, in words.
 
-    Args:
-        known: these rows, the update and what else is given.
-        relation: the base relation.
-        asked: the keys that were asked for, over the terms of the relation's rows; none if all rows were.
+    `asked` are the keys that were asked for, over the terms of its rows; none if all rows were.
     """
     row = row_atom(relation, Version.FOUND)
     rules: list[Rule] = []
@@ -66,11 +63,7 @@ def rows_after(
 ) -> D:
     """The rows that a source gave (`Version.FOUND`) as they are after the update.
 
-    Args:
-        known: these rows and the update.
-        relation: the base relation.
-        signs: what the rows say of the source's state.
-        of_keys: the rows, of some of the relation, that have the keys that were asked for.
+    `of_keys` gives of some rows those that have the keys that were asked for.
 
     Raises:
         SourceError: SM402 the source is neither right before nor right after the update.

@@ -60,7 +60,6 @@ class RowEvent:
     """An event that changes a row.
 
     Attributes:
-        relation: the base relation.
         position: where it stands in the order.
         scale: what the position counts.
         deleted: the row that goes; None for an insertion.
@@ -109,9 +108,9 @@ class RecordError(Exception):
     """A record that cannot be read; whoever knows where it stands says so.
 
     Attributes:
-        diagnostic: what is wrong, without a place.
+        diagnostics: what is wrong, without a place.
     """
 
     def __init__(self, code: Code, message: str, hint: str | None = None, note: str | None = None) -> None:
-        self.diagnostic = Diagnostic(code, message, hint=hint, note=note)
+        self.diagnostics = [Diagnostic(code, message, hint=hint, note=note)]
         super().__init__(message)

@@ -26,7 +26,6 @@ class ColumnFormat:
         removed: the change types of rows that go.
         added: the change types of rows that come.
         order: the column with the version.
-        scale: what that counts.
         others: further columns of the format's own.
     """
 

@@ -33,8 +33,6 @@ class ArrowFrame(Generic[D]):
     """A `Frame` of batches, which are gone through once.
 
     Attributes:
-        schema: their schema.
-        batches: them.
         what: what they are, for messages.
         exchange: of the engine that the rows are for.
         file: where they are held if they are many.
@@ -147,11 +145,7 @@ def delta_frame(path: Path, within: Bounds, exchange: Exchange[D], file: Path) -
 
     Where Spark has Delta's jars, its `readChangeFeed` gives a DataFrame with the same columns instead.
 
-    Args:
-        path: the table.
-        within: the versions to take; without a beginning from the first one.
-        exchange: of the engine that the rows are for.
-        file: where a larger feed is held.
+    Without a beginning from the first version; `file` is where a larger feed is held.
 
     Raises:
         InputError: SM607 `deltalake` is not installed; SM602 the feed cannot be read in that range, for example

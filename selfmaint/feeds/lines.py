@@ -109,12 +109,7 @@ def placed_events(
 ) -> Iterator[PlacedEvent]:
     """The events that change rows, in the order of the records.
 
-    Args:
-        records: what is read.
-        reader: of the feed's format.
-        within: the range of positions to take.
-        tally: counts what is not given back.
-        problems: what cannot be read, as far as who gives the records finds it.
+    `tally` counts what is not given back; `problems` are those of whoever gives the records.
 
     Raises:
         InputError: at the end, if some could not be read: SM601, SM602, ... with file and line; see `check_sources`.
@@ -127,7 +122,7 @@ def placed_events(
             if isinstance(event, RowEvent):
                 _require_range(event, within)
         except RecordError as error:
-            wrong.append(_at(error.diagnostic, file, line))
+            wrong.extend(_at(one, file, line) for one in error.diagnostics)
         else:
             if tally.admits(event, within) and isinstance(event, RowEvent) and not wrong:
                 place = (None if file is None else str(file), line) if has_places else (None, 0)

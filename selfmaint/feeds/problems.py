@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Constant, Row, Value
+from datalog.model import Constant, Row
 from datalog.syntax import show
 from selfmaint.errors import Code
 from selfmaint.feeds.ranges import Position, Scale, shown
@@ -49,15 +49,7 @@ class Finding:
 def diagnostic(
     problem: Problem, table: FeedTable, scale: Scale, found: Sequence[Finding], total: int
 ) -> Diagnostic:
-    """What is wrong, with some of the changes.
-
-    Args:
-        problem: the kind.
-        table: of which relation.
-        scale: what positions count.
-        found: some of the changes.
-        total: how many there are.
-    """
+    """What is wrong, with some of the changes."""
     more = "" if total <= len(found) else f"; and {total - len(found)} more"
     shown_found = "; ".join(_finding(problem, table, scale, entry) for entry in found)
     code, what, note, hint = _said(problem, table)
@@ -118,8 +110,4 @@ def _place(scale: Scale, found: Finding) -> str:
 
 def _row(table: FeedTable, row: Row, *, key_only: bool = False) -> str:
     columns = table.identity if key_only else range(len(table.columns))
-    return f"({', '.join(f'{table.columns[i]}={_value(row[i])}' for i in columns)})"
-
-
-def _value(value: Value) -> str:
-    return show(Constant(value))
+    return f"({', '.join(f'{table.columns[i]}={show(Constant(row[i]))}' for i in columns)})"

@@ -52,10 +52,7 @@ class Ranges:
 def ranges(after: Ends, upto: Ends, feeds: Iterable[str | None]) -> Ranges:
     """The ranges that are said for some feeds.
 
-    Args:
-        after: where they begin.
-        upto: where they end.
-        feeds: the relation of each feed; None for one that says its relations itself.
+    A feed under None says its relations itself.
 
     Raises:
         InputError: SM102 an end of a relation that has no feed of its own; SM603 what is no position, or an empty

@@ -101,9 +101,7 @@ class FeedReading(Generic[D]):
     """How a feed is read for an engine.
 
     Attributes:
-        engine: what computes.
         exchange: how rows enter it.
-        wanted: what is wanted.
         folder: where larger feeds are held.
     """
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from datalog.diagnostics import Diagnostic
 from datalog.model import Row, Value
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.changes import RecordError
@@ -27,11 +28,6 @@ class RowReader:
     def row(self, image: Mapping[str, object], where: str, encodings: Mapping[str, Encoding]) -> Row:
         """The row that an image says.
 
-        Args:
-            image: values by column name.
-            where: what the image is, for messages.
-            encodings: what the record's schema says.
-
         Raises:
             RecordError: SM104 other columns; SM602 a value that is none of its column's type, or null where
                 there is none; SM605 a value that the feed leaves out.
@@ -44,9 +40,13 @@ class RowReader:
                 first = error.diagnostics[0]
                 raise RecordError(Code.COLUMNS_DIFFER, first.message, first.hint, first.note) from None
             self._checked = names
-        row = tuple(
-            self._value(image[name], i, where, encodings) for i, name in enumerate(self.table.columns)
-        )
+        try:
+            row = tuple(
+                self._value(image[name], i, where, encodings) for i, name in enumerate(self.table.columns)
+            )
+        except RecordError as error:
+            error.diagnostics = list(self._wrong_values(image, where, encodings))
+            raise
         for i in self.table.not_null:
             if row[i] is None:
                 raise RecordError(
@@ -77,6 +77,16 @@ class RowReader:
         key = [self.table.columns[i] for i in self.table.key]
         is_alone = all(value is None for name, value in image.items() if name not in key)
         return is_alone and bool(self.table.rest)
+
+    def _wrong_values(
+        self, image: Mapping[str, object], where: str, encodings: Mapping[str, Encoding]
+    ) -> Iterator[Diagnostic]:
+        """What is wrong with each value."""
+        for i, name in enumerate(self.table.columns):
+            try:
+                self._value(image[name], i, where, encodings)
+            except RecordError as error:
+                yield from error.diagnostics
 
     def _value(self, value: object, i: int, where: str, encodings: Mapping[str, Encoding]) -> Value:
         name, declared = self.table.columns[i], self.table.types[i]

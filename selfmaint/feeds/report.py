@@ -13,7 +13,6 @@ class RelationReport:
     """What the feed says of one base relation.
 
     Attributes:
-        relation: its name.
         events: how many events of it were read and lie in the range; for Delta and Iceberg rows, of which an
             update has two.
         repeated: how many of these were repetitions of another (the same change at the same log position).

@@ -44,12 +44,7 @@ def spilled(
 ) -> dict[str, Spill]:
     """The changes of each relation that has some.
 
-    Args:
-        events: what happened.
-        tables: the relations by name.
-        always: those that are given back even without changes.
-        folder: where larger ones are held.
-        zone: on whose clock timestamps without a zone of their own are.
+    Those in `always` are given back even without changes; `folder` is where larger ones are held.
     """
     waiting: dict[str, list[Change]] = {name: [] for name in always}
     found: dict[str, Spill] = {}

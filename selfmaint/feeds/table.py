@@ -22,9 +22,7 @@ class FeedTable:
     """The columns of a relation.
 
     Attributes:
-        name: the relation.
         columns: column names, in declared order.
-        types: their types.
         key: 0-based positions of the declared key (or of a unique constraint without null); None if there is none.
         not_null: 0-based positions that never hold null.
     """
@@ -101,13 +99,9 @@ def feed_table(schema: Catalog, name: str) -> FeedTable:
             note="how a feed's value is to be read depends on the column's type",
             hint="write `column: type` in the declaration",
         )
-    types = tuple(_OPEN_DECIMAL if _is_open(t) else t for t in declared)
+    types = tuple(_OPEN_DECIMAL if t.is_open else t for t in declared)
     not_null = frozenset(range(relation.given)) - relation.nullable
     return FeedTable(name, names, types, _key(declaration, not_null), not_null)
-
-
-def _is_open(declared: ColumnType) -> bool:
-    return declared.name is TypeName.DECIMAL and declared.precision is None
 
 
 def _key(declaration: Declaration, not_null: frozenset[int]) -> tuple[int, ...] | None:
@@ -126,7 +120,6 @@ class TableNames:
     """The relations that a feed may be of.
 
     Attributes:
-        relations: them, by name.
         undeclared: base relations of which no feed can be read, for their columns or types are not declared.
         settings: which tables the warehouse file maps to which relation, and which are ignored.
         only: the relation that the whole feed is said to be of, if any.
@@ -140,8 +133,7 @@ class TableNames:
     def table(self, names: tuple[str, ...]) -> FeedTable | None:
         """The relation that a source table is.
 
-        Args:
-            names: what the table may be called, the fullest name first; none if the event does not say it.
+        Names are given the fullest first; there are none if the event does not say it.
 
         Returns:
             The relation, or None for a table that is to be ignored.

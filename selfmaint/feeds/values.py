@@ -82,11 +82,7 @@ NO_SCHEMA = Encoding()
 def decoded(value: object, declared: ColumnType, encoding: Encoding, settings: FeedSettings) -> Value:
     """A record's value as the declared type's.
 
-    Args:
-        value: as parsed from JSON, numbers with a point as `Decimal`.
-        declared: the column's type.
-        encoding: what the record's schema says.
-        settings: what the warehouse file says of values without a schema.
+    Numbers with a point come as `Decimal`.
 
     Raises:
         ValueError: it is no such value, or could be several; the text says which.

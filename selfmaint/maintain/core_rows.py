@@ -56,11 +56,7 @@ def core_program(
 ) -> Program:
     """The rules of the core rows that a view gains and loses, as one program.
 
-    Args:
-        support: what is known.
-        situation: what changes.
-        view: a view that groups.
-        dropped: what tells the groups that lose all rows (`dropped_groups.py`), whose rows are not asked for.
+    Rows of the groups that lose all rows (`dropped_groups.py`) are not asked for.
     """
     core, rules = view.core, []
     for index, atom in enumerate(core.body):
@@ -137,13 +133,7 @@ def _usable(catalog: Catalog, situation: Situation, view: GroupedView) -> Iterat
 
 
 def for_changes(catalog: Catalog, situation: Situation, view: GroupedView) -> RollUp | None:
-    """How the core rows that a view gains and loses by changes of other subgoals are told by a finer view.
-
-    Args:
-        catalog: the warehouse's schema.
-        situation: what changes, and what is known.
-        view: a view with a core.
-    """
+    """How the core rows that a view gains and loses by changes of other subgoals are told by a finer view."""
     changed = situation.inserted | situation.deleted
     for found in _usable(catalog, situation, view):
         body = found.plan.core.body
@@ -157,11 +147,7 @@ def for_all_rows(
 ) -> RollUp | frozenset[int] | None:
     """How all core rows of a group after the update are told; all subgoals if the known facts do so.
 
-    Args:
-        catalog: the warehouse's schema.
-        situation: what changes, and what is known.
-        whole: the base relations all of whose facts are known.
-        view: a view with a core.
+    All facts of the relations in `whole` are known.
 
     Returns:
         A way of rolling up, or the subgoals' indices, or None if not all rows are told.

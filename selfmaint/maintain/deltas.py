@@ -53,10 +53,7 @@ def recounted(engine: Engine[D], new: D, old: D) -> Delta[D]:
 def delta(known: CanonicalDatabase[D], view: View, *, whole: bool = False) -> Delta[D]:
     """The change of a view whose new state is determined, held by the engine.
 
-    Args:
-        known: everything known.
-        view: the view.
-        whole: of a view that groups, whether all core rows of the groups that would be open are known.
+    `whole`: all core rows of the groups that would be open are known.
     """
     if isinstance(view, GroupedView):
         return _of_groups(known, view, whole=whole)

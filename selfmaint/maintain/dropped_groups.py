@@ -26,10 +26,7 @@ from selfmaint.warehouse.situation import Situation
 def dropping(catalog: Catalog, situation: Situation, view: GroupedView) -> Mapping[int, Atom]:
     """For each subgoal whose key the groups show and that loses facts: the deleted fact, told by its key alone.
 
-    Args:
-        catalog: the warehouse's schema.
-        situation: what changes; none is found if the update may not be effective.
-        view: a view that groups.
+    There is none if the update may not be effective.
     """
     if not situation.effective or view.grouped.is_total or view.grouped.is_hidden:
         return {}

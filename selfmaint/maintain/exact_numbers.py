@@ -81,14 +81,7 @@ def adds_up(values: tuple[Expression, ...], kind: ColumnType | None) -> Conditio
 
 
 def average(total: Expression, number: Expression, kind: ColumnType, result: ColumnType) -> Expression:
-    """An average of decimals, where `divides` says so.
-
-    Args:
-        total: the sum.
-        number: how many values it is of.
-        kind: the type of the sum.
-        result: the type of the average.
-    """
+    """An average of decimals, where `divides` says so."""
     precision, scale = _divided(kind)
     dividend = Cast(total, ColumnType(TypeName.DECIMAL, precision, scale))
     return Cast(Arithmetic("/", dividend, Cast(number, _WHOLE)), result)

@@ -68,7 +68,6 @@ class Step:
 
     Attributes:
         predicate: what it is called.
-        made: what defines it.
         columns: the names of its columns.
     """
 
@@ -105,7 +104,6 @@ class GroupPlan:
     """The definitions for one view that groups.
 
     Attributes:
-        view: the view.
         relations: the base relations, for their columns' types.
         parts: which of `PARTS` a group may have: some core rows are gained, lost, or asked for as known to be there.
         dropped: what tells the groups that lose all rows (`dropped_groups.py`), over the core's terms.
@@ -370,12 +368,7 @@ def _outer_join(named: Predicate, keys: tuple[Variable, ...], left: _Side, right
 
 
 def _part_of(measure: Measure, kind: ColumnType | None) -> tuple[Expression, Expression]:
-    """What a part holds for a measure: a value, and the number of operands that are not null.
-
-    Args:
-        measure: the measure.
-        kind: the type of its sum.
-    """
+    """What a part holds for a measure: a value, and the number of operands that are not null."""
     function, operand = measure.aggregate.function, measure.aggregate.operand
     count = Aggregate(AggregateFunction.COUNT, operand)
     match function:

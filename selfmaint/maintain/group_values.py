@@ -70,11 +70,8 @@ class GroupValues:
     """Expressions over a group's old row and its parts.
 
     Attributes:
-        grouped: the view's columns.
         is_there: 1 if the group had a row, else 0.
         old: the old values of the measures, by column; null if the group had no row.
-        gained: the rows gained.
-        lost: the rows lost.
         known: rows known to be there after the update, gained ones too.
         never_null: columns of measures whose operand is never null.
         averages: the types of averages of decimals, by column.
@@ -210,10 +207,7 @@ class GroupValues:
         column = measure.column
         before = IsNull(self.old[column], negated=True)
         return AnyOf(
-            (
-                AllOf((before, _compared("=", self.lost.counts[column], ZERO))),
-                *self._certain_operands(column),
-            )
+            (AllOf((before, _compared("=", self.lost.counts[column], ZERO))), *self._certain_operands(column))
         )
 
     def _certain_operands(self, column: int) -> tuple[Condition, ...]:

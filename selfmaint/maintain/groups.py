@@ -12,19 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic
 
-from datalog.model import (
-    Atom,
-    Constant,
-    Predicate,
-    Program,
-    Rule,
-    Term,
-    Variable,
-    Version,
-    ViewDefinition,
-)
+from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Variable, Version, ViewDefinition
 from datalog.syntax import show
-from selfmaint.canonical.consistency import NOT_EFFECTIVE
+from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE
 from selfmaint.canonical.support import CanonicalDatabase
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
@@ -74,10 +64,7 @@ def group_change(
 ) -> GroupChange[D] | None:
     """The change of a view whose gained and lost core rows are determined; None if none are. Computed once a state.
 
-    Args:
-        known: everything known.
-        view: a view with a core.
-        whole: whether all core rows of the groups that would be open are known: then these are computed anew.
+    `whole`: all core rows of the groups that would be open are known, and these are computed anew.
     """
     key = (GroupChange, view.name, whole)
     if key not in known.kept:
@@ -87,12 +74,7 @@ def group_change(
 
 
 def core_changes(known: CanonicalDatabase[D], view: GroupedView) -> tuple[D | None, D | None]:
-    """The rows that the core rows gained and lost make by themselves, held; None where there are none.
-
-    Args:
-        known: everything known.
-        view: a view of which nothing is stored, and whose gained and lost core rows are determined.
-    """
+    """The rows that the core rows gained and lost make by themselves, held; None where there are none."""
     work = _Work(known, view)
     gained, lost = gained_rows(known, view), lost_rows(known, view, {})
     return work.rows_of_core(gained), work.rows_of_core(lost)
@@ -123,10 +105,7 @@ def summed_change(
 def certain_rows(known: CanonicalDatabase[D], view: GroupedView, rows: D) -> D | None:
     """The rows that a view certainly has after the update, with the groups of some rows; None if none are known.
 
-    Args:
-        known: everything known.
-        view: a view with a core.
-        rows: rows with all columns of the view but the number of copies, and a 1 behind them.
+    The rows have all columns of the view but the number of copies, and a 1 behind them.
     """
     work = _Work(known, view)
     columns = variables("C", len(view.stored_columns))

@@ -63,7 +63,6 @@ class RollUp:
     Attributes:
         plan: the coarser view's definitions.
         finer: the finer view, and for which subgoals it stands.
-        view: the finer view.
     """
 
     plan: GroupPlan
@@ -256,12 +255,7 @@ class RollUp:
 
 
 def roll_ups(catalog: Catalog, view: GroupedView) -> tuple[RollUp, ...]:
-    """The ways of rolling up a view that groups from finer ones; found once.
-
-    Args:
-        catalog: the warehouse's schema.
-        view: a view of it with a core.
-    """
+    """The ways of rolling up a view that groups from finer ones; found once."""
     return catalog.once("roll-ups", view, lambda: tuple(_roll_ups(catalog, view)))
 
 

@@ -35,7 +35,6 @@ class Elimination:
 
     Attributes:
         rules: the rules of new predicates.
-        body: the literals.
         cost: about how many ground rules there are, one with the body included.
     """
 
@@ -49,11 +48,7 @@ def eliminated(
 ) -> Elimination:
     """A join without the variables that nobody asks for.
 
-    Args:
-        body: the join.
-        asked: the variables that are asked for.
-        values: for each variable, how many values it may have.
-        names: names for new predicates.
+    `values` tells of each variable how many values it may have; `names` are for new predicates.
     """
     literals = list(dict.fromkeys(body))
     waiting = {v for one in literals for v in one.variables} - set(asked)

@@ -17,16 +17,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from math import prod
 
-from datalog.model import (
-    Atom,
-    Comparison,
-    Constant,
-    NullTest,
-    Term,
-    Variable,
-    Version,
-    variables_of,
-)
+from datalog.model import Atom, Comparison, Constant, NullTest, Term, Variable, Version, variables_of
 from datalog.order import constants_compare
 from selfmaint.possible.elimination import Joined, eliminated
 from selfmaint.possible.instances import Queries, Wanted
@@ -55,9 +46,7 @@ class Encoding:
 
     Attributes:
         instance: what it is made of.
-        queries: the views' rules.
         most: how many ground rules there may be, about.
-        lines: the program.
         fixed: the numbers of the labelled nulls that have but one value.
         domains: the numbers that labelled nulls may have.
         sizes: how many facts there may be of each relation.

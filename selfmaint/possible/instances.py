@@ -45,7 +45,6 @@ class Way:
     """A way for a view to have a row too many: a match of a rule after the update.
 
     Attributes:
-        query: the rule.
         binding: what is told of its variables.
         anchor: the subgoal whose fact is an inserted row; None for a match of a stored row.
     """
@@ -68,8 +67,6 @@ class Wanted:
     """A database on which a view has another state than a given one.
 
     Attributes:
-        view: the view.
-        state: the given state.
         ways: the ways to a row too many that are looked at.
         goals: the same as parts of a program.
     """

@@ -39,7 +39,6 @@ class LabelledNull:
     Attributes:
         number: tells nulls apart; a null may take the value of one before it.
         value_class: the class of its columns.
-        types: of its columns.
         nullable: whether it may be null in the sense of SQL.
         where: what it is the value of, if that is part of a database at all.
     """
@@ -69,8 +68,6 @@ class Fact:
     """A fact that a database has where `where` holds.
 
     Attributes:
-        relation: the base relation.
-        parts: its values.
         where: an atom of the solver's program; empty if it is always there.
         is_inserted: whether it is there after the update only, and stands here for what it references.
     """
@@ -108,8 +105,6 @@ class Instance:
     """The facts, choices and tests that a program is made of.
 
     Attributes:
-        known: everything known.
-        classes: the values.
         facts: what a database may have.
         asked: facts of goals that are there or not, whatever the goal.
         choices: one name of each is true.

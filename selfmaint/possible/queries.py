@@ -25,7 +25,6 @@ class Query:
     Attributes:
         view: the view that it is a rule of.
         number: which of its rules.
-        head: the row's terms.
         body: the subgoals, over base relations.
         filters: tests of single values and comparisons.
     """

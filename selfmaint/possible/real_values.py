@@ -7,8 +7,8 @@ from itertools import combinations, pairwise
 
 from datalog.model import ANY, ColumnType, Comparison, Constant, Operator, Row, Value, Variable, value_kind
 from datalog.order import assign
-from selfmaint.countermodel.completion import NUMBER, fresh_value
 from selfmaint.countermodel.databases import Rows
+from selfmaint.countermodel.values import NUMBER, fresh_value
 from selfmaint.possible.encoding import BEFORE, Encoding
 from selfmaint.possible.solver import Model
 from selfmaint.possible.value_classes import NULL, ValueClass, fits
@@ -20,10 +20,7 @@ _TRIED = 50
 def real_database(encoding: Encoding, model: Model, attempt: int) -> Rows | None:
     """The database of an answer set; None if values of some type do not do.
 
-    Args:
-        encoding: the program.
-        model: its answer set.
-        attempt: 0, 1, ...: each gives other values where nothing tells them.
+    Each `attempt`, from 0, gives other values where nothing tells them.
     """
     relations = encoding.instance.known.catalog.relations
     numbers = {name: model[f"{BEFORE}{number}"] for name, number in encoding.numbers.items()}

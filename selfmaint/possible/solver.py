@@ -72,11 +72,7 @@ class _Worker:
         self.owner = os.getpid()
         self._is_new = True
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
         )
 
     @property

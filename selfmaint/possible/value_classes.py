@@ -56,13 +56,10 @@ class ValueClass:
     """The columns that share values.
 
     Attributes:
-        number: tells classes apart.
         types: of the base columns.
-        values: the constants.
         landmarks: those of them that rules compare with.
         is_ordered: whether values are compared by size.
         is_related: whether they are compared with each other, or have to be looked at as if they were.
-        constants: the constants' numbers.
         regions: the numbers of places.
     """
 
@@ -102,9 +99,8 @@ class ValueClass:
     def give_numbers(self, nulls: int, fresh: Callable[[], int]) -> None:
         """Gives the constants their numbers, and the labelled nulls their places.
 
-        Args:
-            nulls: how many labelled nulls may have a value that is no constant.
-            fresh: makes numbers, each greater than the last.
+        `nulls` is how many labelled nulls may have a value that is no constant; `fresh` makes numbers, each greater
+        than the last.
 
         Raises:
             NotComparableError: the class is compared by size and has no order.
@@ -297,8 +293,8 @@ class ValueClasses:
     def number_constants(self, nulls: Counter[int]) -> None:
         """Gives the constants their numbers, and classes that are compared their places.
 
-        Args:
-            nulls: how many labelled nulls with a value of their own there may be in each class, by its number.
+        `nulls` tells of each class, by its number, how many labelled nulls with a value of their own there may be in
+        it.
 
         Raises:
             NotComparableError: a class has no order.

@@ -122,11 +122,7 @@ def may_pass(failure: psycopg.Error) -> bool:
 
 
 def _limited(gen: Generator[Any, Any, T], limit_s: float) -> Generator[Any, Any, T]:
-    """An operation of psycopg, which is woken every now and then, and ends when that is in vain for too long.
-
-    Raises:
-        NoAnswerError: nothing was heard of the server for the limit.
-    """
+    """An operation of psycopg, which is woken every now and then, and ends when that is in vain for too long."""
     ready, heard = None, monotonic()
     while True:
         try:
@@ -146,11 +142,7 @@ class NoAnswerError(psycopg.OperationalError):
 
 
 def _settings_of(url: str) -> Mapping[str, str]:
-    """The parts of a connection URI or string.
-
-    Raises:
-        SourceError: SM401 it is none; the message does not repeat it.
-    """
+    """The parts of a connection URI or string."""
     try:
         return {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
     except psycopg.Error:

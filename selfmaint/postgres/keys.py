@@ -52,12 +52,7 @@ def _is_float(kind: ColumnType | None) -> bool:
 
 
 def key_batches(keys: Rows, columns: Sequence[PostgresColumn]) -> Iterator[list[_Key]]:
-    """The keys that a table can hold, in the types of its columns, a bounded number at a time.
-
-    Args:
-        keys: distinct keys.
-        columns: the columns that are looked up, see `compared`.
-    """
+    """The keys that a table can hold, in the types of its columns, a bounded number at a time."""
     is_known = [
         kind is not None and kind.family in (column.stored.family, "any")
         for kind, column in zip(keys.types, columns, strict=True)
@@ -168,11 +163,7 @@ def _is_sized(kind: ColumnType) -> bool:
 
 
 def _as(value: Value, kind: ColumnType | None) -> Value:
-    """An equal value of a type.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """An equal value of a type."""
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
     if not is_number or kind is None or not _is_sized(kind):
         return value

@@ -54,17 +54,14 @@ class PostgresCatalog:
 
     @property
     def name(self) -> str:
-        """See `LakeServer`."""
         return f"the lake's catalog, schema `{self.schema}`,"
 
     @property
     def note(self) -> str | None:
-        """See `LakeServer`."""
         return f"its catalog is looked for in the schema `{self.schema}` of PostgreSQL"
 
     @property
     def attached_as(self) -> tuple[str, Mapping[str, str]]:
-        """See `LakeServer`."""
         schema = self.schema.replace("'", "''")
         return f"ducklake:postgres:{make_conninfo('', **self._settings())}", {"META_SCHEMA": f"'{schema}'"}
 
@@ -72,13 +69,11 @@ class PostgresCatalog:
         return settings_with(self.url(), TIMEOUT_S)
 
     def exists(self) -> bool:
-        """See `LakeServer`."""
         name = sql.Identifier(self.schema, "ducklake_snapshot").as_string(None)
         with self._reaching("looking for"), self._connected() as connection:
             return connection.execute("SELECT to_regclass(%s) IS NOT NULL", [name]).fetchone() == (True,)
 
     def require_writable(self) -> None:
-        """See `LakeServer`."""
         name = sql.Identifier(self.schema, "ducklake_snapshot").as_string(None)
         with self._reaching("looking at"), self._connected() as connection:
             found = connection.execute(
@@ -92,7 +87,6 @@ class PostgresCatalog:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Run]:
-        """See `LakeServer`."""
         with self._reaching("reading"):
             connection, _ = begun(self.url(), TIMEOUT_S)
             with contextlib.closing(connection):
@@ -125,25 +119,21 @@ class PostgresCatalog:
             yield
 
     def new(self) -> PostgresCatalog:
-        """See `LakeServer`."""
         return replace(self, schema=f"{self.schema}_new")
 
     def cleared(self) -> None:
-        """See `LakeServer`."""
         with self._reaching("making"), self._connected() as connection, connection.transaction():
             name = sql.Identifier(self.schema)
             connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(name))
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
 
     def published(self, name: LakeServer) -> None:
-        """See `LakeServer`."""
         assert name.schema is not None
         with self._reaching("making"), self._connected() as connection:
             rename = sql.SQL("ALTER SCHEMA {} RENAME TO {}")
             connection.execute(rename.format(sql.Identifier(self.schema), sql.Identifier(name.schema)))
 
     def shown(self, text: str) -> str:
-        """See `LakeServer`."""
         return without_password(text, self.url())
 
     @contextlib.contextmanager
@@ -155,11 +145,7 @@ class PostgresCatalog:
 
     @contextlib.contextmanager
     def _reaching(self, doing: str) -> Iterator[None]:
-        """What the server refuses, as an error of the lake.
-
-        Raises:
-            InputError: SM408; `BusyError` if it may be gone in a moment.
-        """
+        """What the server refuses, as an error of the lake."""
         doing = f"{doing} the lake's catalog, schema `{self.schema}`"
         mend = "put the schema and the lake's folder back from a backup, or make both anew: `selfmaint init`"
         try:

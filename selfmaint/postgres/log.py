@@ -46,7 +46,6 @@ class LogState:
     """Where a server's log and the slot are.
 
     Attributes:
-        system: the server's identifier.
         end: the end of the log, between two of its records.
         is_flushed: whether all of it can be read.
         confirmed: before this place the slot keeps nothing.
@@ -65,15 +64,7 @@ class ServerLog:
     def __init__(
         self, source: str, url: str, slot: str, publication: str, timeout_s: float = TIMEOUT_S
     ) -> None:
-        """A log that is not connected to yet.
-
-        Args:
-            source: the source's name, to show.
-            url: a connection URI or string of libpq; it is never shown.
-            slot: the replication slot.
-            publication: which tables' changes are read.
-            timeout_s: how long the server may take for a statement.
-        """
+        """A log that is not connected to yet; its URL is never shown."""
         self.source, self.slot, self.publication = source, slot, publication
         self._url, self._timeout_s = url, timeout_s
         self._connection: Connection | None = None
@@ -136,9 +127,8 @@ class ServerLog:
         system, end, flushed, block, slot, database = found
         if not isinstance(slot, dict):
             message = f"there is no replication slot `{self.slot}` in the source `{self.source}`"
-            raise log_error(
-                message, "`selfmaint follow WAREHOUSE.toml --create` makes it", self._statements()
-            )
+            made = f"it is made by: {self._slot().as_string(None)};"
+            raise log_error(message, "`selfmaint follow WAREHOUSE.toml --create` makes it", made)
         self._require_usable(slot, str(database))
         at = lsn_of(str(end))
         return LogState(
@@ -200,8 +190,7 @@ class ServerLog:
     def messages(self, most: int | None = None) -> Generator[Message, None, None]:
         """What the slot holds, in order; it stays there.
 
-        Args:
-            most: after so many messages no further transaction is begun; the last one is whole.
+        After `most` messages no further transaction is begun; the last one is whole.
 
         Raises:
             SourceError: SM401; SM602 a message that cannot be read.
@@ -239,12 +228,6 @@ class ServerLog:
     def create(self, tables: list[sql.Identifier]) -> list[str]:
         """Makes the publication and the slot, as far as they are missing.
 
-        Args:
-            tables: what is published.
-
-        Returns:
-            The statements that were run.
-
         Raises:
             SourceError: SM401 the user may not; SM608 the server does not log enough.
         """
@@ -278,9 +261,6 @@ class ServerLog:
         return sql.SQL("SELECT pg_catalog.pg_create_logical_replication_slot({}, {})").format(
             sql.Literal(self.slot), sql.Literal(PLUGIN)
         )
-
-    def _statements(self) -> str:
-        return f"it is made by: {self._slot().as_string(None)};"
 
 
 def log_error(message: str, hint: str | None = None, note: str | None = None) -> SourceError:

@@ -64,11 +64,7 @@ class Table:
     """What a table looks like from here on.
 
     Attributes:
-        oid: its id.
-        schema: its schema.
-        name: its name.
         identity: its replica identity: `f` where old rows are logged whole.
-        columns: its published columns.
     """
 
     oid: int
@@ -91,7 +87,6 @@ class RowChange:
         table: the id of its table.
         old: the row that goes; None for an insertion, or where it is not said.
         new: the row that comes.
-        is_update: whether it changes.
         is_whole: whether all columns of the old row are said.
     """
 

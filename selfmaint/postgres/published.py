@@ -41,10 +41,6 @@ class LoggedTable:
     """The table of a base relation.
 
     Attributes:
-        relation: the base relation.
-        oid: the table's id.
-        schema: its schema.
-        name: its name.
         mark: what tells it from another that takes its name, or has other types: see `mark`.
         shape: what shows that its rows were rewritten past the log: see `is_rewritten`.
     """
@@ -63,13 +59,7 @@ class LoggedTable:
 
 
 def mark(oid: int, columns: Iterable[Column], declared: Sequence[str]) -> str:
-    """What tells a table from another that takes its name, or is of other types: its id, and its columns' types.
-
-    Args:
-        oid: the table's id.
-        columns: its columns.
-        declared: the names of those that count.
-    """
+    """What tells a table from another that takes its name, or is of other types: its id, and its columns' types."""
     known = {column.name: column for column in columns}
     return " ".join([str(oid), *(_type(known[name]) for name in declared if name in known)])
 
@@ -106,11 +96,6 @@ def logged_tables(
     log: ServerLog, tables: Mapping[str, str], declarations: Mapping[str, Expected]
 ) -> list[LoggedTable]:
     """The tables of some base relations, all of whose changes the log says in full.
-
-    Args:
-        log: the log.
-        tables: for each base relation its table, `schema.table` or `table`.
-        declarations: for each base relation its columns.
 
     Raises:
         SourceError: SM103 no such table; SM104 other columns; SM605 tables whose old rows are not logged whole; SM608

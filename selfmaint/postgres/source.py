@@ -17,18 +17,11 @@ from typing import Generic, Self, TypeVar, final
 import psycopg
 from psycopg import sql
 
-from datalog.diagnostics import Diagnostic
 from selfmaint.engine.protocol import D
-from selfmaint.errors import Code, InputError, SourceError
+from selfmaint.errors import Code, InputError, SourceError, input_error
 from selfmaint.postgres.connection import PAUSES_S, TIMEOUT_S, Connection, begun, may_pass, source_error
 from selfmaint.postgres.keys import KeyQuery, compared, key_batches, key_queries, whole_table
-from selfmaint.postgres.types import (
-    PostgresColumn,
-    PostgresTable,
-    arrow_batch,
-    arrow_schema,
-    columns_of,
-)
+from selfmaint.postgres.types import PostgresColumn, PostgresTable, arrow_batch, arrow_schema, columns_of
 from selfmaint.sources.protocol import Read, Stored
 from selfmaint.store.exchange import Exchange, Spill
 from selfmaint.store.expected import Expected
@@ -127,14 +120,7 @@ class PostgresSource(Stored[PostgresTable], Generic[D]):
     def read(self, relation: str, key_columns: Sequence[str], keys: D | None) -> tuple[D, Read]:
         """The rows whose `key_columns` equal one of `keys`, nulls equal, or all of them.
 
-        Args:
-            relation: a base relation's name.
-            key_columns: names of the columns to look up, in the order of the columns of `keys`.
-            keys: keys, streamed here and to the server; None to read the whole relation.
-
-        Returns:
-            The rows, with the declared columns in order and their declared types, and the read's report; its
-            bytes are the length of the values as text.
+        See `Source.read`.
 
         Raises:
             SourceError: SM401 unreachable or refused, SM102 unknown relation, SM103 no such table, SM104
@@ -176,31 +162,22 @@ class PostgresSource(Stored[PostgresTable], Generic[D]):
 
     def _begun(self) -> Connection:
         """The connection, in its one transaction."""
-        if self._connection is not None:
-            return self._connection
-        doing = f"connecting to the source `{self._name}`"
-        pauses = [*PAUSES_S]
-        while True:
-            try:
-                self._connection, self._version = begun(self._url, self._timeout_s)
-            except psycopg.Error as failure:
-                refused = source_error(failure, self._url, doing)
-                passing = may_pass(failure)
-            else:
-                return self._connection
-            if not pauses or not passing:
-                raise refused
-            time.sleep(pauses.pop(0))
+        if self._connection is None:
+            doing = f"connecting to the source `{self._name}`"
+            self._connection, self._version = self._again(doing, lambda: begun(self._url, self._timeout_s))
+        return self._connection
 
     def _reading(self, relation: str, use: Callable[[Connection], T]) -> T:
         """What a use of the connection for a relation gives; after a failure the transaction is over."""
         self._stored(relation)
-        doing = f"reading `{relation}` from the source `{self._name}`"
+        return self._again(f"reading `{relation}` from the source `{self._name}`", lambda: use(self._begun()))
+
+    def _again(self, doing: str, attempt: Callable[[], T]) -> T:
+        """What an attempt gives, which is made again where a fault may pass and nothing was read."""
         pauses = [*PAUSES_S]
         while True:
-            connection = self._begun()
             try:
-                return use(connection)
+                return attempt()
             except InputError as error:
                 self.end()
                 raise SourceError(error.diagnostics) from error
@@ -215,7 +192,7 @@ class PostgresSource(Stored[PostgresTable], Generic[D]):
     def _columns_of(self, connection: Connection, relation: str) -> list[PostgresColumn]:
         if relation not in self._columns:
             expected = self._declarations[relation]
-            self._columns[relation] = columns_of(connection, self._relations[relation], expected)
+            self._columns[relation] = columns_of(connection, self._relations[relation], expected, self.name)
         return self._columns[relation]
 
     def _spill_file(self) -> Path:
@@ -230,7 +207,7 @@ def _named(columns: Sequence[PostgresColumn], relation: str, name: str) -> Postg
     found = next((column for column in columns if column.name == name), None)
     if found is None:
         message = f"`{relation}` has no column `{name}`"
-        raise InputError([Diagnostic(code=Code.COLUMNS_DIFFER, message=message)])
+        raise input_error(Code.COLUMNS_DIFFER, message)
     return found
 
 

@@ -12,7 +12,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import MAX_PRECISION, ColumnType, TypeName
 from selfmaint.engine.arrow_types import ArrowType, arrow_type
 from selfmaint.engine.column_types import fits, settled
-from selfmaint.errors import Code, InputError, first_line
+from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.store.expected import Expected, require_names
 
 _COLUMNS = sql.SQL("""
@@ -73,7 +73,6 @@ class PostgresColumn:
     """A column that is read.
 
     Attributes:
-        name: its name.
         type: the type that it is read as.
         stored: the type that it has, no wider than `type`: what a key must be to be found.
         sql_type: the server's own name of that type.
@@ -96,9 +95,9 @@ class PostgresColumn:
 
 
 def columns_of(
-    connection: Connection[tuple[object, ...]], table: PostgresTable, expected: Expected
+    connection: Connection[tuple[object, ...]], table: PostgresTable, expected: Expected, source: str = ""
 ) -> list[PostgresColumn]:
-    """The expected columns of a table or view, in the order expected.
+    """The expected columns of a table or view, in the order expected; `source` is what messages call the database.
 
     Raises:
         InputError: SM103 no such table; SM104 columns that are missing or of other types. A table may have
@@ -110,7 +109,8 @@ def columns_of(
         for name, kind, size, collation in connection.execute(_COLUMNS, [shown])
     }
     if not found:
-        raise InputError([Diagnostic(code=Code.MISSING_CONTENTS, message=f"there is no table `{shown}`")])
+        where = f" in the source `{source}`" if source else ""
+        raise input_error(Code.MISSING_CONTENTS, f"there is no table `{shown}`{where}")
     require_names(list(found), expected, extra_allowed=True)
     columns = [
         _column(name, *found[name], declared)
@@ -176,16 +176,9 @@ def arrow_batch(rows: Sequence[Sequence[object]], columns: Sequence[PostgresColu
             else:
                 arrays.append(pa.array(values, type=column.arrow))
         except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as failure:
-            raise InputError(
-                [
-                    Diagnostic(
-                        code=Code.COLUMNS_DIFFER,
-                        message=f"column `{column.name}` has a value that `{column.type}` cannot hold",
-                        note=first_line(failure),
-                        hint=f"declare `{column.name}` with more digits",
-                    )
-                ]
-            ) from failure
+            message = f"column `{column.name}` has a value that `{column.type}` cannot hold"
+            hint = f"declare `{column.name}` with more digits"
+            raise input_error(Code.COLUMNS_DIFFER, message, hint, first_line(failure)) from failure
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(columns))
 
 

@@ -113,11 +113,7 @@ def _rows(reader: pa.RecordBatchReader) -> Iterator[tuple[Json, ...]]:
 
 
 def _values(column: pa.Array) -> Iterable[Json]:
-    """The values of a column, as JSON has them.
-
-    Raises:
-        InputError: SM104 a type of which no text is known.
-    """
+    """The values of a column, as JSON has them."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _values(column.dictionary_decode())

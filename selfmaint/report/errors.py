@@ -1,16 +1,19 @@
-"""Errors: the diagnostics with the lines that they are about, and as objects for JSON."""
+"""Errors: the diagnostics with the lines that they are about, as objects for JSON, and the pages of their codes."""
 
 from __future__ import annotations
 
+import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from datalog.diagnostics import Code as ProgramCode
 from datalog.diagnostics import Diagnostic, ProgramError, render
 from datalog.errors import DatalogError
 from datalog.model import Span
 from selfmaint.api.secrets import masked
-from selfmaint.errors import QueryError, SelfmaintError
+from selfmaint.errors import Code, QueryError, SelfmaintError, input_error
 from selfmaint.report.values import Json
+from selfmaint.warehouse.near import near_miss
 
 LONGEST_SHOWN_BYTES = 4 * 2**20
 """Of longer files, such as change feeds, the place is named, and the line not shown."""
@@ -85,3 +88,29 @@ def _spans(found: Iterable[Diagnostic]) -> Iterable[Span]:
         if diagnostic.span is not None:
             yield diagnostic.span
         yield from (other.span for other in diagnostic.context)
+
+
+_CHECKOUT = Path(__file__).resolve().parents[2] / "docs" / "codes"
+_INSTALLED = Path(sysconfig.get_path("data")) / "share" / "selfmaint" / "codes"
+
+
+def all_codes() -> tuple[str, ...]:
+    """Every code, of programs and of warehouses."""
+    return tuple(code.value for enum in (ProgramCode, Code) for code in enum)
+
+
+def code_page(code: str) -> str:
+    """The page of a code, in Markdown.
+
+    Raises:
+        InputError: SM103 no such code, or a page that is not installed.
+    """
+    if code not in all_codes():
+        raise input_error(
+            Code.MISSING_CONTENTS, f"there is no code `{code}`", near_miss(code, all_codes(), "code")
+        )
+    for folder in (_CHECKOUT, _INSTALLED):
+        path = folder / f"{code}.md"
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    raise input_error(Code.MISSING_CONTENTS, f"the page of `{code}` is not installed")

@@ -141,11 +141,8 @@ def _tested(tested: Iterable[Tested]) -> Iterator[RenderableType]:
     for entry in entries:
         columns = ", ".join(f"{v.variable} in `{v.relation}.{v.column}`" for v in entry.fresh)
         fresh = f" (with any value for {columns})" if columns else ""
-        yield cell(f"  {_atoms(entry.subgoals)}{fresh}: {'possible' if entry.fails else 'impossible'}")
-
-
-def _atoms(atoms: Iterable[Atom]) -> str:
-    return " and ".join(show(atom) for atom in atoms)
+        facts = " and ".join(map(show, entry.subgoals))
+        yield cell(f"  {facts}{fresh}: {'possible' if entry.fails else 'impossible'}")
 
 
 def _supplies(explanation: Explanation) -> Table:

@@ -24,9 +24,7 @@ class Change:
     """How many rows a view gained and lost, and how that was found.
 
     Attributes:
-        view: its name.
         gained: how many rows; of a view that keeps duplicates each as often as it stands.
-        lost: likewise.
         how: `decided exactly` or `decided soundly`, `settled by reads` of base rows, `keyed reads`, `added up` from the
             rows that groups gain and lose, `from its helper`, `from other views`, or `recomputed` from the sources.
     """

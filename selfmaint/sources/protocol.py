@@ -19,7 +19,6 @@ class Read:
     """One read of a base relation, for the report.
 
     Attributes:
-        relation: the base relation.
         key_columns: names of the columns whose values were asked for; empty when the whole relation was read.
         keys_asked: number of distinct keys sent.
         rows_read: rows that came back.
@@ -116,11 +115,6 @@ class LazySource(Generic[D]):
         """A name to show."""
         return self._name
 
-    @property
-    def is_connected(self) -> bool:
-        """Whether it was needed."""
-        return self._source is not None
-
     def row_count(self, relation: str) -> int:
         """See `Source`."""
         return self._opened().row_count(relation)
@@ -136,9 +130,7 @@ class LazySource(Generic[D]):
     def close(self) -> None:
         """Ends the connection, if there is one; another read opens a new one."""
         source, self._source = self._source, None
-        close = getattr(source, "close", None)
-        if callable(close):
-            close()
+        close_sources([source])
 
     def _opened(self) -> Source[D]:
         if self._source is None:

@@ -15,12 +15,7 @@ from selfmaint.sources.protocol import Read, Source
 
 @dataclass(frozen=True, slots=True)
 class Later(Generic[D]):
-    """What became of a relation's rows since: the net effect of the later changes.
-
-    Attributes:
-        inserted: rows that came.
-        deleted: rows that went.
-    """
+    """What became of a relation's rows since: the net effect of the later changes."""
 
     inserted: D
     deleted: D
@@ -51,11 +46,8 @@ class RewoundSource(Generic[D]):
     ) -> None:
         """Nothing is read yet.
 
-        Args:
-            source: the source; all that it reads until it is closed is of one state, which `version` names.
-            engine: what computes.
-            later_than: what to undo of a state; it waits a little before it gives None.
-            twins: the relations that may hold a row twice: of these no change is undone.
+        All that the source reads until it is closed is of one state, which `version` names; `later_than` waits a little
+        before it gives None. Of `twins`, relations that may hold a row twice, no change is undone.
         """
         self._source, self._engine, self._later_than = source, engine, later_than
         self._twins = frozenset(twins)

@@ -26,13 +26,12 @@ from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Facts
 from selfmaint.spark.bags import FrameBags
 from selfmaint.spark.bounds import held
-from selfmaint.spark.clocks import is_on_utc, names_instants
 from selfmaint.spark.column_types import types_of
-from selfmaint.spark.exact_rows import are_exact, exact_rows
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import difference, empty, once, positional, rows, session_zone
 from selfmaint.spark.near import NEAR_VALUES, NearRows
 from selfmaint.spark.programs import Programs, unless_unlike
+from selfmaint.spark.same_values import are_exact, exact_rows, is_on_utc, names_instants
 from selfmaint.spark.session import require_classic
 from selfmaint.spark.statements import Statements, union_all
 from selfmaint.spark.text_views import text_rows
@@ -73,13 +72,7 @@ class SparkEngine:
     def load(self, rows: Iterable[Row], names: Sequence[str], types: Sequence[ColumnType]) -> DataFrame:
         """A relation from a few rows that are at hand; duplicates count once.
 
-        Args:
-            rows: the rows, each as long as `names`.
-            names: column names, in order.
-            types: column types; `ANY` and a decimal without precision are inferred from the values.
-
-        Returns:
-            The distinct rows, with exactly the types.
+        Types `ANY` and decimals without precision are inferred from the values.
 
         Raises:
             InputError: SM104 values that the types cannot hold, or of several families in one column.
@@ -99,11 +92,7 @@ class SparkEngine:
     ) -> DataFrame:
         """The goal's extension: distinct rows.
 
-        Args:
-            program: safe, non-recursive rules; a predicate with rules is not looked up in `facts`.
-            goal: the predicate asked for. Without rules and facts it is empty.
-            facts: the extensions that the program may read.
-            names: names of the result's columns; by default those of the fact, or `c0`, `c1`, ...
+        A goal without rules and facts is empty; columns are named `c0`, `c1`, ... or as the fact's by default.
 
         Raises:
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.

@@ -39,7 +39,6 @@ class SparkFrame:
 
     @property
     def columns(self) -> Sequence[str]:
-        """See `Frame`."""
         return tuple(self.frame.columns)
 
     def records(self) -> Iterator[object]:
@@ -55,7 +54,6 @@ class SparkFrame:
         return f.to_json(f.struct(*(f.col(f"`{name}`") for name in self.frame.columns)), _JSON_OPTIONS)
 
     def rows(self, expected: Expected) -> DataFrame:
-        """See `Frame`."""
         plain, names = positional(self.frame), self.frame.columns
         taken = plain.select(*(plain[f"c{names.index(name)}"] for name in expected.columns))
         return conform(taken.toDF(*expected.columns), expected)
@@ -72,11 +70,9 @@ class SparkExchange:
 
     @property
     def zone(self) -> str:
-        """See `Exchange`."""
         return session_zone(self.engine.spark)
 
     def entered(self, spill: Spill) -> DataFrame:
-        """See `Exchange`."""
         found = spill.table_or_file()
         if not isinstance(found, Path):
             return self.engine.given(found)
@@ -90,11 +86,9 @@ class SparkExchange:
             ) from failure
 
     def stored(self, location: str, expected: Expected) -> DataFrame:
-        """See `Exchange`."""
         return read_contents(self.engine.spark, location, expected)
 
     def frame(self, given: object) -> Frame[DataFrame] | None:
-        """See `Exchange`."""
         return SparkFrame(given) if isinstance(given, DataFrame) else None
 
     def computed(
@@ -103,7 +97,6 @@ class SparkExchange:
         parts: Sequence[DataFrame],
         columns: Sequence[tuple[str, ColumnType]],
     ) -> DataFrame:
-        """See `Exchange`."""
 
         def here(relations: Sequence[Relation]) -> Relation:
             database = relations[0].stored.database
@@ -114,7 +107,6 @@ class SparkExchange:
         return self.engine.either(parts, here, lambda: self.engine.statements.over(query, parts).toDF(*names))
 
     def distinct(self, data: DataFrame) -> Rows:
-        """See `Exchange`."""
         plain = positional(data).distinct()
         instants = [isinstance(field.dataType, st.TimestampType) for field in plain.schema.fields]
         pairs = zip(plain.columns, instants, strict=True)

@@ -56,9 +56,6 @@ _LONGEST_LINE = 300
 def translated(location: str | None = None) -> Iterator[None]:
     """Turns what Spark says about contents and values, which comes as it computes, into an `InputError`.
 
-    Args:
-        location: what is being read, where that is known.
-
     Raises:
         InputError: SM103 a file that is gone, SM104 contents that are not what they were read as: with the
             place of the value, if it can be found; or a value that an expression or a type does not have.

@@ -132,11 +132,7 @@ def _saved(frame: DataFrame, path: Path, kind: str, options: Mapping[str, str]) 
 
 
 def _require_there(frame: DataFrame, path: Path, kind: str, rows: int) -> None:
-    """Refuses files that are not all there: where a folder is not shared, Spark commits those that it sees.
-
-    Raises:
-        InputError: SM405.
-    """
+    """Refuses files that are not all there: where a folder is not shared, Spark commits those that it sees."""
     if kind == "parquet":
         there = sum(pq.read_metadata(file).num_rows for file in data_files(path))
     else:

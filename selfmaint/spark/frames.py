@@ -60,13 +60,7 @@ def digest_of(frame: DataFrame) -> tuple[int, str]:
 
 
 def by_row(plain: DataFrame, columns: Sequence[str], **aggregates: Column) -> DataFrame:
-    """Aggregates for each distinct row of some columns, which keep the signs of zeros.
-
-    Args:
-        plain: the rows, under plain names.
-        columns: the columns.
-        aggregates: the further columns, by their names.
-    """
+    """Aggregates for each distinct row of some columns, which keep the signs of zeros."""
     floats = {field.name for field in plain.schema.fields if _is_float(field)}
     kept = [f.first(name).alias(f"first_{name}") for name in columns if name in floats]
     made = [column.alias(name) for name, column in aggregates.items()]

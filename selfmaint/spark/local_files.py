@@ -45,16 +45,13 @@ def local_contents(frame: DataFrame, database: Database) -> Relation | None:
             return None
         names = _stored_names(frame)
         files = _local_files(frame) if names else []
-        if not files or not _are_alike(files, [n for n, k in zip(names, kinds, strict=True) if _is_day(k)]):
+        days = [n for n, kind in zip(names, kinds, strict=True) if isinstance(kind, st.DateType)]
+        if not files or not _are_alike(files, days):
             return None
         found = parquet_columns(database, files, names)
     except (InputError, OSError, ValueError, pa.ArrowException, Py4JError, PySparkException):
         return None
     return Relation(found.stored, tuple(frame.columns)) if list(found.types) == types_of(frame) else None
-
-
-def _is_day(kind: st.DataType) -> bool:
-    return isinstance(kind, st.DateType)
 
 
 def _local_files(frame: DataFrame) -> list[Path]:

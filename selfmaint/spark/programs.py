@@ -28,11 +28,10 @@ from selfmaint.engine.plans import over_tables, prepared
 from selfmaint.engine.protocol import Facts, Layout
 from selfmaint.errors import InputError
 from selfmaint.spark.bounds import Measure, bounded, held, measured
-from selfmaint.spark.clocks import is_on_utc, names_time
 from selfmaint.spark.column_types import types_of
-from selfmaint.spark.exact_rows import are_exact, exact_rows
 from selfmaint.spark.failures import translated
 from selfmaint.spark.near import NearRows
+from selfmaint.spark.same_values import are_exact, exact_rows, is_on_utc, names_time
 from selfmaint.spark.session import quick_session
 from selfmaint.spark.statements import Statements, marked, union_all
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.failures import first_line, translated
-from selfmaint.spark.stored_tables import stored_rows
+from selfmaint.spark.tables import quoted, stored_rows
 from selfmaint.spark.text_plans import refused_when_parsed
 from selfmaint.spark.text_views import read_by
 from selfmaint.store.stored_tables import TableFiles
@@ -31,11 +31,6 @@ def answered(
 ) -> Iterator[pa.RecordBatchReader]:
     """What one SELECT gives, in its order; all rows are here at once.
 
-    Args:
-        spark: the session.
-        query: the SELECT, in Spark's SQL.
-        views: the tables that it may read, by name.
-
     Raises:
         InputError: SM102 it reads something else; SM108 it is no SELECT, or cannot be run.
     """
@@ -45,7 +40,7 @@ def answered(
         for name, table in views.items():
             if name.replace("`", "``").casefold() in query.casefold():
                 rows = stored_rows(spark, table) if isinstance(table, TableFiles) else table
-                rows.createTempView(_quoted(name))
+                rows.createTempView(quoted(name))
                 made.append(name)
         found = spark.sql(query)
         _require_views(found, made, views)
@@ -53,7 +48,7 @@ def answered(
             rows = found.toArrow()
         yield _in_utc(rows).to_reader()
     except PySparkException as failure:
-        raise _refused(failure) from failure
+        raise _refused(failure, views) from failure
     finally:
         for name in made:
             spark.catalog.dropTempView(name)
@@ -71,16 +66,8 @@ def _in_utc(rows: pa.Table) -> pa.Table:
     return rows.cast(pa.schema(fields))
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _require_allowed(spark: SparkSession, query: str) -> None:
-    """Refuses what is no SELECT, or more than one.
-
-    Raises:
-        InputError: SM108.
-    """
+    """Refuses what is no SELECT, or more than one."""
     refused = refused_when_parsed(spark, query)
     if refused is not None:
         message = f"a query is one SELECT of known functions, and Spark finds {refused} in this one"
@@ -88,11 +75,7 @@ def _require_allowed(spark: SparkSession, query: str) -> None:
 
 
 def _require_views(found: DataFrame, made: list[str], views: Mapping[str, object]) -> None:
-    """Refuses a plan that reads anything but the views.
-
-    Raises:
-        InputError: SM102.
-    """
+    """Refuses a plan that reads anything but the views."""
     known = {name.casefold() for name in made}
     for name, is_view in read_by(found):
         if not is_view or name.casefold() not in known:
@@ -100,6 +83,10 @@ def _require_views(found: DataFrame, made: list[str], views: Mapping[str, object
             raise input_error(Code.UNKNOWN_RELATION, message, near_miss(name, views, "view"))
 
 
-def _refused(failure: PySparkException) -> InputError:
+def _refused(failure: PySparkException, views: Mapping[str, object]) -> InputError:
+    if failure.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+        name = (failure.getMessageParameters() or {}).get("relationName", "").replace("`", "")
+        message = f"`{name}` is no view of this warehouse"
+        return input_error(Code.UNKNOWN_RELATION, message, near_miss(name, views, "view"))
     what = "refuses" if isinstance(failure, AnalysisException | ParseException) else "fails at"
     return input_error(Code.QUERY, f"Spark {what} the query: {first_line(failure)}")

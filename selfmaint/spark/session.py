@@ -55,8 +55,7 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     """The active Spark session, untouched, or a new one.
 
-    Args:
-        settings: Spark settings that go over all others; ignored when a session is active.
+    Settings go over all others; with an active session they are ignored.
 
     Returns:
         The session. The Java process of a new one prints nothing, unless it is that of `spark-submit`: it writes to a

@@ -40,21 +40,9 @@ class Statements:
         self._beside = beside
 
     def run(
-        self,
-        program: Program,
-        goal: Predicate,
-        tables: Mapping[Predicate, Table],
-        *,
-        distinct: bool = True,
+        self, program: Program, goal: Predicate, tables: Mapping[Predicate, Table], *, distinct: bool = True
     ) -> DataFrame:
-        """One statement for a goal that has rules; it reads nothing but the tables.
-
-        Args:
-            program: the rules.
-            goal: the predicate asked for.
-            tables: what `bound` gave.
-            distinct: whether each row is to come once.
-        """
+        """One statement for a goal that has rules; it reads nothing but the tables."""
         statement = select(program, goal, tables, hints=True, distinct=distinct)
         require_allowed(read_set(statement), {table.name for table in tables.values()})
         with translated():

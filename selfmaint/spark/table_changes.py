@@ -32,7 +32,6 @@ class TableWrites:
     """Statements that are ready to run.
 
     Attributes:
-        spark: the session.
         statements: by view, what is run.
         shown: by view, the same for people, who see names that tell what they are.
     """
@@ -124,11 +123,7 @@ def _rows(change: TableChange[DataFrame]) -> DataFrame:
 
 
 def _require_possible(writes: TableWrites) -> None:
-    """Asks each table whether it takes its statement.
-
-    Raises:
-        InputError: SM405 some do not.
-    """
+    """Asks each table whether it takes its statement."""
     refused = {}
     for view, statement in writes.statements.items():
         try:

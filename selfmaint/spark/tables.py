@@ -1,4 +1,4 @@
-"""Stored contents as DataFrames: Parquet, CSV, JSON lines and tables of Spark's catalog, checked.
+"""Stored contents as DataFrames: Parquet, CSV, JSON lines, tables of Spark's catalog, and of a store; checked.
 
 Columns are matched by name, in any order. A type that is stored may be narrower than the declared one, never
 wider and never of another family: what is read is exactly what is stored.
@@ -12,6 +12,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName
@@ -37,6 +39,7 @@ from selfmaint.store.expected import (
     type_difference,
 )
 from selfmaint.store.formats import Format, data_files, format_of, has_wildcard
+from selfmaint.store.stored_tables import SNAPSHOT_COLUMN, DataFile, TableFiles
 from selfmaint.store.text_files import TextReading, local_path, remember
 
 _SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
@@ -233,11 +236,7 @@ def stored_schema(path: Path) -> st.StructType | None:
 
 @contextlib.contextmanager
 def _missing_as_input_error(name: str, location: str) -> Iterator[None]:
-    """Spark's "there is no such table or path" as an input error.
-
-    Raises:
-        InputError: SM103 not there; SM104 there, but not readable in that format.
-    """
+    """Spark's "there is no such table or path" as an input error."""
     try:
         with translated(location):
             yield
@@ -253,12 +252,6 @@ def read_undeclared(
     spark: SparkSession, location: str, expected: Expected, format_: Format | None = None
 ) -> DataFrame:
     """Stored contents with the expected columns, by name or by position.
-
-    Args:
-        spark: the session.
-        location: as for `read_contents`.
-        expected: names and types of the columns; the names are made up.
-        format_: how it is stored; by default told from the names of the files.
 
     Returns:
         The rows under the expected names. By position unless some of the names are those expected.
@@ -303,3 +296,53 @@ def _stored_columns(spark: SparkSession, location: str, format_: Format) -> list
             return spark.read.options(**CSV_OPTIONS).csv(spark_path(location)).columns
         case Format.JSON_LINES:
             return None
+
+
+_TYPES = {
+    "VARCHAR": "string",
+    "BLOB": "binary",
+    "TIMESTAMP": "timestamp_ntz",
+    "TIMESTAMP WITH TIME ZONE": "timestamp",
+}
+"""Types that Spark names otherwise than DuckDB."""
+
+
+def stored_rows(spark: SparkSession, table: TableFiles) -> DataFrame:
+    """The rows of a table of a store, read when they are used."""
+    wanted = [quoted(name) for name in table.columns]
+    older = [file for file in table.files if not file.is_newer and not file.is_deleted_newer]
+    # Files of rows of several snapshots have one more column.
+    alike = [older, *([file] for file in table.files if file not in older)]
+    parts = [_rows(spark, table.version, files, wanted) for files in alike if files]
+    if not parts:
+        typed = zip(table.types, wanted, strict=True)
+        return spark.range(0).selectExpr(
+            *(f"cast(null as {_TYPES.get(t, t)}) as {name}" for t, name in typed)
+        )
+    return reduce(DataFrame.unionAll, parts)
+
+
+def _rows(spark: SparkSession, version: int, files: Sequence[DataFile], wanted: Sequence[str]) -> DataFrame:
+    """The rows of some files that are not deleted; of a single one that may hold newer ones, those that are not."""
+    rows = spark.read.parquet(*(spark_path(file.path) for file in files))
+    if files[0].is_newer:
+        rows = rows.where(sf.col(SNAPSHOT_COLUMN) <= version)
+    deleted = {Path(file.deleted).name: file for file in files if file.deleted is not None}
+    if not deleted:
+        return rows.select(*wanted)
+    file_of = sf.create_map(
+        *(sf.lit(text) for name, file in deleted.items() for text in (name, Path(file.path).name))
+    )
+    gone = spark.read.parquet(*(spark_path(file.deleted) for file in files if file.deleted is not None))
+    if files[0].is_deleted_newer:
+        gone = gone.where(sf.col(SNAPSHOT_COLUMN) <= version)
+    gone = gone.select(file_of[sf.col("_metadata.file_name")].alias("file"), sf.col("pos").alias("row"))
+    at = (sf.col("_metadata.file_name").alias("_file"), sf.col("_metadata.row_index").alias("_row"))
+    numbered = rows.select(*wanted, *at)
+    same = (numbered["_file"] == gone["file"]) & (numbered["_row"] == gone["row"])
+    return numbered.join(sf.broadcast(gone), same, "left_anti").select(*wanted)
+
+
+def quoted(name: str) -> str:
+    """A name in backticks."""
+    return "`" + name.replace("`", "``") + "`"

@@ -63,11 +63,7 @@ def text_rows(spark: SparkSession, view: OpaqueView, facts: Facts[DataFrame], li
 
 
 def _require_allowed(view: OpaqueView, refused: str | None) -> None:
-    """Condition 3.
-
-    Raises:
-        InputError: SM404.
-    """
+    """Condition 3."""
     if refused is not None:
         message = f"the view `{view.name}` cannot be recomputed: Spark finds {refused} in its query"
         note = "that is not among what a view that is run as text may use; nothing of it was run"
@@ -97,11 +93,7 @@ def _arranged(view: OpaqueView, found: DataFrame, columns: Sequence[str]) -> Dat
 
 
 def _require_bound(found: DataFrame, allowed: Collection[str]) -> None:
-    """Condition 2: refuses a plan that reads anything but some temporary views.
-
-    Raises:
-        ReadRefusedError: SM403.
-    """
+    """Condition 2: refuses a plan that reads anything but some temporary views."""
     read = list(read_by(found))
     other = sorted({name for name, is_view in read if not is_view})
     if other:

@@ -61,12 +61,8 @@ def bad_values(
 ) -> tuple[BadValue, ...]:
     """The first values of a local file that are not of their columns' types; empty if none is found.
 
-    Args:
-        file: a CSV file with a header line, or a file of JSON lines.
-        types: the types by the columns' names in the file.
-        is_json: which of the two it is.
-        limit: how many are wanted.
-        refused: a text that is no value of some column that is not of strings, whatever it looks like.
+    The types are by the columns' names in the file. `refused` is a text that is no value of some column that is not of
+    strings, whatever it looks like.
     """
     found: list[BadValue] = []
     with suppress(OSError, UnicodeDecodeError, csv.Error, RecursionError):

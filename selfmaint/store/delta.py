@@ -80,11 +80,6 @@ def live_files(path: Path, table: Any = None) -> list[Path]:
 def table_files(name: str, path: Path, version: int | None = None) -> TableFiles:
     """What makes up a table at a version.
 
-    Args:
-        name: the table's name, for messages.
-        path: its folder.
-        version: Delta's number of the version; by default the last one.
-
     Raises:
         InputError: see `live_files`.
     """
@@ -223,11 +218,7 @@ def _duckdb_type(name: str, field: Any) -> str:
 
 
 def _footer_rows(file: Path) -> int:
-    """The number of rows of a file whose writer did not say it in the log.
-
-    Raises:
-        InputError: SM103 it is gone, or no Parquet.
-    """
+    """The number of rows of a file whose writer did not say it in the log."""
     import pyarrow as pa  # noqa: PLC0415 - see `_opened`
     import pyarrow.parquet as pq  # noqa: PLC0415
 

@@ -33,7 +33,6 @@ class Mark:
         after: the snapshot that it is made on.
         snapshot: the number of the one that it makes.
         tables: the tables that are changed with it.
-        said: what is committed.
         by: what tells the attempt at it from others.
         lost: how many rows the commit is to delete; None if it does something else.
         is_undone: whether it puts back what was ahead.
@@ -86,7 +85,6 @@ class Ahead:
     """The versions of a table after the one that a state has.
 
     Attributes:
-        last: the last one.
         version: the last one before others changed the table.
         used: the highest snapshot that the table's log names.
         mark: what its rows belong to then; None if they are those of the state.

@@ -36,7 +36,6 @@ class Entry:
     """A state of the store.
 
     Attributes:
-        snapshot: its number.
         at: when it was committed.
         said: what was committed; None for upkeep.
         versions: for each table its version in Delta's count.
@@ -185,10 +184,6 @@ class DeltaJournal:
     def append(self, after: Entry | None, entry: Entry) -> None:
         """Commits a state.
 
-        Args:
-            after: the state that it follows on, which must be the journal's last one.
-            entry: the state.
-
         Raises:
             BusyError: SM405 somebody else has written a state since.
             InputError: SM405 it cannot be written.
@@ -268,11 +263,7 @@ class DeltaJournal:
 
 @contextlib.contextmanager
 def _reading(place: DeltaPlace) -> Iterator[None]:
-    """What keeps the journal from being read, as an error of this package.
-
-    Raises:
-        InputError: SM408.
-    """
+    """What keeps the journal from being read, as an error of this package."""
     try:
         yield
     except SelfmaintError:

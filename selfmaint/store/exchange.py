@@ -157,9 +157,6 @@ class Exchange(Protocol[D]):
     ) -> D:
         """The rows of a query over some relations, when they are used.
 
-        Args:
-            query: made of the relations' names; their columns are `c0`, `c1`, ..., and so are the query's own.
-            parts: the relations.
-            columns: the names and types of the query's columns.
+        The query is made of the relations' names; their columns are `c0`, `c1`, ..., and so are its own.
         """
         ...

@@ -64,11 +64,6 @@ def nothing_stored(name: str, location: str) -> InputError:
 def require_names(found: Sequence[str], expected: Expected, *, extra_allowed: bool = False) -> None:
     """Refuses contents whose columns are not the expected ones, in whatever order.
 
-    Args:
-        found: the columns that there are.
-        expected: those wanted.
-        extra_allowed: whether there may be others besides.
-
     Raises:
         InputError: SM104 a column is missing, not expected or there twice: one diagnostic for all.
     """
@@ -78,13 +73,7 @@ def require_names(found: Sequence[str], expected: Expected, *, extra_allowed: bo
 
 
 def different_columns(found: Sequence[str], expected: Expected, difference: str) -> Diagnostic:
-    """SM104 for contents with other columns than expected.
-
-    Args:
-        found: the columns that there are.
-        expected: those wanted.
-        difference: in words, what the difference is.
-    """
+    """SM104 for contents with other columns than expected."""
     return Diagnostic(
         Code.COLUMNS_DIFFER,
         f"the columns of `{expected.name}` do not fit: {difference}",

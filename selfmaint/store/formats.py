@@ -56,8 +56,7 @@ def has_wildcard(path: str) -> bool:
 def format_of(location: str) -> Format:
     """The format of some contents, by the file's name or by the names of the files in the directory.
 
-    Args:
-        location: a path, a URI, or the name of a table of Spark's catalog.
+    The location is a path, a URI, or the name of a table of Spark's catalog.
 
     Returns:
         `TABLE` where nothing says that it is a file: no such path, no suffix, no separator.

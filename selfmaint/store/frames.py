@@ -45,9 +45,7 @@ class ArrowStream(Protocol):
 def arrow_frame(rows: ArrowStream, name: str) -> ArrowTable:
     """The rows as an Arrow table of types that both engines hold, in this process.
 
-    Args:
-        rows: the frame. What pandas adds for an index without a name is left out; its NaN is null, as pandas has it.
-        name: whose rows they are, for messages.
+    What pandas adds for an index without a name is left out; its NaN is null, as pandas has it.
 
     Raises:
         InputError: SM104 a type that the language does not have, or a value that is lost in the type that is held:

@@ -140,9 +140,7 @@ class Journal:
     def read(cls, file: Path, known: Collection[Path]) -> tuple[State, Journal]:
         """The state on disk, and the journal. Its paths are relative to it: all may have been moved.
 
-        Args:
-            file: the journal.
-            known: the paths of the warehouse.
+        Its paths are relative to it: all may have been moved. A path that is not `known` is refused.
 
         Raises:
             InputError: SM407 it is none that was written for these paths.
@@ -202,11 +200,7 @@ class Journal:
 
 
 def _contents(file: Path) -> tuple[State, list[Any]]:
-    """The state and the entries that a journal's text holds.
-
-    Raises:
-        ValueError: it is no such text.
-    """
+    """The state and the entries that a journal's text holds."""
     found = file.lstat()
     if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST_BYTES:
         raise ValueError("it is no plain file of some kilobytes")
@@ -219,11 +213,7 @@ def _contents(file: Path) -> tuple[State, list[Any]]:
 
 
 def _move(file: Path, entry: Any) -> Move:
-    """One entry of a journal.
-
-    Raises:
-        ValueError: it is none, or of another write.
-    """
+    """One entry of a journal."""
     name = _NAME.fullmatch(file.name)
     match entry:
         case {"path": str(path), "existed": bool(existed), "id": str(id_)} if name and name[1] == id_:
@@ -249,9 +239,7 @@ def is_under_way(directories: Iterable[Path]) -> bool:
 def settle(directories: Iterable[Path], known: Collection[Path]) -> list[Recovered]:
     """Puts right every unfinished switch whose journal is in one of the directories, which must be locked.
 
-    Args:
-        directories: where the paths lie.
-        known: the paths of the warehouse; a journal that names another is refused.
+    A journal that names a path which is not one of the `known` of the warehouse is refused.
 
     Raises:
         InputError: SM407 a journal that was not written for these paths; nothing was touched.

@@ -113,7 +113,6 @@ class SqliteCatalog:
     """A catalog in a file, which several processes of one machine may read while one writes.
 
     Attributes:
-        file: the file.
         folder: the lake's folder, for messages.
     """
 

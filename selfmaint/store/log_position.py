@@ -106,12 +106,7 @@ class LogPosition:
     shapes: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, commit: int, xid: int) -> bool:
-        """Whether a transaction is in the contents.
-
-        Args:
-            commit: where its commit is.
-            xid: its id as the log has it.
-        """
+        """Whether a transaction is in the contents."""
         if commit < self.lsn:
             return True
         if self.snapshot is None or commit >= self.upto:

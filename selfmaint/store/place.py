@@ -32,7 +32,6 @@ class Place:
 
     Attributes:
         kind: what the store is, for people.
-        folder: the folder.
         version: the snapshot that is read; by default the newest.
         home: where the folder will be, if it is being made elsewhere.
     """
@@ -128,9 +127,6 @@ class Place:
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
         """Holds the right to write; it ends with the process.
-
-        Args:
-            what: what is done, for who finds it held.
 
         Raises:
             InputError: SM405 another process holds it (`BusyError`), or the folder cannot be written to.

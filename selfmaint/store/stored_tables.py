@@ -22,7 +22,6 @@ class DataFile:
     """A Parquet file of a table's rows.
 
     Attributes:
-        path: the file.
         rows: how many rows of it belong to the table.
         is_newer: whether some of its rows were added after the snapshot.
         deleted: the Parquet file with the numbers (`pos`) of its deleted rows, if there is one.
@@ -41,11 +40,9 @@ class TableFiles:
     """What makes up a table at a snapshot.
 
     Attributes:
-        name: the table.
         version: the snapshot.
         columns: the names of its columns.
         types: their types, as DuckDB names them.
-        files: its files.
         spreads: for columns of whole numbers, how many there are from the smallest to the largest ever stored.
         never_null: columns in which no null was ever stored.
     """
@@ -71,7 +68,6 @@ class Snapshot:
     """A state of a store.
 
     Attributes:
-        version: its number.
         at: when it was committed.
         said: what was committed; None for the store's own upkeep.
         files: how many files it added that are still there.
@@ -164,7 +160,6 @@ class TableChange(Generic[D]):
     """What a table gains and loses.
 
     Attributes:
-        view: the view.
         table: the table, columns in the view's order.
         gained: the rows that it gains; None if none.
         lost: the rows that it loses; None if none.

@@ -64,9 +64,7 @@ def local_path(location: str) -> Path | None:
 def placed(location: str, refused: str | None = None) -> tuple[Diagnostic, ...]:
     """What is wrong with the first bad values of a file, or of the files of a directory, and where they stand.
 
-    Args:
-        location: the path or URI of a file that an engine has refused, or of what was being read.
-        refused: the text that it said it refused; looked for where no value is clearly bad.
+    `refused` is the text that the engine said it refused; looked for where no value is clearly bad.
 
     Returns:
         SM104 with its place for each; empty if the file is not local, or nothing clearly wrong is found in it.

@@ -39,11 +39,7 @@ class Write(Protocol):
     def __call__(self, path: Path, format_: Format, order: str | None, /, *, single: bool = False) -> None:
         """Whatever the engine fails with is an `OSError` or an error of this package.
 
-        Args:
-            path: the directory.
-            format_: the format.
-            order: of Parquet, the column in whose order the rows are written.
-            single: whether they are to be in one file.
+        `order` is, of Parquet, the column in whose order the rows are written; `single` asks for one file.
         """
         ...
 
@@ -64,9 +60,7 @@ class StagedWrites:
     def __init__(self, paths: Iterable[Path], known: Iterable[Path] = ()) -> None:
         """Nothing is done yet.
 
-        Args:
-            paths: what is to be written.
-            known: other paths of the warehouse, which unfinished writes may be of.
+        `known` are other paths of the warehouse, which unfinished writes may be of.
         """
         self._paths = sorted({_real(path) for path in paths})
         self._known = {*self._paths, *(_real(path) for path in known)}
@@ -107,10 +101,8 @@ class StagedWrites:
     def add(self, path: Path, write: Write, format_: Format | None = None) -> None:
         """Writes new contents for one of the paths, beside the present ones; Parquet in the order that these are in.
 
-        Args:
-            path: one of the paths of this set, a directory or a single file.
-            write: writes all rows of the new contents, or of a delta if that is what the path holds.
-            format_: by default that of the present contents, or what the path's name says.
+        The path is a directory or a single file. What is written is all rows of the new contents, or of a delta if the
+        path holds one; the format is that of the present contents by default, or what the path's name says.
 
         Raises:
             SelfmaintError: SM405 the contents cannot be written.
@@ -170,9 +162,6 @@ class StagedWrites:
 def recover(paths: Iterable[Path]) -> list[Recovered]:
     """Puts right what earlier processes left unfinished beside some views' paths.
 
-    Args:
-        paths: the paths of the views.
-
     Returns:
         Each unfinished set of writes and what became of it; nothing if all is well.
 
@@ -211,11 +200,7 @@ def _become_file(move: Move) -> None:
 
 @contextlib.contextmanager
 def _failures(what: str) -> Iterator[None]:
-    """What the system refuses, as an error of this package.
-
-    Raises:
-        SelfmaintError: SM405.
-    """
+    """What the system refuses, as an error of this package."""
     try:
         yield
     except BlockingIOError as failure:

@@ -11,15 +11,18 @@ from datalog.model import (
     NUMBER,
     Atom,
     ColumnType,
+    Constant,
     Declaration,
     ForeignKey,
     Predicate,
     Program,
+    Row,
     Rule,
     Term,
     Variable,
     Version,
 )
+from datalog.syntax import show
 from selfmaint.warehouse.constraints import Reference
 
 
@@ -33,7 +36,6 @@ class BaseRelation:
         types: column types, in order.
         nullable: 0-based positions that may hold null.
         unique: sets of columns (0-based positions) that identify a row, the primary key first.
-        references: its foreign keys.
     """
 
     name: str
@@ -136,13 +138,7 @@ def variable_types(
 def base_relations(
     program: Program, definitions: Mapping[str, list[tuple[Rule, Rule]]], views: set[str]
 ) -> dict[str, BaseRelation]:
-    """The declared relations, and those that some subgoals of the views mention.
-
-    Args:
-        program: for its declarations.
-        definitions: for each view its rules, as written and unfolded.
-        views: the names of the views.
-    """
+    """The declared relations, and those that some subgoals of the views mention."""
     relations: dict[str, BaseRelation] = {}
     declarations = {declaration.name: declaration for declaration in program.declarations}
     for declaration in program.declarations:
@@ -187,3 +183,12 @@ def _declared(
 def _referenced(key: ForeignKey, declarations: Mapping[str, Declaration]) -> tuple[int, ...]:
     names = declarations[key.target].column_names
     return tuple(names.index(name) for name in key.target_columns)
+
+
+def shown_rows(columns: Sequence[str], rows: Iterable[Row]) -> str:
+    """A few rows in words, values as the language writes them; equal rows of a table without a key once."""
+    shown = (
+        ", ".join(f"{c}={show(Constant(v))}" for c, v in zip(columns, row, strict=True) if c != NUMBER)
+        for row in sorted(rows, key=repr)
+    )
+    return "; ".join(f"({values})" for values in dict.fromkeys(shown))

@@ -295,11 +295,7 @@ def catalog(
 
 
 def _require_plain_names(program: Program) -> None:
-    """Refuses versions: a view's rule speaks of relations as they are, whatever the update.
-
-    Raises:
-        ProgramError: DL009.
-    """
+    """Refuses versions: a view's rule speaks of relations as they are, whatever the update."""
     bodies = (li for view in program.views for block in view.blocks for li in block.core.body)
     literals = (*(li for rule in program.rules for li in (rule.head, *rule.body)), *bodies)
     atoms = (atom for literal in literals for atom in atoms_of(literal))
@@ -368,10 +364,6 @@ def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...
         order_lines(O, L, D) :- lineitem(O, L), orders(O, D).       O, L: a key of lineitem, and O is one of orders
 
     A row to delete is found by them. Texts, and columns that stand later, are left out before others.
-
-    Args:
-        view: the view.
-        relations: the base relations, by name.
 
     Returns:
         The positions in ascending order; all columns if the keys tell nothing, or rows stand more than once.

@@ -21,7 +21,6 @@ class Clock:
     """The moment that definitions are of.
 
     Attributes:
-        moment: the moment.
         reads_time: whether some read the time; else they read the date alone, in UTC.
         at: the catalog at another moment.
     """

@@ -20,7 +20,6 @@ class Reference:
 
     Attributes:
         columns: 0-based positions in the referencing relation.
-        target: the referenced relation.
         target_columns: 0-based positions in `target`, one for each of `columns`.
     """
 
@@ -58,13 +57,7 @@ class HasReferences(Protocol):
 def merged_by_keys(
     atoms: Sequence[Atom], relations: Mapping[str, HasUnique], not_null: frozenset[Variable]
 ) -> dict[Variable, Term] | None:
-    """The substitution that makes subgoals with one key one subgoal; None if they can have no rows together.
-
-    Args:
-        atoms: subgoals over base relations.
-        relations: their keys and unique constraints.
-        not_null: variables that are never null.
-    """
+    """The substitution that makes subgoals with one key one subgoal; None if they can have no rows together."""
     substitution: dict[Variable, Term] = {}
     current = list(dict.fromkeys(atoms))
     while (pair := _agreeing(current, relations, not_null)) is not None:
@@ -101,11 +94,7 @@ def given_subgoal(
 ) -> Atom | None:
     """A subgoal that has exactly one row by a foreign key of another one, and nothing used of it besides; or None.
 
-    Args:
-        body: subgoals over base relations.
-        used: the terms that are used besides: in the head, in tests.
-        relations: their constraints.
-        not_null: variables that are never null.
+    The `used` terms are used besides: in the head, in tests.
     """
     return next((atom for atom in body if _is_given(atom, body, used, relations, not_null)), None)
 

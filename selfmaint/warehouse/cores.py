@@ -61,10 +61,6 @@ def types_met(bodies: Iterable[Iterable[Atom]], relations: Mapping[str, BaseRela
     """The types of the columns that joins and foreign keys equate, through each other, with each column.
 
     What a view tells of a column may be what stands in a column that the view joins it with.
-
-    Args:
-        bodies: the bodies of all views.
-        relations: the base relations.
     """
     same: list[tuple[tuple[str, int], tuple[str, int]]] = []
     for body in bodies:
@@ -87,15 +83,7 @@ def types_met(bodies: Iterable[Iterable[Atom]], relations: Mapping[str, BaseRela
 def with_core(
     view: View, written: Rule | None, core: View | None, relations: Mapping[str, BaseRelation], met: Met
 ) -> View:
-    """The view with its core, or with what is in the way of maintaining it as its limitation.
-
-    Args:
-        view: a view that is more than rules.
-        written: the rule of its core, if it has one.
-        core: the core as a conjunctive view.
-        relations: the base relations, for their keys.
-        met: see `types_met`.
-    """
+    """The view with its core, or with what is in the way of maintaining it as its limitation."""
     if written is None or core is None or view.grouping is None or view.limitation is None:
         return view
     kind, is_counted = view.limitation.kind, len(view.columns) < len(view.grouping.columns)
@@ -339,12 +327,7 @@ def _has_parts(average: Measure, found: Grouped, core: View) -> bool:
 
 
 def projected(view: View, relations: Mapping[str, BaseRelation]) -> View:
-    """A view of one rule that projects, as one that groups by its columns and has no aggregate.
-
-    Args:
-        view: any view of rules.
-        relations: the base relations, for their keys.
-    """
+    """A view of one rule that projects, as one that groups by its columns and has no aggregate."""
     if view.limitation is None or view.limitation.kind is not Outside.PROJECTION:
         return view
     every = variables_of(view.body)

@@ -71,13 +71,12 @@ def with_null_filters(definition: ViewDefinition, declarations: Iterable[Declara
 
     Tests of what can not be null stay, for then the view has no rows.
 
-    Example:
-        >>> from datalog.model import Predicate, Variable, block
-        >>> x, y = Variable("X"), Variable("Y")
-        >>> core = block("v", 0, [Atom(Predicate("r"), (x, y)), NullTest(y, negated=False)], [x])
-        >>> found = with_null_filters(ViewDefinition("v", ("x",), (core,))).blocks[0]
-        >>> len(found.core.body), found.filters == (IsNull(y),)
-        (1, True)
+    >>> from datalog.model import Predicate, Variable, block
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> core = block("v", 0, [Atom(Predicate("r"), (x, y)), NullTest(y, negated=False)], [x])
+    >>> found = with_null_filters(ViewDefinition("v", ("x",), (core,))).blocks[0]
+    >>> len(found.core.body), found.filters == (IsNull(y),)
+    (1, True)
     """
     known = {declaration.name: declaration for declaration in declarations}
 
@@ -130,15 +129,7 @@ def limited_view(
     rule = Rule(head, atoms, definition.span)
     none: frozenset[Variable] = frozenset()
     return View(
-        definition.name,
-        rule,
-        head,
-        atoms,
-        none,
-        none,
-        columns,
-        limitation=limitation,
-        definition=definition,
+        definition.name, rule, head, atoms, none, none, columns, limitation=limitation, definition=definition
     )
 
 
@@ -181,15 +172,7 @@ def view_of(
     relations: Mapping[str, BaseRelation],
     views: Mapping[str, list[Rule]],
 ) -> View:
-    """One view.
-
-    Args:
-        program: for the declaration of the view's columns.
-        name: the view's name.
-        rules: its rules, each as written and unfolded.
-        relations: the base relations.
-        views: the rules of every view; none for one that is more than rules.
-    """
+    """One view."""
     declaration = program.declaration(name)
     columns = declaration.column_names if declaration else _column_names(rules[0][0].head)
     reasons = [_never(plain, relations, views) for _, plain in rules]
@@ -230,13 +213,7 @@ def _projected_out(view: View) -> list[Variable]:
 
 
 def without_references(view: View, used: Iterable[Term], relations: Mapping[str, BaseRelation]) -> View:
-    """A view of one rule without the subgoals of which foreign keys say that each match has one row of them.
-
-    Args:
-        view: the view.
-        used: what is used of its matches, besides by its tests.
-        relations: the base relations.
-    """
+    """A view of one rule without the subgoals of which foreign keys say that each match has one row of them."""
     used = frozenset(used)
     while True:
         tested = variables_of(view.filters)  # more, without a subgoal that implied a test
@@ -366,18 +343,15 @@ def grouping(definition: ViewDefinition, *, counted: bool) -> ViewDefinition | N
        relations are.
     2. Of a view that removes duplicates, or whose columns determine their core row by keys, each group is one row.
 
-    Args:
-        definition: a view.
-        counted: whether the number of copies of each row is to be the last column.
+    With `counted` the number of copies of each row is the last column.
 
-    Example:
-        >>> from datalog.model import Atom, Predicate, Variable, block
-        >>> from datalog.syntax import show
-        >>> x, y = Variable("X"), Variable("Y")
-        >>> bag = ViewDefinition("v", ("x",), (block("v", 0, [Atom(Predicate("r"), (x, y))], [x]),))
-        >>> print(show(grouping(bag, counted=True)))
-        .view v(x, copies) bag.
-        v(X, count(*)) :- r(X, Y).
+    >>> from datalog.model import Atom, Predicate, Variable, block
+    >>> from datalog.syntax import show
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> bag = ViewDefinition("v", ("x",), (block("v", 0, [Atom(Predicate("r"), (x, y))], [x]),))
+    >>> print(show(grouping(bag, counted=True)))
+    .view v(x, copies) bag.
+    v(X, count(*)) :- r(X, Y).
     """
     if len(definition.blocks) != 1 or definition.is_grouped:
         return None

@@ -41,12 +41,11 @@ def impossible(rule: Rule) -> str | None:
     Returns:
         The reason in words, without the rule's name.
 
-    Example:
-        >>> from datalog.rewrite import guard_joins, propagate_equalities
-        >>> from datalog.syntax import parse_program
-        >>> rule = parse_program("v(X) :- r(X), X = 3, X = 4.").rules[0]
-        >>> impossible(propagate_equalities(guard_joins(rule)))
-        '`3 = 4` is never true'
+    >>> from datalog.rewrite import guard_joins, propagate_equalities
+    >>> from datalog.syntax import parse_program
+    >>> rule = parse_program("v(X) :- r(X), X = 3, X = 4.").rules[0]
+    >>> impossible(propagate_equalities(guard_joins(rule)))
+    '`3 = 4` is never true'
     """
     for literal in rule.body:
         reason = _never(literal, rule.body)
@@ -58,16 +57,11 @@ def impossible(rule: Rule) -> str | None:
 def unfitting(rule: Rule, relations: Mapping[str, BaseRelation]) -> str | None:
     """Which test of a rule no value of its columns passes; None if none is found.
 
-    Args:
-        rule: a rule as `impossible` takes it.
-        relations: the base relations, for their columns' types and where they may hold null.
-
-    Example:
-        >>> from datalog.model import ColumnType, TypeName
-        >>> from datalog.syntax import parse_rule
-        >>> r = BaseRelation("r", ("a",), (ColumnType(TypeName.TINYINT),), frozenset())
-        >>> unfitting(parse_rule("v() :- r(200)."), {"r": r}), unfitting(parse_rule("v() :- r(X)."), {"r": r})
-        ('no `tinyint` is `200`', None)
+    >>> from datalog.model import ColumnType, TypeName
+    >>> from datalog.syntax import parse_rule
+    >>> r = BaseRelation("r", ("a",), (ColumnType(TypeName.TINYINT),), frozenset())
+    >>> unfitting(parse_rule("v() :- r(200)."), {"r": r}), unfitting(parse_rule("v() :- r(X)."), {"r": r})
+    ('no `tinyint` is `200`', None)
     """
     certain = certain_variables(rule.atoms, relations)
     for literal in rule.body:
@@ -159,10 +153,7 @@ def with_empty_views(
 ) -> Iterator[Diagnostic]:
     """Warnings about a program, and SM106 for each view that is always empty: one warning for one mistake.
 
-    Args:
-        warnings: those about the rules. DL115 about a rule of such a view is made part of the view's.
-        program: the rules.
-        views: the views that the rules define.
+    A warning DL115 about a rule of such a view is made part of the view's.
     """
     about_rules = [one for one in warnings if one.code is DatalogCode.EMPTY_RULE]
     said: list[Diagnostic] = []

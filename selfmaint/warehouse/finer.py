@@ -40,12 +40,7 @@ class Finer:
 
 
 def finer_views(catalog: Catalog, coarse: GroupedView) -> tuple[Finer, ...]:
-    """The views that are finer than some subgoals of a view that groups; found once.
-
-    Args:
-        catalog: the warehouse's schema.
-        coarse: a view of it with a core.
-    """
+    """The views that are finer than some subgoals of a view that groups; found once."""
     return catalog.once("finer views", coarse, lambda: tuple(_finer_views(catalog.views, coarse)))
 
 

@@ -124,13 +124,7 @@ def core_rule(definition: ViewDefinition) -> Rule | None:
 
 
 def grouped(definition: ViewDefinition, written: Rule, head: Atom) -> Grouped | str:
-    """What the columns of a view are, or why it cannot be maintained.
-
-    Args:
-        definition: the view.
-        written: its core's rule.
-        head: the core's head, equalities applied.
-    """
+    """What the columns of a view are, or why it cannot be maintained."""
     (block,) = definition.blocks
     terms = {v: t for v, t in zip(written.head.terms, head.terms, strict=True) if isinstance(v, Variable)}
     groups = block.groups or ()

@@ -13,7 +13,6 @@ class Helper:
     """A view that a store keeps so that another one can be followed.
 
     Attributes:
-        name: its name.
         of: the view that it helps.
         columns: the names of its columns.
         groups: what it has a row for each combination of values of; none if it has one row in all, None if it has a

@@ -103,7 +103,6 @@ class OwnSchema:
 
     Attributes:
         catalog: with these relations, and with all views.
-        view: the view there.
         changing: for each relation that changes, its projection.
     """
 
@@ -113,13 +112,7 @@ class OwnSchema:
 
 
 def own_schema(catalog: Catalog, view: View, changed: Collection[str]) -> OwnSchema | None:
-    """A view over relations of its own; None if that shows no more of its body, or a condition does not hold.
-
-    Args:
-        catalog: the warehouse's schema, unions apart.
-        view: a view.
-        changed: the base relations that change.
-    """
+    """A view over relations of its own; None if that shows no more of its body, or a condition does not hold."""
     if not isinstance(view, GroupedView) or view.unchanging or view.core.limitation is not None:
         return None
     work = _Work(catalog, view, frozenset(changed), view.core.body, _used(view))

@@ -41,14 +41,7 @@ def summands(
     relations: Mapping[str, BaseRelation],
     by_name: Mapping[str, list[Rule]],
 ) -> dict[str, tuple[GroupedView, ...]]:
-    """The summands of the unions among some views, by union; of a rule that can have no rows there is none.
-
-    Args:
-        program: the rules of the views that are just rules.
-        views: the views.
-        relations: the base relations.
-        by_name: the rules of every view; none for one that is more than rules.
-    """
+    """The summands of the unions among some views, by union; of a rule that can have no rows there is none."""
     written = {
         name: [with_null_filters(one, program.declarations) for one in _written(view, by_name.get(name, ()))]
         for name, view in views.items()

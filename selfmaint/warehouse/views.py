@@ -51,7 +51,6 @@ class View:
     """A view as the decision sees it.
 
     Attributes:
-        name: the view's name.
         rule: the rule as written.
         head: the head; a constant where an equality fixes a variable.
         body: the distinct subgoals over base relations, views unfolded.

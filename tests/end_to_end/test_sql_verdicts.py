@@ -14,8 +14,8 @@ import pytest
 import selfmaint
 from datalog.sql.views import joins
 from selfmaint.api import check as checking
-from selfmaint.api import given, over_views
 from selfmaint.api import maintain as maintaining
+from selfmaint.api import over_views
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, VerdictKind
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.memory import MemoryEngine
@@ -82,7 +82,7 @@ def _once(warehouse: Any, side: Any, rows: Any) -> Any:
 
 
 _CHANGE, _BELOW = maintaining.determined_delta, over_views._views_below
-_NOT_NULL, _CHANGED = given._not_null, given._changed
+_NOT_NULL, _CHANGED = checking._not_null, checking._changed
 
 SPOILT = {
     "everything is determined": (checking, "of_unions", _yes, "inner join"),
@@ -96,8 +96,8 @@ SPOILT = {
         _views_alone,
         "views over views",
     ),
-    "nothing is null": (given, "_not_null", _never_null, "COUNT, SUM"),
-    "equal rows of an update count once": (given, "_changed", _once, "copies"),
+    "nothing is null": (checking, "_not_null", _never_null, "COUNT, SUM"),
+    "equal rows of an update count once": (checking, "_changed", _once, "copies"),
 }
 
 

@@ -202,8 +202,7 @@ def test_stored_columns_that_cannot_hold_what_is_computed(view: str, wrong: str,
         n: pa.array([float(str(t)) for t in column], kinds[wrong])
         if wrong in ("double", "float")
         else pa.array(
-            [str(t) if wrong == "string" else int(float(str(t))) for t in column.to_pylist()],
-            kinds[wrong],
+            [str(t) if wrong == "string" else int(float(str(t))) for t in column.to_pylist()], kinds[wrong]
         )
         for n, column in texts.items()
     }

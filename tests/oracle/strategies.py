@@ -55,15 +55,7 @@ _made_once = lru_cache(maxsize=10_000)
 """For what makes strategies: hypothesis looks through each new one, which takes longer than to draw from it."""
 
 DEFAULT = Limits()
-TINY = Limits(
-    relations=2,
-    arity=2,
-    subgoals=3,
-    constants=2,
-    rows=3,
-    newcomers=False,
-    numbers=False,
-)
+TINY = Limits(relations=2, arity=2, subgoals=3, constants=2, rows=3, newcomers=False, numbers=False)
 """Cases that the oracle's exhaustive mode can mostly decide."""
 
 

@@ -13,15 +13,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.oracle.bruteforce import (
-    Answer,
-    Answers,
-    Case,
-    explains,
-    fact_count,
-    solve,
-    state_after,
-)
+from tests.oracle.bruteforce import Answer, Answers, Case, explains, fact_count, solve, state_after
 from tests.oracle.problem import Rows
 from tests.oracle.program import parse_program
 from tests.oracle.rules import Value, ordered
@@ -77,10 +69,7 @@ def huyn(v1: Rows, v2: Rows, **more: Mapping[str, Rows]) -> Case:
 
 
 FIRST = [["a1", "b1", "c1"]], [["b1", "c1"], ["b", "c2"]]
-SECOND = (
-    [["a1", "b1", "c1"], ["a1", "b1", "c2"]],
-    [["b1", "c1"], ["b", "c2"], ["b1", "c2"]],
-)
+SECOND = ([["a1", "b1", "c1"], ["a1", "b1", "c2"]], [["b1", "c1"], ["b", "c2"], ["b1", "c2"]])
 
 
 def test_huyn_example_1_1_first_instance_is_undetermined() -> None:
@@ -101,11 +90,7 @@ def test_huyn_example_1_1_second_instance_gains_one_row() -> None:
 
 def test_huyn_example_1_1_without_the_copy_is_undetermined() -> None:
     case = huyn(*SECOND)
-    alone: Case = {
-        **case,
-        "program": case["program"].splitlines()[0],
-        "views": {"v1": case["views"]["v1"]},
-    }
+    alone: Case = {**case, "program": case["program"].splitlines()[0], "views": {"v1": case["views"]["v1"]}}
     assert not decided(alone)["v1"]["self_maintainable"]
 
 
@@ -123,11 +108,7 @@ def test_huyn_section_1_two_insertions_at_once_are_determined() -> None:
 
 
 def test_huyn_example_4_1_databases() -> None:
-    canonical: dict[str, Rows] = {
-        "r": [["a1", "b1"]],
-        "s": [["b1", "c1"], ["b", "c2"]],
-        "t": [["c1"]],
-    }
+    canonical: dict[str, Rows] = {"r": [["a1", "b1"]], "s": [["b1", "c1"], ["b", "c2"]], "t": [["c1"]]}
     larger: dict[str, Rows] = {**canonical, "t": [["c1"], ["c2"]]}
     case = huyn(*FIRST)
     assert explains(case, canonical)
@@ -258,13 +239,7 @@ def test_rules_are_read_with_constants_of_both_types() -> None:
 
 @pytest.mark.parametrize(
     ("file", "count"),
-    [
-        ("no_projection", 400),
-        ("constraints", 253),
-        ("comparisons", 250),
-        ("projection", 250),
-        ("union", 200),
-    ],
+    [("no_projection", 400), ("constraints", 253), ("comparisons", 250), ("projection", 250), ("union", 200)],
 )
 def test_recorded_cases(file: str, count: int) -> None:
     lines = (RECORDED / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()

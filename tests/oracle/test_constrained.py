@@ -280,10 +280,7 @@ def test_a_unique_constraint_lets_nulls_repeat() -> None:
     assert solve({**case, "views": {"v": [[1, 5], [2, 5]]}}) is None
 
 
-@pytest.mark.parametrize(
-    ("its", "determined"),
-    [("number", False), ("decimal", False), ("int", True)],
-)
+@pytest.mark.parametrize(("its", "determined"), [("number", False), ("decimal", False), ("int", True)])
 def test_no_integer_is_between_1_and_2(its: str, determined: bool) -> None:
     case: Case = {
         "relations": {"r": 1, "s": 1},

@@ -1,9 +1,8 @@
 """Which rows of a query's result a change of a base relation may reach, and which base rows these results depend on."""
 
 from datalog.sql.affected.additive import Additive, additive
-from datalog.sql.affected.choice import Keyed, NotKeyed, Step, keyed
+from datalog.sql.affected.choice import Keyed, NotKeyed, Step, differing, keyed
 from datalog.sql.affected.definition import plan_of_definition
-from datalog.sql.affected.differing import differing
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
 from datalog.sql.affected.read import plan_of_text

@@ -31,8 +31,7 @@ from datalog.model import TypeName
 from datalog.sql.affected.choice import Keyed, NotKeyed, keyed
 from datalog.sql.affected.demands import Demands
 from datalog.sql.affected.determined import is_determined
-from datalog.sql.affected.nulls import never_null
-from datalog.sql.affected.plan import Aggregate, Plan, Project, Query, number_of
+from datalog.sql.affected.plan import Aggregate, Plan, Project, Query, never_null, number_of
 
 _SETS = (exp.Grouping, exp.GroupingId)
 
@@ -69,12 +68,7 @@ class Additive:
 
 
 def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
-    """How the groups of a query follow from the rows that they gain and lose, under a change of some relations.
-
-    Args:
-        query: the view's query.
-        changed: the relations that an update changes.
-    """
+    """How the groups of a query follow from the rows that they gain and lose, under a change of some relations."""
     top = query.plan
     if not (isinstance(top, Project) and isinstance(top.input, Aggregate)):
         return NotKeyed("it is more than groups with counts and sums")
@@ -101,7 +95,6 @@ class _Shown:
     """What the columns of a query that groups are.
 
     Attributes:
-        grouping: its groups.
         demands: where its values come from.
         groups: positions of columns grouped by.
         counts: positions of counts.

@@ -6,16 +6,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-_AGGREGATES = frozenset(
-    """
-    any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor bool_and bool_or
-    collect_list collect_set corr count count_if covar_pop covar_samp every first first_value grouping grouping_id
-    kurtosis last last_value listagg max max_by mean median min min_by mode percentile percentile_approx
-    percentile_cont percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx
-    regr_sxy regr_syy skewness some std stddev stddev_pop stddev_samp string_agg sum try_avg try_sum var_pop
-    var_samp variance
-    """.split()  # noqa: SIM905
-)
+from datalog.sql.views.text_allowed import AGGREGATES
+
 _GENERATORS = frozenset(
     "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split()  # noqa: SIM905
 )
@@ -32,7 +24,7 @@ def is_aggregate(node: exp.Expr, text: str) -> bool:
     """Whether a call, with what is written behind it, aggregates rows."""
     if isinstance(node, _AROUND):
         return is_aggregate(node.this, text)
-    return isinstance(node, exp.AggFunc) or called(node, text) in _AGGREGATES
+    return isinstance(node, exp.AggFunc) or called(node, text) in AGGREGATES
 
 
 def is_generator(node: exp.Expr, text: str) -> bool:

@@ -9,15 +9,44 @@ Conditions of soundness:
 2. A changed row that no step, backwards, leads to a value k of the key from, in the state before or after the
    update, is in neither of the two sets of rows that the view's rows of k depend on. So where no changed row leads
    to k, these sets are the same, and so are the rows.
+
+Rows follow from a key that a view does not show (`differing`), too:
+
+    SELECT id, amount - lag(amount) OVER (PARTITION BY customer ORDER BY day, id) AS more FROM sale
+
+The query is run over the base rows of the customers that change, as they were and as they are, and what differs is what
+the view loses and gains. The key is a column of an operator of which each row makes rows of the view by itself.
+
+    SELECT s.id, c.name FROM sale s FULL JOIN customer c ON s.customer = c.id      the key is the first known of the two
+
+Conditions of soundness are those 1 and 4 of `additive.py`: a row with a key that no change leads to comes out the same
+both times, and nothing depends on the order of rows. Rows are counted: nothing above the key's operator makes several
+rows one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
+
+from sqlglot import exp
 
 from datalog.sql.affected.demands import Demands, Link, Place
-from datalog.sql.affected.plan import Aggregate, Filter, Limited, Plan, Project, Query, Scan
+from datalog.sql.affected.determined import is_determined
+from datalog.sql.affected.plan import (
+    Aggregate,
+    Filter,
+    Join,
+    Limited,
+    Plan,
+    Project,
+    Query,
+    Scan,
+    column,
+    equalities,
+    every,
+)
 
 
 @dataclass(frozen=True)
@@ -25,8 +54,6 @@ class Step:
     """Which rows of an occurrence matter: those that have the values of one of its sources.
 
     Attributes:
-        scan: the occurrence.
-        relation: its relation.
         columns: 0-based positions of the columns that are cut.
         sources: occurrences with positions of their columns, in the same order; None is the key.
     """
@@ -64,12 +91,7 @@ class NotKeyed:
 def keyed(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
     """The best key of a view under a change of some relations.
 
-    Args:
-        query: the view's query.
-        changed: the relations that an update changes; occurrences of these have to be found by the key.
-
-    Returns:
-        The key and steps, or why there is no key.
+    Occurrences of relations that change have to be found by the key.
     """
     demands = Demands(query.plan)
     options = _options(demands)
@@ -192,3 +214,39 @@ def _why(plan: Plan, reached: Sequence[_Choice], changed: Collection[str]) -> st
         return "no column of it is one of a base relation's, by whose values rows could be read"
     missing = min((sorted(one.missing & set(changed)) for one in reached), key=len)
     return f"a change of `{missing[0]}` may change any row: no column leads from its rows to the view's by equality"
+
+
+def differing(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
+    """The best key, shown or not, of rows that the view's rows are made of one by one."""
+    why = NotKeyed("its rows are made of several")
+    above: list[Plan] = []
+    plan = query.plan
+    while True:
+        found = keyed(_shown(plan), changed)
+        if isinstance(found, Keyed):
+            if is_determined(plan, above):
+                return found
+            return NotKeyed("its rows may depend on the order in which others come")
+        why = found
+        if not isinstance(plan, Filter | Project) or plan.inner:
+            return why
+        above.append(plan)
+        plan = plan.input
+
+
+def _shown(plan: Plan) -> Query:
+    """A plan with all its columns as outputs, and of a FULL JOIN the first known of each two that are joined."""
+    numbers = count(1 + max((n for one in every(plan) for n in one.columns), default=0))
+    merged = tuple(
+        (next(numbers), exp.Coalesce(this=column(a), expressions=[column(b)])) for a, b in _full(plan)
+    )
+    shown = Project(plan, merged, extends=True) if merged else plan
+    return Query(shown, tuple((f"c{number}", number) for number in shown.columns))
+
+
+def _full(plan: Plan) -> Iterator[tuple[int, int]]:
+    """The pairs of columns by which a FULL JOIN, under filters, joins."""
+    while isinstance(plan, Filter):
+        plan = plan.input
+    if isinstance(plan, Join) and plan.kind == "full":
+        yield from (pair for pair in equalities(plan.tests) if set(pair) <= set(plan.columns))

@@ -14,7 +14,6 @@ from datalog.model import (
     Atom,
     Block,
     Comparison,
-    Condition,
     Expression,
     NullTest,
     Semantics,
@@ -42,10 +41,6 @@ from datalog.sql.affected.plan import (
 
 def plan_of_definition(definition: ViewDefinition, tables: Mapping[str, Table]) -> Query:
     """The operators of a definition.
-
-    Args:
-        definition: the view.
-        tables: the base relations that it may read.
 
     Raises:
         UnknownShapeError: it reads something else, or has a negation.
@@ -87,7 +82,9 @@ class _Making:
         self._places.clear()
         plan = self._body(block)
         if block.filters:
-            plan = Filter(plan, tuple(self._test(one) for one in block.filters))
+            plan = Filter(
+                plan, tuple(self._of_variables(expression_variables([one])) for one in block.filters)
+            )
         if block.groups is None:
             return Project(plan, tuple((self._number(), self._tree(one)) for one in block.outputs))
         computed = [one for one in block.groups if not isinstance(one, Variable)]
@@ -149,9 +146,6 @@ class _Making:
         if isinstance(expression, Variable):
             return column(self._places[expression])
         return self._of([expression])
-
-    def _test(self, condition: Condition) -> exp.Expr:
-        return self._of_variables(expression_variables([condition]))
 
     def _of(self, expressions: Iterable[Expression]) -> exp.Expr:
         return self._of_variables(expression_variables(tuple(expressions)))

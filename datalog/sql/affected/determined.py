@@ -35,9 +35,7 @@ _PLACES = (
 def is_determined(plan: Plan, above: Iterable[Plan] = ()) -> bool:
     """Whether a plan gives the same rows each time: no ties are broken, and no doubles looked at.
 
-    Args:
-        plan: the plan.
-        above: operators over it of which each row makes rows of its own.
+    Each row of the operators above makes rows of its own.
     """
     used = frozenset(number for one in (*every(plan), *above) for number in _used(one))
     return all(_gives_the_same(one, used) for one in (*every(plan), *above))

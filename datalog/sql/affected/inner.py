@@ -10,8 +10,7 @@ from sqlglot import exp
 
 from datalog.sql.affected.calls import rebuilt
 from datalog.sql.affected.names import Scope, UnknownShapeError
-from datalog.sql.affected.nulls import never_null
-from datalog.sql.affected.plan import Linked, Plan, Query, number_of
+from datalog.sql.affected.plan import Linked, Plan, Query, never_null, number_of
 
 Ctes: TypeAlias = "Mapping[str, Closed]"
 
@@ -38,14 +37,7 @@ class Inner:
     linked: dict[str, Linked] = field(default_factory=dict)
 
     def tests(self, tree: exp.Expr, scope: Scope, ctes: Ctes, plan: Plan) -> list[exp.Expr]:
-        """The conditions that must all be true.
-
-        Args:
-            tree: a condition.
-            scope: what its names mean.
-            ctes: the common table expressions that subqueries may read.
-            plan: the rows that it is tested for.
-        """
+        """The conditions that must all be true."""
         return [self._test(one, scope, ctes, plan) for one in conjuncts(tree)]
 
     def _test(self, tree: exp.Expr, scope: Scope, ctes: Ctes, plan: Plan) -> exp.Expr:

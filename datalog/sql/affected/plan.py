@@ -21,9 +21,7 @@ class Table:
     """What is known of a base relation.
 
     Attributes:
-        name: its name.
         columns: its columns' names, in order.
-        types: their types.
         nullable: 0-based positions that may hold null.
         keys: sets of positions that identify a row and are never null.
     """
@@ -50,7 +48,6 @@ class Linked:
         name: what stands for its value in trees.
         kind: whether there is a row, whether a value is among its rows, or its only value.
         plan: its rows; its conditions may use columns of the query around.
-        columns: its outputs.
         operand: the value that is looked for among the rows, for `in`.
         matched: columns around, and outputs of it, that must be equal for a row of it to matter.
     """
@@ -123,12 +120,7 @@ class Join:
     def columns(self) -> tuple[int, ...]:
         """The left side's, then the right side's."""
         return (
-            self.left.columns
-            if self.kind in ("semi", "anti")
-            else (
-                *self.left.columns,
-                *self.right.columns,
-            )
+            self.left.columns if self.kind in ("semi", "anti") else (*self.left.columns, *self.right.columns)
         )
 
 
@@ -227,7 +219,6 @@ class Query:
     """A plan with names for its outputs.
 
     Attributes:
-        plan: the operators.
         outputs: each column of the result: its name in lower case, and its number.
     """
 
@@ -297,3 +288,29 @@ def _equal(tree: exp.Expr) -> frozenset[tuple[int, int]]:
             return frozenset() if left is None or right is None else frozenset({(left, right)})
         case _:
             return frozenset()
+
+
+def never_null(plan: Plan, number: int) -> bool:
+    """Whether a column is certainly not null in any row of a plan, given what is declared."""
+    if number not in plan.columns:
+        return False
+    match plan:
+        case Scan(table, _, columns):
+            return columns.index(number) not in table.nullable
+        case Filter(input, tests):
+            return never_null(input, number) or any(number in pair for pair in equalities(tests))
+        case Project(input, items):
+            inside = next((number_of(tree) for n, tree in items if n == number), number)
+            return inside is not None and never_null(input, inside)
+        case Join(kind, left, right, tests):
+            if kind == "full":
+                return False
+            given = kind == "inner" and any(number in pair for pair in equalities(tests))
+            right_too = kind == "inner" and never_null(right, number)
+            return given or never_null(left, number) or right_too
+        case Aggregate(input, _, common):
+            return number in common and never_null(input, number)
+        case Distinct(input) | Windows(input):
+            return never_null(input, number)
+        case _:
+            return False

@@ -46,10 +46,6 @@ _GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
     """The operators of a query's text.
 
-    Args:
-        query: the text and what it reads.
-        tables: the base relations that it may read.
-
     Raises:
         UnknownShapeError: it has a part that is not known, or reads something else.
     """
@@ -360,11 +356,7 @@ def _limited(tree: exp.Expr, query: Query) -> Limited:
 
 
 def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:
-    """Refuses a node with other parts.
-
-    Raises:
-        UnknownShapeError: it has one.
-    """
+    """Refuses a node with other parts."""
     other = [part for part, value in tree.args.items() if value and part not in known]
     if other:
         raise UnknownShapeError(f"it has a part that is not known: {other[0].strip('_')}")

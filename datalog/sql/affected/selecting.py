@@ -9,16 +9,7 @@ from sqlglot import exp
 
 from datalog.sql.affected.calls import is_aggregate, is_generator, rebuilt, windowed
 from datalog.sql.affected.names import UnknownShapeError
-from datalog.sql.affected.plan import (
-    Aggregate,
-    Filter,
-    Linked,
-    Plan,
-    Project,
-    Windows,
-    column,
-    number_of,
-)
+from datalog.sql.affected.plan import Aggregate, Filter, Linked, Plan, Project, Windows, column, number_of
 
 Number = Callable[[], int]
 """Gives each new column its number."""
@@ -55,14 +46,7 @@ class Selecting:
         sets: Sequence[Sequence[exp.Expr]],
         trees: Sequence[exp.Expr],
     ) -> tuple[Plan, list[exp.Expr]]:
-        """The plan grouped, and trees over the groups.
-
-        Args:
-            plan: the rows.
-            groups: what they are grouped by.
-            sets: the grouping sets, if there are others than that.
-            trees: the select list, and conditions on groups.
-        """
+        """The plan grouped, and trees over the groups."""
         computed = [tree for tree in groups if number_of(tree) is None]
         new = {tree.sql(): self.number() for tree in computed}
         if new:

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from datalog.analysis.expression_types import average_type, expression_type, sum_type
+from datalog.analysis.expression_types import average_type, expression_type, settled, sum_type
 from datalog.model import (
     ANY,
     Aggregate,
@@ -33,10 +33,11 @@ from datalog.model import (
 )
 from datalog.sql.block import Frame
 from datalog.sql.conditions import OPERATORS
-from datalog.sql.duckdb.functions import Typed, called, computed, quotient
+from datalog.sql.duckdb.functions import called, computed, quotient
 from datalog.sql.duckdb.types import (
     DOUBLE,
     SqlType,
+    Typed,
     UnlikeSparkError,
     as_type,
     cast,
@@ -53,7 +54,6 @@ class Trees:
 
     Attributes:
         frame: what the body's variables are.
-        kinds: their types.
     """
 
     frame: Frame
@@ -111,7 +111,7 @@ class Trees:
                 assert not isinstance(found, str)
                 return computed(operator, one, other, found)
             case Cast(operand, to):
-                return as_type(*self.typed(operand), _settled(to))
+                return as_type(*self.typed(operand), settled(to))
             case Call("nullif", (left, right)):
                 equal = exp.If(this=self.condition(Compared("=", left, right)), true=exp.Null())
                 return exp.Case(ifs=[equal], default=self.typed(left)[0])
@@ -205,12 +205,3 @@ class Trees:
             "this": exp.Paren(this=as_type(one, kind, wanted)),
             "expression": exp.Paren(this=as_type(other, of, wanted)),
         }
-
-
-def _settled(to: ColumnType) -> ColumnType:
-    """A decimal with the sizes that it has in Spark."""
-    if to.name is TypeName.DECIMAL:
-        return ColumnType(
-            TypeName.DECIMAL, *((10, 0) if to.precision is None else (to.precision, to.scale or 0))
-        )
-    return to

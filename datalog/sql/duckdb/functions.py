@@ -19,13 +19,16 @@ from datalog.sql.duckdb.types import (
     PLACES,
     WHOLE,
     SqlType,
+    Typed,
     UnlikeSparkError,
     as_double,
     as_type,
+    call,
     cast,
     decimal,
     digits,
     rounded_double,
+    unless,
 )
 
 _OPERATORS: Mapping[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
@@ -87,19 +90,11 @@ def _exact(
 
 
 def quotient(
-    left: tuple[exp.Expr, ColumnType],
-    right: tuple[exp.Expr, ColumnType],
-    found: ColumnType,
-    *,
-    guarded: bool,
+    left: tuple[exp.Expr, ColumnType], right: tuple[exp.Expr, ColumnType], found: ColumnType, *, guarded: bool
 ) -> exp.Expr:
     """A quotient of exact numbers, halves rounded away from zero.
 
-    Args:
-        left: what is divided.
-        right: by what.
-        found: the decimal type of the result.
-        guarded: whether a division by zero is an error; else it is null.
+    A division by zero is null, or an error if it is `guarded`.
 
     What does not fit in 128 bits on the way is an error of DuckDB's.
     """
@@ -131,14 +126,13 @@ def _unscaled(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
         return _hugeint(tree)
     if whole + 2 * scale <= MAX_PRECISION:
         return _hugeint(_shifted(tree, kind))
-    before = exp.Anonymous(this="trunc", expressions=[tree])
+    before = call("trunc", tree)
     behind = cast(
         exp.Sub(this=_paren(tree.copy()), expression=before.copy()),
         decimal(min(scale + 1, MAX_PRECISION), scale),
     )
     return exp.Add(
-        this=_times_ten(_hugeint(before), scale),
-        expression=_hugeint(_shifted(behind, decimal(scale, scale))),
+        this=_times_ten(_hugeint(before), scale), expression=_hugeint(_shifted(behind, decimal(scale, scale)))
     )
 
 
@@ -163,8 +157,7 @@ def _unless_zero(divided: exp.Expr, divisor: exp.Expr, result: exp.Expr) -> exp.
     is_zero = exp.and_(
         exp.EQ(this=_paren(divisor.copy()), expression=exp.Literal.number(0)), known, copy=False
     )
-    failing = exp.Anonymous(this="error", expressions=[exp.Literal.string("division by zero")])
-    return exp.Case(ifs=[exp.If(this=is_zero, true=failing)], default=result)
+    return unless(is_zero, exp.Literal.string("division by zero"), result)
 
 
 def _digits(kind: ColumnType) -> tuple[int, int]:
@@ -179,8 +172,6 @@ def _paren(tree: exp.Expr) -> exp.Expr:
     return tree if closed else exp.Paren(this=tree)
 
 
-Typed = tuple[exp.Expr, SqlType]
-
 _STRING, _INT, _BIGINT = (ColumnType(name) for name in (TypeName.STRING, TypeName.INT, TypeName.BIGINT))
 
 
@@ -191,8 +182,7 @@ def called(function: str, arguments: Sequence[Typed], found: SqlType) -> exp.Exp
         UnlikeSparkError: DuckDB has another value for some arguments.
     """
     if function in ("coalesce", "greatest", "least"):
-        trees = [as_type(tree, kind, found) for tree, kind in arguments]
-        return exp.Anonymous(this=function, expressions=trees)
+        return call(function, *(as_type(tree, kind, found) for tree, kind in arguments))
     tree = _OF[function](function, arguments)
     return cast(tree, found) if function in _RETYPED and not isinstance(found, str) else tree
 
@@ -201,7 +191,7 @@ def _abs(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     ((tree, kind),) = arguments
     if isinstance(kind, str) or kind.family not in ("number", "any"):
         raise UnlikeSparkError(f"`{function}` of `{kind}`")
-    return exp.Anonymous(this=function, expressions=[tree])
+    return call(function, tree)
 
 
 def _concat(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -213,7 +203,7 @@ def _concat(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 
 def _length(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    return cast(exp.Anonymous(this=function, expressions=texts(arguments)), _INT)
+    return cast(call(function, *texts(arguments)), _INT)
 
 
 def _like(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -226,7 +216,7 @@ def _substring(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     for position, (tree, _) in enumerate(places):
         if not (isinstance(tree, exp.Literal) and tree.is_int and int(tree.this) >= 1 - position):
             raise UnlikeSparkError(f"`{function}` with a place that is not a positive constant")
-    return exp.Anonymous(this=function, expressions=[*texts([text]), *(tree for tree, _ in places)])
+    return call(function, *texts([text]), *(tree for tree, _ in places))
 
 
 def _rounded(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -254,7 +244,7 @@ def _hashed(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     text, *bits = arguments
     if bits and not (isinstance(bits[0][0], exp.Literal) and bits[0][0].this in ("0", "256")):
         raise UnlikeSparkError(f"`{function}` of other than 256 bits")
-    return exp.Anonymous(this="sha256" if bits else function, expressions=texts([text]))
+    return call("sha256" if bits else function, *texts([text]))
 
 
 def _remainder(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -297,7 +287,7 @@ def _double(function: str, argument: Typed) -> exp.Expr:
 def _sign(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """1, -1, or the value itself where it is a zero or no number."""
     tree, zero, one = _double(function, arguments[0]), exp.Literal.number(0), exp.Literal.number(1)
-    no_number = exp.If(this=_called("isnan", tree), true=tree.copy())
+    no_number = exp.If(this=call("isnan", tree), true=tree.copy())
     up = exp.If(this=exp.GT(this=tree.copy(), expression=zero), true=cast(one, DOUBLE))
     down = exp.If(
         this=exp.LT(this=tree.copy(), expression=zero.copy()), true=cast(exp.Neg(this=one.copy()), DOUBLE)
@@ -310,15 +300,11 @@ def _root(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     tree = _double(function, arguments[0])
     negative = exp.LT(this=tree, expression=exp.Literal.number(0))
     nan = cast(exp.Literal.string("NaN"), DOUBLE)
-    return exp.Case(ifs=[exp.If(this=negative, true=nan)], default=_called("sqrt", tree.copy()))
+    return exp.Case(ifs=[exp.If(this=negative, true=nan)], default=call("sqrt", tree.copy()))
 
 
 def _no_number(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    return exp.Coalesce(this=_called("isnan", _double(function, arguments[0])), expressions=[exp.false()])
-
-
-def _called(name: str, argument: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this=name, expressions=[argument])
+    return exp.Coalesce(this=call("isnan", _double(function, arguments[0])), expressions=[exp.false()])
 
 
 def _whole(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -326,11 +312,11 @@ def _whole(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     ((tree, kind),) = arguments
     if not isinstance(kind, str) and kind.name.is_floating:
         double = _double(function, arguments[0])
-        no_number = exp.If(this=_called("isnan", double), true=exp.Literal.number(0))
-        return exp.Case(ifs=[no_number], default=cast(_called(function, double.copy()), _BIGINT))
+        no_number = exp.If(this=call("isnan", double), true=exp.Literal.number(0))
+        return exp.Case(ifs=[no_number], default=cast(call(function, double.copy()), _BIGINT))
     if isinstance(kind, str) or digits(kind) is None:
         raise UnlikeSparkError(f"`{function}` of `{kind}`")
-    return tree if kind.name.is_integer else exp.Anonymous(this=function, expressions=[tree])
+    return tree if kind.name.is_integer else call(function, tree)
 
 
 _OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {

@@ -33,7 +33,7 @@ from datalog.sql.affected.plan import (
 )
 from datalog.sql.block import Frame
 from datalog.sql.duckdb.expressions import Trees
-from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, cast, common
+from datalog.sql.duckdb.types import SqlType, Typed, UnlikeSparkError, as_type, call, cast, common
 from datalog.sql.duckdb.windows import windowed
 from datalog.sql.views.conditions import condition
 from datalog.sql.views.expressions import Reader
@@ -67,11 +67,6 @@ def query_of_plan(
 ) -> tuple[exp.Query, tuple[SqlType, ...]]:
     """The query whose rows are a plan's, columns `c0`, `c1`, ..., and their types.
 
-    Args:
-        query: the plan with its outputs.
-        names: by base relation, the name to read it by.
-        types: by base relation, the types of its columns.
-
     Raises:
         UnlikeSparkError: DuckDB would compute another value for some rows, or it is not known what it would.
     """
@@ -100,12 +95,7 @@ class _Making:
         return f"t{self._aliases}"
 
     def plan(self, plan: Plan, around: Mapping[int, str]) -> exp.Query:
-        """A query with a column `c7` for each column 7 of a plan.
-
-        Args:
-            plan: the plan.
-            around: the aliases of the columns of the queries around.
-        """
+        """A query with a column `c7` for each column 7 of a plan."""
         match plan:
             case Scan(table, _, columns):
                 self.kinds |= dict(
@@ -238,7 +228,7 @@ class _Making:
             raise UnlikeSparkError("one group of all rows, of which nothing is computed")
         return query
 
-    def _grouping(self, plan: Aggregate, tree: exp.Expr, alias: str) -> tuple[exp.Expr, SqlType]:
+    def _grouping(self, plan: Aggregate, tree: exp.Expr, alias: str) -> Typed:
         """Which columns a grouping set leaves out, as bits, the first column's the highest."""
         numbers, groups = [number_of(one) for one in tree.expressions], list(plan.groups)
         if isinstance(tree, exp.GroupingId):
@@ -248,14 +238,10 @@ class _Making:
         if not plan.sets or not is_known:
             raise UnlikeSparkError(f"`{tree.sql('spark').lower()}`")
         places = [self.place(number, alias) for number in numbers or groups if number is not None]
-        return cast(exp.Anonymous(this="grouping", expressions=places), kind), kind
+        return cast(call("grouping", *places), kind), kind
 
     def _require_alike(self, numbers: Iterable[int]) -> None:
-        """Refuses columns that are made one by their values, and of which equal values may look different.
-
-        Raises:
-            UnlikeSparkError: Spark makes -0.0 a 0.0 there.
-        """
+        """Refuses columns that are made one by their values, and of which equal values may look different."""
         for number in numbers:
             kind = self.kinds[number]
             if isinstance(kind, str) or kind.name.is_floating:
@@ -292,9 +278,7 @@ class _Making:
         subqueries = {one.name: self._subquery(one, every, plain) for one in inner}
         return Expressions({**plain.given, **subqueries})
 
-    def _subquery(
-        self, one: Linked, around: Mapping[int, str], plain: Expressions
-    ) -> tuple[exp.Expr, SqlType]:
+    def _subquery(self, one: Linked, around: Mapping[int, str], plain: Expressions) -> Typed:
         made, alias = self._over(one.plan, around)
         if one.kind == "exists":
             return exp.Exists(this=made.select("1", copy=False)), _BOOLEAN
@@ -320,9 +304,9 @@ class Expressions:
         given: for each name that stands in a tree what it is, and its type.
     """
 
-    given: Mapping[str, tuple[exp.Expr, SqlType]]
+    given: Mapping[str, Typed]
 
-    def value(self, tree: exp.Expr, *, aggregates: bool = False) -> tuple[exp.Expr, SqlType]:
+    def value(self, tree: exp.Expr, *, aggregates: bool = False) -> Typed:
         """An expression's value, and its type in Spark.
 
         Raises:

@@ -77,11 +77,7 @@ def cast_rows(
 ) -> exp.Select:
     """The rows with other types, an error where a value does not fit.
 
-    Args:
-        name: the relation.
-        types: the types of the columns taken.
-        to: those wanted.
-        places: which columns are taken; by default all, in order.
+    By default all columns are taken, in order.
 
     Raises:
         UnlikeSparkError: a cast that DuckDB does otherwise.
@@ -143,9 +139,7 @@ def matching(
     )
 
 
-def together(
-    parts: Sequence[tuple[str, Sequence[SqlType]]],
-) -> tuple[exp.Query, tuple[SqlType, ...]]:
+def together(parts: Sequence[tuple[str, Sequence[SqlType]]]) -> tuple[exp.Query, tuple[SqlType, ...]]:
     """All rows of some relations, and their types."""
     united = tuple(common(kinds) for kinds in zip(*(types for _, types in parts), strict=True))
     queries = [cast_rows(name, types, united) for name, types in parts]

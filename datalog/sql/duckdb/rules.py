@@ -29,11 +29,11 @@ from datalog.model import (
     apply_literal,
     variables_of,
 )
+from datalog.rewrite.inline import inline
+from datalog.rewrite.nesting import spark_shaped
 from datalog.sql.block import Place
 from datalog.sql.conditions import Block, Writer
 from datalog.sql.duckdb.types import SqlType, cast, common, value_type
-from datalog.sql.inline import inline
-from datalog.sql.nesting import spark_shaped
 from datalog.sql.tables import Table
 from datalog.sql.unions import UNIT_COLUMN
 
@@ -68,11 +68,6 @@ class Derived:
 
 def derived(rules: Sequence[Rule], tables: Mapping[Predicate, Table], types: Types) -> Derived:
     """What the rules of one predicate derive.
-
-    Args:
-        rules: at least one, all with one predicate in their heads.
-        tables: where the rows of the predicates of their bodies are.
-        types: the types of these tables' columns.
 
     Raises:
         UnlikeSparkError: DuckDB would compare otherwise than Spark.

@@ -11,9 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, TypeName
-from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, cast
-
-Typed = tuple[exp.Expr, SqlType]
+from datalog.sql.duckdb.types import Typed, UnlikeSparkError, as_type, call, cast, unless
 
 _STRING, _INT = ColumnType(TypeName.STRING), ColumnType(TypeName.INT)
 
@@ -34,13 +32,7 @@ def only_ascii(function: str, tree: exp.Expr, value: exp.Expr) -> exp.Expr:
     letters = call("length", tree.copy())
     is_wide = exp.NEQ(this=call("strlen", tree.copy()), expression=letters)
     message = f"`{function}` of a text that is not ASCII differs from Spark's"
-    failing = call("error", exp.Literal.string(message))
-    return exp.Case(ifs=[exp.If(this=is_wide, true=failing)], default=value)
-
-
-def call(name: str, *arguments: exp.Expr) -> exp.Expr:
-    """A call by name."""
-    return exp.Anonymous(this=name, expressions=list(arguments))
+    return unless(is_wide, exp.Literal.string(message), value)
 
 
 def _plain(function: str, arguments: Sequence[Typed]) -> exp.Expr:

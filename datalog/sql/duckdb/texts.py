@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from datalog.model import ColumnType, TypeName
-from datalog.sql.duckdb.types import cast, type_name
+from datalog.sql.duckdb.types import call, cast, type_name, unless
 
 CANNOT_HOLD = ", which cannot hold "
 """What stands before the refused text at the end of an error."""
@@ -62,7 +62,7 @@ def csv(files: Sequence[str], width: int) -> exp.Select:
     given = [exp.EQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
     places = exp.Array(expressions=[exp.Literal.string(file) for file in files])
     return exp.select(*(exp.column(f"c{i}", quoted=True) for i in range(width))).from_(
-        exp.Anonymous(this="read_csv", expressions=[places, *given]), copy=False
+        call("read_csv", places, *given), copy=False
     )
 
 
@@ -72,10 +72,8 @@ def looks(name: str, place: int) -> exp.Select:
     They stand in the order of `INFERRED`; the last says whether some text is nothing else, however Spark reads it.
     """
     text = exp.column(f"c{place}", quoted=True)
-    tests: list[exp.Expr] = [
-        exp.Anonymous(this="bool_and", expressions=[_looks_like(text, kind)]) for kind in INFERRED
-    ]
-    tests.append(exp.Anonymous(this="bool_or", expressions=[_matches(text, _SURELY_TEXT)]))
+    tests = [call("bool_and", _looks_like(text, kind)) for kind in INFERRED]
+    tests.append(call("bool_or", _matches(text, _SURELY_TEXT)))
     items = [exp.alias_(test, f"c{i}", quoted=True) for i, test in enumerate(tests)]
     not_empty = exp.NEQ(this=text.copy(), expression=exp.Literal.string(""))
     table = exp.Table(this=exp.to_identifier(name, quoted=True))
@@ -94,7 +92,7 @@ def _looks_like(text: exp.Expr, kind: ColumnType) -> exp.Expr:
 
 
 def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
-    return exp.Anonymous(this="regexp_full_match", expressions=[text.copy(), exp.Literal.string(pattern)])
+    return call("regexp_full_match", text.copy(), exp.Literal.string(pattern))
 
 
 def typed_texts(
@@ -127,9 +125,7 @@ def _typed(text: exp.Expr, label: str, kind: ColumnType) -> exp.Expr:
         text = _without_exponent(text)
     fits = _matches(text, pattern)
     said = exp.Literal.string(f"column `{label}` is `{kind}`{CANNOT_HOLD}")
-    failing = exp.Anonymous(this="error", expressions=[exp.DPipe(this=said, expression=text.copy())])
-    wrong = exp.If(this=exp.Not(this=fits), true=failing)
-    return exp.Case(ifs=[wrong], default=cast(text, kind))
+    return unless(exp.Not(this=fits), exp.DPipe(this=said, expression=text.copy()), cast(text, kind))
 
 
 def _without_exponent(text: exp.Expr) -> exp.Expr:
@@ -141,7 +137,7 @@ def _without_exponent(text: exp.Expr) -> exp.Expr:
     result: exp.Expr = _extracted(text, "^[+-]?", 0)
     for part in (
         exp.Literal.string("0."),
-        exp.Anonymous(this="repeat", expressions=[exp.Literal.string("0"), less]),
+        call("repeat", exp.Literal.string("0"), less),
         _extracted(text, r"^[+-]?(\d)", 1),
         _extracted(text, r"\.(\d+)E", 1),
     ):
@@ -151,8 +147,7 @@ def _without_exponent(text: exp.Expr) -> exp.Expr:
 
 
 def _extracted(text: exp.Expr, pattern: str, group: int) -> exp.Expr:
-    arguments = [text.copy(), exp.Literal.string(pattern), exp.Literal.number(group)]
-    return exp.Anonymous(this="regexp_extract", expressions=arguments)
+    return call("regexp_extract", text.copy(), exp.Literal.string(pattern), exp.Literal.number(group))
 
 
 def _pattern(kind: ColumnType) -> str | None:

@@ -12,9 +12,7 @@ from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, TypeName
 from datalog.model.times import DATE_UNITS, TIME_UNITS, pattern_parts
-from datalog.sql.duckdb.types import TIMES, SqlType, UnlikeSparkError, cast, within_four_digits
-
-Typed = tuple[exp.Expr, SqlType]
+from datalog.sql.duckdb.types import TIMES, Typed, UnlikeSparkError, call, cast, within_four_digits
 
 _INT, _DATE, _CLOCK = (ColumnType(n) for n in (TypeName.INT, TypeName.DATE, TypeName.TIMESTAMP_NTZ))
 _INSTANT = ColumnType(TypeName.TIMESTAMP)
@@ -30,10 +28,6 @@ def _as(function: str, argument: Typed, to: ColumnType) -> exp.Expr:
     return tree if kind == to else cast(tree, to)
 
 
-def _called(name: str, *arguments: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this=name, expressions=list(arguments))
-
-
 def _written(function: str, argument: Typed) -> str:
     """A unit or pattern, written out."""
     tree, _ = argument
@@ -44,20 +38,20 @@ def _written(function: str, argument: Typed) -> str:
 
 
 def _part_of_date(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    return cast(_called(function, _as(function, arguments[0], _DATE)), _INT)
+    return cast(call(function, _as(function, arguments[0], _DATE)), _INT)
 
 
 def _part_of_time(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    return cast(_called(function, _as(function, arguments[0], _CLOCK)), _INT)
+    return cast(call(function, _as(function, arguments[0], _CLOCK)), _INT)
 
 
 def _day_of_week(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """From Sunday, 1, to Saturday; `weekday` from Monday, 0. DuckDB counts from Sunday, 0, or Monday, 1."""
     day = _as(function, arguments[0], _DATE)
     if function == "dayofweek":
-        found: exp.Expr = exp.Add(this=_called("dayofweek", day), expression=exp.Literal.number(1))
+        found: exp.Expr = exp.Add(this=call("dayofweek", day), expression=exp.Literal.number(1))
     else:
-        found = exp.Sub(this=_called("isodow", day), expression=exp.Literal.number(1))
+        found = exp.Sub(this=call("isodow", day), expression=exp.Literal.number(1))
     return cast(exp.Paren(this=found), _INT)
 
 
@@ -74,12 +68,12 @@ def _months_later(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     day, (months, of) = arguments
     if isinstance(of, str) or of.name is not TypeName.INT:
         raise UnlikeSparkError(f"`{function}` of a `{of}`")
-    interval = _called("to_months", cast(months, of))
+    interval = call("to_months", cast(months, of))
     return cast(exp.Add(this=_closed(_as(function, day, _DATE)), expression=interval), _DATE)
 
 
 def _last_day(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    return _called(function, _as(function, arguments[0], _DATE))
+    return call(function, _as(function, arguments[0], _DATE))
 
 
 def _days_between(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -94,7 +88,7 @@ def _truncated(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     if known is None:
         raise UnlikeSparkError(f"`{function}` to `{unit}`")
     to, kind = (_DATE, _DATE) if function == "trunc" else (_CLOCK, _INSTANT)
-    cut = exp.Anonymous(this="date_trunc", expressions=[exp.Literal.string(known), _as(function, value, to)])
+    cut = call("date_trunc", exp.Literal.string(known), _as(function, value, to))
     return cast(cut if to == kind else cast(cut, to), kind)
 
 
@@ -104,19 +98,19 @@ def _formatted(function: str, arguments: Sequence[Typed]) -> exp.Expr:
         raise UnlikeSparkError(f"this pattern of `{function}`")
     at = _as(function, arguments[0], _CLOCK)
     pattern = "".join(_FIELDS[text] if is_field else text.replace("%", "%%") for text, is_field in parts)
-    shown = _called("strftime", at, exp.Literal.string(pattern))
+    shown = call("strftime", at, exp.Literal.string(pattern))
     return within_four_digits(at, shown)
 
 
 def _made_date(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     if any(isinstance(kind, str) or not (kind.name.is_integer or kind == ANY) for _, kind in arguments):
         raise UnlikeSparkError(f"`{function}` of other than whole numbers")
-    return _called(function, *(cast(tree, _INT) for tree, _ in arguments))
+    return call(function, *(cast(tree, _INT) for tree, _ in arguments))
 
 
 def _seconds(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """Seconds since 1970: `unix_timestamp` cuts their digits off, and `unix_seconds` rounds down."""
-    every = _called("epoch_us", _as(function, arguments[0], _CLOCK))
+    every = call("epoch_us", _as(function, arguments[0], _CLOCK))
     unit = exp.Literal.number(1_000_000)
     if function == "unix_timestamp":
         return exp.Paren(this=exp.IntDiv(this=every, expression=unit))

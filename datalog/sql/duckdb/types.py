@@ -14,11 +14,14 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from datalog.analysis.types import constant_type
+from datalog.errors import EmissionError
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName, Value
-from datalog.sql.errors import EmissionError
 
 SqlType: TypeAlias = ColumnType | str
 """A type of the language, `any` of a column of nothing but nulls; or the name of one that the language lacks."""
+
+Typed: TypeAlias = "tuple[exp.Expr, SqlType]"
+"""The tree of a value, and its type."""
 
 _EXACT_IN_DOUBLE = 15
 """A decimal of at most so many digits becomes the nearest double in DuckDB, as it does in Spark."""
@@ -79,6 +82,16 @@ def cast(tree: exp.Expr, kind: SqlType) -> exp.Expr:
     """The value as a type."""
     # `exp.cast` leaves out a cast of a decimal to one of another size.
     return exp.Cast(this=tree, to=exp.DataType.build(type_name(kind), dialect="duckdb"))
+
+
+def call(function: str, *arguments: exp.Expr) -> exp.Expr:
+    """A call of a function of DuckDB, by its name."""
+    return exp.Anonymous(this=function, expressions=list(arguments))
+
+
+def unless(wrong: exp.Expr, message: exp.Expr, value: exp.Expr) -> exp.Expr:
+    """A value, or an error where something is wrong."""
+    return exp.Case(ifs=[exp.If(this=wrong, true=call("error", message))], default=value)
 
 
 def decimal(precision: int, scale: int) -> ColumnType:
@@ -208,13 +221,12 @@ def _as_type(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | Non
 
 def within_four_digits(day: exp.Expr, shown: exp.Expr) -> exp.Expr:
     """A text that shows a year, or an error where the year is before 1 or after 9999: Spark gives it a sign."""
-    year = exp.Anonymous(this="year", expressions=[day.copy()])
+    year = call("year", day.copy())
     is_far = exp.Not(
         this=exp.Between(this=year, low=exp.Literal.number(1), high=exp.Literal.number(_LAST_YEAR))
     )
     message = f"the text of a year before 1 or after {_LAST_YEAR} differs from Spark's"
-    failing = exp.Anonymous(this="error", expressions=[exp.Literal.string(message)])
-    return exp.Case(ifs=[exp.If(this=is_far, true=failing)], default=shown)
+    return unless(is_far, exp.Literal.string(message), shown)
 
 
 def as_double(tree: exp.Expr, kind: ColumnType) -> exp.Expr | None:
@@ -247,5 +259,5 @@ def _as_exact_number(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Ex
             return cast(rounded_double(tree, scale), to) if fits else None
         return cast(tree, to) if kind.name is TypeName.DECIMAL else None
     if kind.name is TypeName.DECIMAL or kind.name.is_floating:
-        return cast(exp.Anonymous(this="trunc", expressions=[tree]), to)  # a plain cast rounds
+        return cast(call("trunc", tree), to)  # a plain cast rounds
     return None

@@ -32,11 +32,7 @@ def view(
 ) -> tuple[exp.Query, tuple[SqlType, ...]]:
     """The query whose rows are a view's, columns `c0`, `c1`, ..., and their types.
 
-    Args:
-        definition: the view; its meaning is that of `datalog.model.views`.
-        tables: where the rows of what it reads are.
-        types: the types of these tables' columns.
-        distinct: whether each row is to come once, whatever the definition says.
+    With `distinct` each row comes once, whatever the definition says.
 
     Raises:
         UnlikeSparkError: DuckDB would compute another value for some rows.

@@ -8,7 +8,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from datalog.model import ColumnType, TypeName
-from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, cast
+from datalog.sql.duckdb.types import Typed, UnlikeSparkError, cast
 
 _INT = ColumnType(TypeName.INT)
 _NUMBERS = (exp.RowNumber, exp.Rank, exp.DenseRank)
@@ -31,12 +31,12 @@ _BOUNDS = ("UNBOUNDED", "CURRENT ROW")
 class Values(Protocol):
     """Reads and writes expressions."""
 
-    def value(self, tree: exp.Expr, *, aggregates: bool = False) -> tuple[exp.Expr, SqlType]:
+    def value(self, tree: exp.Expr, *, aggregates: bool = False) -> Typed:
         """An expression's value, and its type in Spark."""
         ...
 
 
-def windowed(tree: exp.Window, values: Values) -> tuple[exp.Expr, SqlType]:
+def windowed(tree: exp.Window, values: Values) -> Typed:
     """A window function's value, and its type in Spark.
 
     Raises:
@@ -67,7 +67,7 @@ def windowed(tree: exp.Window, values: Values) -> tuple[exp.Expr, SqlType]:
     raise UnlikeSparkError(f"the window function `{call.sql('spark').lower()}`")
 
 
-def _value(call: exp.Expr, values: Values, over: Callable[[exp.Expr], exp.Expr]) -> tuple[exp.Expr, SqlType]:
+def _value(call: exp.Expr, values: Values, over: Callable[[exp.Expr], exp.Expr]) -> Typed:
     inside, kind = values.value(call.this)
     extra = call.args.get("offset")
     if call.args.get("default") is not None or (extra is not None and not isinstance(extra, exp.Literal)):

@@ -3,7 +3,7 @@
     date_trunc('MM', at)             its unit is taken for a name: that of a column looks alike
     date_format(at, 'yyyy-MM')       its pattern is translated into another language
 
-Such calls become calls by name with the arguments that stand there.
+Such calls become calls by name with the arguments that stand there. SQL of other dialects gets Spark's quotes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,7 @@ def parsed(text: str) -> exp.Expr:
 
 
 def as_written(tree: exp.Expr, text: str, tokens: Sequence[Token] | None) -> exp.Expr:
-    """A tree with such calls as they are written.
-
-    Args:
-        tree: what the text was parsed to.
-        text: the text.
-        tokens: its tokens, if they are at hand.
-    """
+    """A tree with such calls as they are written."""
     found = list(tree.find_all(*_LOOSELY))
     if not found:
         return tree
@@ -83,3 +77,23 @@ def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
     if len(tokens) == 1 and tokens[0].token_type is TokenType.STRING:
         return exp.Literal.string(tokens[0].text)
     return sqlglot.parse_one(text[tokens[0].start : tokens[-1].end + 1], read="spark")
+
+
+def in_backticks(sql: str, dialect: str) -> str:
+    r"""SQL with its names in backticks: in Spark double quotes hold a text. As it is in a dialect that is not known.
+
+    >>> in_backticks("select \"a b\", '\"c\"' from \"t\"", "duckdb")
+    'select `a b`, \'"c"\' from `t`'
+    """
+    if dialect not in {one.value for one in sqlglot.Dialects}:
+        return sql
+    try:
+        tokens = sqlglot.tokenize(sql, read=dialect)
+    except sqlglot.errors.SqlglotError:
+        return sql
+    parts, end = list[str](), 0
+    for token in tokens:
+        if token.token_type is TokenType.IDENTIFIER and sql[token.start] == '"':
+            parts += [sql[end : token.start], "`", token.text.replace("`", "``"), "`"]
+            end = token.end + 1
+    return "".join((*parts, sql[end:]))

@@ -1,28 +1,34 @@
-"""Functions that sqlglot keeps in parts of their own, as calls of the model's functions."""
+"""Which functions of the model the calls of a text are, with their arguments in Spark's order."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from sqlglot import exp
 
-Call = tuple[str, Sequence[exp.Expr]]
+from datalog.evaluate.times import TIMES
+from datalog.model import Arithmetic, Call, Constant, Expression, Span, Value
+from datalog.model.times import DATE_UNITS, TIME_UNITS, pattern_parts
+
+Called = tuple[str, Sequence[exp.Expr]]
 """A function's name, and its arguments in Spark's order."""
 
 _SECONDS = "%Y-%mstrict-%dstrict %Hstrict:%Mstrict:%Sstrict"
 """The pattern of `unix_timestamp` where none is written."""
 
 
-def _parts(name: str, *parts: str) -> Callable[[exp.Expr], Call | None]:
+def _parts(name: str, *parts: str) -> Callable[[exp.Expr], Called | None]:
     """A call whose arguments are in some parts; an argument that is not written is left out."""
 
-    def read(node: exp.Expr) -> Call | None:
+    def read(node: exp.Expr) -> Called | None:
         return name, [one for part in parts if isinstance(one := node.args.get(part), exp.Expr)]
 
     return read
 
 
-def _trim(node: exp.Expr) -> Call | None:
+def _trim(node: exp.Expr) -> Called | None:
     if node.args.get("expression") is not None or node.args.get("collation") is not None:
         return None
     names = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -30,23 +36,23 @@ def _trim(node: exp.Expr) -> Call | None:
     return None if name is None else (name, [node.this])
 
 
-def _pad(node: exp.Expr) -> Call | None:
+def _pad(node: exp.Expr) -> Called | None:
     padding = node.args.get("fill_pattern") or exp.Literal.string(" ")
     return "lpad" if node.args.get("is_left") else "rpad", [node.this, node.expression, padding]
 
 
-def _initcap(node: exp.Expr) -> Call | None:
+def _initcap(node: exp.Expr) -> Called | None:
     between = node.args.get("expression")
     return ("initcap", [node.this]) if between is None or between == exp.Literal.string(" ") else None
 
 
-def _unix_timestamp(node: exp.Expr) -> Call | None:
+def _unix_timestamp(node: exp.Expr) -> Called | None:
     if node.text("format") != _SECONDS or isinstance(node.this, exp.CurrentTimestamp):
         return None
     return "unix_timestamp", [node.this]
 
 
-SHAPED: Mapping[type[exp.Expr], Callable[[exp.Expr], Call | None]] = {
+SHAPED: Mapping[type[exp.Expr], Callable[[exp.Expr], Called | None]] = {
     exp.Initcap: _initcap,
     exp.Pad: _pad,
     exp.Repeat: _parts("repeat", "this", "times"),
@@ -59,3 +65,104 @@ SHAPED: Mapping[type[exp.Expr], Callable[[exp.Expr], Call | None]] = {
 """What a call of each kind is; None of one that is more than its function."""
 NAMED: Mapping[str, str] = {"btrim": "trim", "make_date": "make_date", "pmod": "pmod"}
 """Functions that are read by the name that they are called by, with their arguments as they stand."""
+
+
+PARTS: Mapping[type[exp.Expr], str] = {
+    exp.Day: "day",
+    exp.DayOfMonth: "day",
+    exp.DayOfWeek: "dayofweek",
+    exp.DayOfYear: "dayofyear",
+    exp.Hour: "hour",
+    exp.Minute: "minute",
+    exp.Month: "month",
+    exp.Quarter: "quarter",
+    exp.Second: "second",
+    exp.WeekOfYear: "weekofyear",
+    exp.Year: "year",
+}
+"""Parts of dates and times; what sqlglot calls a date inside them is what it is of."""
+CALLS: Mapping[type[exp.Expr], str] = {
+    exp.AddMonths: "add_months",
+    exp.DateDiff: "datediff",
+    exp.LastDay: "last_day",
+    exp.TsOrDsAdd: "date_add",
+}
+BY_NAME = frozenset({"date_format", "date_part", "date_trunc", "datepart", "trunc", "weekday"})
+"""Functions that are read by the name that they are called by."""
+_EXTRACTED: Mapping[str, str] = {
+    **{name: name for name in ("year", "quarter", "month", "day", "hour", "minute")},
+    **dict.fromkeys(("dow", "dayofweek"), "dayofweek"),
+    "doy": "dayofyear",
+    "week": "weekofyear",
+}
+_DAYS: Mapping[str, tuple[str, int]] = {
+    "day": ("date_add", 1),
+    "week": ("date_add", 7),
+    "month": ("add_months", 1),
+    "year": ("add_months", 12),
+}
+
+
+def extracted(node: exp.Extract) -> tuple[str, list[exp.Expr]] | None:
+    """The function that a part of a date or time is; None of seconds, which have digits behind the point."""
+    part = _EXTRACTED.get(node.name.lower())
+    return None if part is None else (part, [node.expression])
+
+
+def by_name(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
+    """A call of a function of `BY_NAME`; None if a unit, pattern or part in it is not written out or not known."""
+    name, given = node.name.lower(), list(node.expressions)
+    if name == "weekday":
+        return (name, given) if len(given) == 1 else None
+    if len(given) != 2:  # noqa: PLR2004 - all others take two
+        return None
+    said = given[1 if name in ("trunc", "date_format") else 0]
+    if not isinstance(said, exp.Literal) or not said.is_string:
+        return None
+    match name:
+        case "date_part" | "datepart":
+            part = _EXTRACTED.get(said.name.lower())
+            return None if part is None else (part, given[1:])
+        case "date_format":
+            is_known = pattern_parts(said.name) is not None
+        case _:
+            is_known = said.name.lower() in (DATE_UNITS if name == "trunc" else TIME_UNITS)
+    return (name, given) if is_known else None
+
+
+def added(node: exp.Interval) -> tuple[str, int] | None:
+    """The function that adds an interval to a date, of whole days or months, and their number; None of another one."""
+    unit = _DAYS.get(node.text("unit").lower().removesuffix("s"))
+    number = node.this
+    if unit is None or not isinstance(number, exp.Literal) or not number.name.isdecimal():
+        return None
+    return unit[0], unit[1] * int(number.name)
+
+
+def call(name: str, arguments: tuple[Expression, ...], span: Span | None) -> Expression:
+    """A call of a function; of days and months added to a date that is written out, the date."""
+    days, *more = map(_number, arguments)
+    is_date = isinstance(days, dt.date) and not isinstance(days, dt.datetime)
+    if name in _OF_DATES and is_date and None not in more:
+        with suppress(OverflowError, ValueError):  # a year beyond 9999 stays as it is written
+            return Constant(TIMES[name](days, *more))
+    return Call(name, arguments, span)
+
+
+_OF_DATES = frozenset({"add_months", "date_add", "last_day"})
+
+
+def _number(written: Expression) -> Value:
+    """A value that is written out, as a product of two numbers, too; None of anything else."""
+    match written:
+        case Constant(value):
+            return value
+        case Arithmetic("*", Constant(int() as left), Constant(int() as right)):
+            return left * right
+        case _:
+            return None
+
+
+def names_moment(text: str) -> bool:
+    """Whether a text is one of those that Spark takes for a date of their own, such as `'yesterday'`."""
+    return text.strip().lower().startswith(("epoch", "now", "today", "tomorrow", "yesterday"))

@@ -18,12 +18,9 @@ class Named:
     """A view of a text.
 
     Attributes:
-        name: its name.
         parts: the parts of its name as written, the last one first.
-        tree: its query.
         columns: the columns' names that are given with the name.
         stored: whether it is a view of the warehouse; else it is unfolded wherever it is read.
-        problems: about its text.
         text: its query as text.
         span: where its name stands.
         columns_found: its columns, once it has been read.
@@ -48,7 +45,6 @@ class Catalogue:
 
     Attributes:
         declarations: base relations, by the parts of their names, last first.
-        views: the views.
         read: reads a view, and fills in `columns_found` or `failed`.
         reading: the views that are being read, outermost first.
         names: the names of them all, in lower case.
@@ -107,8 +103,7 @@ class Catalogue:
     def meant(self, parts: tuple[str, ...]) -> tuple[list[Named], list[Declaration]]:
         """The views and base relations that a name may mean; of several that fit, the one view that fits exactly.
 
-        Args:
-            parts: the parts of the name, last first.
+        The parts of a name are given last first.
         """
         asked = folded(parts)
         views = [view for view in self._views.get(asked[0], ()) if fits(asked, view.parts)]

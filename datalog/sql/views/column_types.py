@@ -69,10 +69,6 @@ def column_type(tree: exp.DataType) -> ColumnType | None:
 def unmodelled(tree: exp.DataType, collation: str | None = None) -> Unmodelled | None:
     """A type whose equality or order is not the model's; None for any other.
 
-    Args:
-        tree: the type.
-        collation: the collation of the column, if one is named.
-
     >>> unmodelled(exp.DataType.build("char(5)", dialect="spark")).text
     'char(5)'
     """

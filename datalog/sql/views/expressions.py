@@ -30,12 +30,11 @@ from datalog.model import (
     WallClock,
     takes,
 )
-from datalog.sql.views.calls import NAMED, SHAPED
+from datalog.sql.views.calls import CALLS, NAMED, PARTS, SHAPED, added, by_name, call, extracted, names_moment
 from datalog.sql.views.column_types import column_type
 from datalog.sql.views.moments import is_moment, moment
 from datalog.sql.views.problems import Problems
 from datalog.sql.views.scope import Scope, Variables, family
-from datalog.sql.views.times import CALLS, PARTS, added, by_name, call, extracted, names_moment
 
 _OF_TIME = ("date", "timestamp", "timestamp_ntz")
 _ARITHMETIC: Mapping[type[exp.Expr], ArithmeticOperator] = {
@@ -95,7 +94,6 @@ class Reader:
     """Reads the expressions of one query.
 
     Attributes:
-        scope: what names mean.
         variables: the types of the block's variables.
         problems: where what cannot be read is noted.
         aggregates: whether an aggregate may stand here.

@@ -83,11 +83,8 @@ def replaced(
 ) -> Helpers:
     """A query over helpers, in place of queries inside it; without any if it is not understood.
 
-    Args:
-        text: the query in Spark SQL.
-        keep: what of an inner query is to be kept; None to look further inside.
-        name: the name of a helper, by its number.
-        look_up: what of an inner query of an expression is to be kept that does not group, with what is asked of it.
+    `keep` gives what is kept of an inner query, None to look further inside; `look_up` the same of one in an expression
+    that does not group.
     """
     try:
         return _Replacing(text, keep, name, look_up).done()
@@ -291,10 +288,6 @@ _LOOKED_UP = frozenset({"with_", "expressions", "from_", "joins", "where"})
 
 def split_look_up(text: str, asked: Asked) -> Split | None:
     """A query of an expression as a helper and a query over it; None if it is another than of rows one by one.
-
-    Args:
-        text: the query in Spark SQL, which can be read alone.
-        asked: whether it is behind IN or EXISTS, or is a value.
 
     >>> print(split_look_up("SELECT c FROM blocked", "in").helper)
     SELECT c AS value_1, count(*) AS count_1 FROM blocked GROUP BY c

@@ -46,12 +46,7 @@ _MORE_OF_SUM, _MORE_OF_AVERAGE = 10, 4
 
 
 def split_levels(text: str, types: Types) -> Split | None:
-    """A query that groups as a helper with finer groups and a query over it; None if it is no such query.
-
-    Args:
-        text: the query in Spark SQL.
-        types: tells the types of the helper's columns.
-    """
+    """A query that groups as a helper with finer groups and a query over it; None if it is no such query."""
     try:
         return _Levels(text, types).split()
     except NOT_SPLIT:
@@ -143,7 +138,7 @@ class _Levels:
 
     def _finer(self) -> str:
         """The helper's query: condition 1. FROM and WHERE are the query's own text."""
-        groups = self._groups_in_spark()
+        groups = [(self.texts[sql], name) for sql, name in self.groups.items()]
         shown = [f"{sql} AS {name}" for sql, name in (*groups, *self.columns.items())]
         behind = (TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY)
         by = ", ".join(sql for sql, _ in groups)
@@ -152,9 +147,6 @@ class _Levels:
         if [one.unalias().sql() for one in made.expressions] != wanted:
             raise NoSplitError
         return query
-
-    def _groups_in_spark(self) -> list[tuple[str, str]]:
-        return [(self.texts[sql], name) for sql, name in self.groups.items()]
 
     def _over(self, node: exp.Expr) -> str:
         """An expression over the helper's columns."""

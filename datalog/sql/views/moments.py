@@ -37,12 +37,7 @@ def is_moment(node: exp.Expr) -> bool:
 
 
 def moment(node: exp.Expr, kind: ColumnType) -> exp.Expr | None:
-    """What an aggregate is, from counts and sums; None where the sums are not exact.
-
-    Args:
-        node: the aggregate.
-        kind: the type of what it aggregates.
-    """
+    """What an aggregate is, from counts and sums; None where the sums are not exact."""
     value = node.expressions[0] if isinstance(node, exp.Anonymous) else node.this
     if isinstance(value, exp.Distinct):
         return None
@@ -71,12 +66,7 @@ def _formula(node: exp.Expr, value: str, digits: int, places: int) -> str:
 
 
 def moments_written_out(text: str, kind: Callable[[str], ColumnType | None]) -> str:
-    """A query in which these aggregates are written out; the text itself where there are none, or not all can be.
-
-    Args:
-        text: the query in Spark SQL.
-        kind: tells the type of an expression over what the query reads, by its text.
-    """
+    """A query in which these aggregates are written out; the text itself where there are none, or not all can be."""
     try:
         tokens, tree = Tokens(text), parsed(text)
         found = []

@@ -51,7 +51,6 @@ class _Clause:
 
     Attributes:
         tokens: those of the text.
-        start: the token WINDOW.
         end: the token behind the clause.
         named: by name, what it stands for.
     """

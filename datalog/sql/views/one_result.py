@@ -16,15 +16,7 @@ from datalog.model import TextQuery
 from datalog.sql.views.as_written import parsed
 from datalog.sql.views.named_windows import windows_written_out
 
-_CHOOSING = (
-    exp.Offset,
-    exp.Sort,
-    exp.Cluster,
-    exp.Distribute,
-    exp.Anonymous,
-    exp.Lateral,
-    exp.Pivot,
-)
+_CHOOSING = (exp.Offset, exp.Sort, exp.Cluster, exp.Distribute, exp.Anonymous, exp.Lateral, exp.Pivot)
 _AGGREGATES = (exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr)
 _RANKS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
 

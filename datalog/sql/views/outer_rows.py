@@ -16,6 +16,14 @@ Conditions of soundness:
    keeps its rows as they are.
 3. Queries in expressions are those that were put in place of queries that can be read alone: they have no column of
    a query around.
+
+The current date or time is such a value, too: the helper has rows of every date, and on another day the query is
+computed from what is stored.
+
+    SELECT id, price * 2 AS twice FROM sale WHERE day > DATE /* current_date */ '2026-11-24' AND price > 5
+
+    SELECT id AS value_1, price AS value_2, day AS value_3 FROM sale WHERE price > 5
+    SELECT value_1 AS id, value_2 * 2 AS twice FROM helper WHERE value_3 > DATE /* current_date */ '2026-11-24'
 """
 
 from __future__ import annotations
@@ -26,6 +34,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.views.as_written import parsed
+from datalog.sql.views.current_time import written_moments
 from datalog.sql.views.written_parts import (
     NOT_SPLIT,
     NoSplitError,
@@ -47,10 +56,7 @@ Columns = Callable[[str], Sequence[str] | None]
 def split_outer(text: str, kept: Mapping[str, Collection[str]], columns: Columns) -> Split | None:
     """A query over helpers and base relations as one more helper and a query over helpers alone; None of another.
 
-    Args:
-        text: the query in Spark SQL, with helpers in place of queries inside it.
-        kept: by helper, the texts that stand in place of queries.
-        columns: tells the columns of what FROM reads.
+    `kept` has by helper the texts that stand in place of queries.
 
     >>> query = "SELECT a FROM r WHERE b > (SELECT m FROM h1) AND c = 1"
     >>> found = split_outer(query, {"h1": ["SELECT m FROM h1"]}, lambda _: ("a", "b", "c"))
@@ -341,3 +347,25 @@ def tables_in(text: str) -> frozenset[str]:
 def _key(column: exp.Column) -> str:
     """A column as Spark finds it."""
     return ".".join(part.name.casefold() for part in column.parts)
+
+
+_CLOCK = "current_moment"
+_DATE, _TIME = (f"SELECT {one} FROM {_CLOCK}" for one in ("this_date", "this_time"))  # noqa: S608
+
+
+def split_dated(text: str, columns: Columns) -> Split | None:
+    """A query as a helper that reads no date, and the query over it; None where it reads none, or is no such query."""
+    found = written_moments(text)
+    if not found or _CLOCK in text:
+        return None
+    literals = {its: text[start:end] for start, end, its in found}
+    for start, end, is_date in reversed(found):
+        text = f"{text[:start]}({_DATE if is_date else _TIME}){text[end:]}"
+    made = split_outer(text, {_CLOCK: (_DATE, _TIME)}, columns)
+    if made is None or _CLOCK in made.helper:
+        return None
+    above, behind = made.above, made.behind
+    for is_date, literal in literals.items():
+        query = f"({_DATE if is_date else _TIME})"
+        above, behind = above.replace(query, literal), behind.replace(query, literal)
+    return Split(made.helper, above, behind)

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from datalog.sql.views.calls import NAMED
+from datalog.sql.views.calls import BY_NAME, NAMED, PARTS
 from datalog.sql.views.moments import MOMENTS, is_moment
 from datalog.sql.views.problems import Problems
-from datalog.sql.views.times import BY_NAME, PARTS
 
 _BINARY = frozenset({"this", "expression"})
 _ONE = frozenset({"this"})

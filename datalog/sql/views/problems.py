@@ -27,7 +27,6 @@ class Problems:
     """Diagnostics about one text; shared by everything that reads a part of it.
 
     Attributes:
-        source: the text.
         found: everything found, in any order.
     """
 

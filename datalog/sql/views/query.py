@@ -31,7 +31,6 @@ class Inlined:
     """A query to put in place of a name.
 
     Attributes:
-        tree: the query.
         columns: the names of its columns; none for those of the query.
         problems: about the text that it is from.
         expressions: the common table expressions that it may use.
@@ -173,9 +172,7 @@ class QueryReader:
             raise self.problems.outside("grouping over a subquery in a condition", tree, hint)
         outside = sum(isinstance(literal, Atom) for literal in pieces[0].draft.body)
         for node in found.subqueries:
-            pieces = [
-                with_semi_join(pieces[0], node, inner._from, self.variables, self.problems),
-            ]
+            pieces = [with_semi_join(pieces[0], node, inner._from, self.variables, self.problems)]
         try:
             query = select_query(found.tree, pieces, self.variables, self.problems)
         except GroupedUnionError as error:

@@ -89,11 +89,10 @@ def read_sql(
         ProgramError: SQL that is wrong (DL101, DL103, DL104, DL112, DL113, DL301, DL401, DL403 to DL406), all
             problems of all texts.
 
-    Example:
-        >>> found = read_sql('''create table sale (id int primary key, item string, price decimal(9,2));
-        ...                     create view totals as select item, sum(price) as total from sale group by item;''')
-        >>> [(view.name, view.columns) for view in found.views]
-        [('totals', ('item', 'total'))]
+    >>> found = read_sql('''create table sale (id int primary key, item string, price decimal(9,2));
+    ...                     create view totals as select item, sum(price) as total from sale group by item;''')
+    >>> [(view.name, view.columns) for view in found.views]
+    [('totals', ('item', 'total'))]
     """
     given = [SqlText(texts)] if isinstance(texts, str) else list(texts)
     names = frozenset(name.casefold() for name in unfolded)

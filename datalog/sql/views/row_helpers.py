@@ -41,9 +41,7 @@ _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 def split_rows(text: str, tables: Mapping[str, Sequence[str]]) -> Split | None:
     """A query with windows, or of the first rows by an order, as a helper and the query over it; None of another.
 
-    Args:
-        text: the query in Spark SQL.
-        tables: the columns of tables, which `*` of one of them alone stands for.
+    `tables` has the columns that `*` of one of them alone stands for.
 
     >>> found = split_rows("SELECT a, sum(sum(b)) OVER (ORDER BY a) AS n FROM r GROUP BY a", {})
     >>> print(found.helper)

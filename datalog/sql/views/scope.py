@@ -209,7 +209,6 @@ class Draft:
         outputs: what the columns are.
         filters: conditions that are no literals.
         groups: grouping expressions; None without grouping.
-        having: conditions on groups.
     """
 
     body: tuple[Literal, ...] = ()

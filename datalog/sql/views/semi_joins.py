@@ -74,13 +74,6 @@ def with_semi_join(
 ) -> Piece:
     """A FROM joined with that of a subquery, whose columns nobody names.
 
-    Args:
-        piece: the FROM outside.
-        node: EXISTS or IN with a subquery.
-        read: reads the FROM of the subquery.
-        variables: makes the block's variables.
-        problems: where what cannot be read is noted.
-
     Raises:
         UnreadableError: what is wrong is among the problems.
     """
@@ -123,12 +116,7 @@ def with_semi_join(
 def once(query: Query, outside: int, tree: exp.Expr, declared: Declared, problems: Problems) -> Query:
     """The query of a FROM with subqueries joined to it, equal rows once.
 
-    Args:
-        query: the query with all rows.
-        outside: how many of its atoms are not of the subqueries.
-        tree: where it is written.
-        declared: what is declared of base relations.
-        problems: where it is noted if the rows would not be those of the subqueries' conditions.
+    The first `outside` of its atoms are not of the subqueries.
 
     Raises:
         UnreadableError: its columns do not determine the rows that they come from.

@@ -43,7 +43,6 @@ class SqlText:
     """A text of SQL statements.
 
     Attributes:
-        text: the text.
         name: its name for diagnostics, such as a file's path.
         parts: the parts of the name of its query, if it is one without a name; the last part first.
         relation: the name of that view; by default the last part.

@@ -50,9 +50,6 @@ _COMPUTING = (
 def split(text: str) -> Split | None:
     """A query that groups as a helper and a query over its rows; None if it is no such query.
 
-    Args:
-        text: the query in Spark SQL.
-
     >>> print(split("SELECT d, sum(a) / count(*) AS m FROM r WHERE b > 0 GROUP BY d").helper)
     SELECT d, sum(a) AS sum_1, count(a) AS count_2, count(*) AS count_3 FROM r WHERE b > 0 GROUP BY d
     """

@@ -27,11 +27,6 @@ class _Constraints:
 def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaration:
     """The declaration that a table's columns and constraints make.
 
-    Args:
-        name: the relation's name.
-        schema: the part of `CREATE TABLE` in parentheses.
-        problems: where what is wrong is noted.
-
     Returns:
         Names as they are written first: a constraint may spell a column in another case. A foreign key that
         names no columns references the target's primary key; these are left empty for `filled_targets`.
@@ -132,7 +127,6 @@ class Defined:
     """A statement and what it defines.
 
     Attributes:
-        kind: what.
         parts: the parts of the name, the last one first.
         columns: names of columns that are given with the name of a view.
         body: the query, or the columns of a table.

@@ -10,7 +10,18 @@ from sqlglot import exp
 
 from datalog.sql.views.outside import unknown
 
-TEXT_FUNCTIONS = frozenset(
+AGGREGATES = frozenset(
+    """
+    any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor bool_and bool_or
+    collect_list collect_set corr count count_if covar_pop covar_samp every first first_value grouping grouping_id
+    kurtosis last last_value listagg max max_by mean median min min_by mode percentile percentile_approx
+    percentile_cont percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx
+    regr_sxy regr_syy skewness some std stddev stddev_pop stddev_samp string_agg sum try_avg try_sum var_pop
+    var_samp variance
+    """.split()  # noqa: SIM905
+)
+"""Of these those that aggregate rows."""
+TEXT_FUNCTIONS = AGGREGATES.union(
     """
     abs acos acosh asin asinh atan atan2 atanh bit_count bit_get bround cbrt ceil ceiling conv cos cosh cot csc degrees
     e exp expm1 factorial floor getbit greatest hypot least ln log log10 log1p log2 mod negative pi pmod positive pow
@@ -33,12 +44,6 @@ TEXT_FUNCTIONS = frozenset(
     bigint binary boolean cast date decimal double float int smallint string timestamp tinyint try_cast
     and between case coalesce equal_null if ifnull isnan isnotnull isnull nanvl not nullif nullifzero nvl nvl2 or typeof
     when zeroifnull
-    any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor bool_and bool_or
-    collect_list collect_set corr count count_if covar_pop covar_samp every first first_value grouping grouping_id
-    kurtosis last last_value listagg max max_by mean median min min_by mode percentile percentile_approx
-    percentile_cont percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx
-    regr_sxy regr_syy skewness some std stddev stddev_pop stddev_samp string_agg sum try_avg try_sum var_pop
-    var_samp variance
     cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number
     aggregate array array_append array_compact array_contains array_distinct array_except array_insert
     array_intersect array_join array_max array_min array_position array_prepend array_remove array_repeat array_size
@@ -52,134 +57,37 @@ TEXT_FUNCTIONS = frozenset(
 )
 """The functions of Spark that a query may call; all others are refused."""
 
-_WRITTEN_OTHERWISE = frozenset(
-    {
-        exp.And,
-        exp.Or,
-        exp.Cast,
-        exp.TryCast,
-        exp.Case,
-        exp.If,
-        exp.Exists,
-        exp.Extract,
-        exp.Trim,
-        exp.Substring,
-    }
-    | {exp.Overlay, exp.StrPosition, exp.RegexpLike, exp.Transform, exp.Array, exp.Chr, exp.Ceil, exp.Floor}
-    | {exp.Initcap, exp.ArgMax, exp.ArgMin, exp.Quantile, exp.ApproxQuantile, exp.Decode, exp.DecodeCase}
-    | {exp.GroupConcat, exp.JSONExtract, exp.TsOrDsToDate, exp.TimeStrToTime, exp.Interval}
-)
+_WRITTEN_OTHERWISE = {
+    *(exp.And, exp.Or, exp.Cast, exp.TryCast, exp.Case, exp.If, exp.Exists, exp.Extract, exp.Trim),
+    *(exp.Substring, exp.Overlay, exp.StrPosition, exp.RegexpLike, exp.Transform, exp.Array, exp.Chr),
+    *(exp.Ceil, exp.Floor, exp.Initcap, exp.ArgMax, exp.ArgMin, exp.Quantile, exp.ApproxQuantile, exp.Decode),
+    *(exp.DecodeCase, exp.GroupConcat, exp.JSONExtract, exp.TsOrDsToDate, exp.TimeStrToTime, exp.Interval),
+}
 """Functions and operators of which sqlglot keeps no name as it is written."""
 
-_CLAUSES = frozenset(
-    {
-        exp.Select,
-        exp.From,
-        exp.Join,
-        exp.Table,
-        exp.TableAlias,
-        exp.Identifier,
-        exp.Subquery,
-        exp.Where,
-        exp.Group,
-    }
-    | {
-        exp.Having,
-        exp.Distinct,
-        exp.Union,
-        exp.Intersect,
-        exp.Except,
-        exp.With,
-        exp.CTE,
-        exp.Values,
-        exp.Tuple,
-    }
-    | {
-        exp.Order,
-        exp.Ordered,
-        exp.Sort,
-        exp.Cluster,
-        exp.Distribute,
-        exp.Limit,
-        exp.Offset,
-        exp.Rollup,
-        exp.Cube,
-    }
-    | {exp.GroupingSets, exp.Lateral, exp.Pivot, exp.PivotAlias, exp.UnpivotColumns, exp.Hint, exp.Window}
-    | {exp.WindowSpec, exp.WithinGroup, exp.Filter, exp.IgnoreNulls, exp.RespectNulls}
-    | {
-        exp.Column,
-        exp.Star,
-        exp.Alias,
-        exp.Aliases,
-        exp.Literal,
-        exp.Boolean,
-        exp.Null,
-        exp.Paren,
-        exp.HexString,
-    }
-    | {
-        exp.EQ,
-        exp.NEQ,
-        exp.GT,
-        exp.GTE,
-        exp.LT,
-        exp.LTE,
-        exp.NullSafeEQ,
-        exp.NullSafeNEQ,
-        exp.Is,
-        exp.In,
-        exp.Not,
-    }
-    | {
-        exp.Between,
-        exp.Like,
-        exp.ILike,
-        exp.Escape,
-        exp.Any,
-        exp.All,
-        exp.Add,
-        exp.Sub,
-        exp.Mul,
-        exp.Div,
-        exp.Mod,
-    }
-    | {
-        exp.IntDiv,
-        exp.Neg,
-        exp.BitwiseAnd,
-        exp.BitwiseOr,
-        exp.BitwiseXor,
-        exp.BitwiseNot,
-        exp.DPipe,
-        exp.Collate,
-    }
-    | {
-        exp.Bracket,
-        exp.Dot,
-        exp.Lambda,
-        exp.PropertyEQ,
-        exp.ColumnDef,
-        exp.DataType,
-        exp.DataTypeParam,
-        exp.Var,
-    }
-    | {exp.JSONPath, exp.JSONPathRoot, exp.JSONPathKey, exp.JSONPathSubscript, exp.IntervalSpan}
-)
+_CLAUSES = {
+    *(exp.Select, exp.From, exp.Join, exp.Table, exp.TableAlias, exp.Identifier, exp.Subquery, exp.Where),
+    *(exp.Group, exp.Having, exp.Distinct, exp.Union, exp.Intersect, exp.Except, exp.With, exp.CTE),
+    *(exp.Values, exp.Tuple, exp.Order, exp.Ordered, exp.Sort, exp.Cluster, exp.Distribute, exp.Limit),
+    *(exp.Offset, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Lateral, exp.Pivot, exp.PivotAlias),
+    *(exp.UnpivotColumns, exp.Hint, exp.Window, exp.WindowSpec, exp.WithinGroup, exp.Filter, exp.IgnoreNulls),
+    *(exp.RespectNulls, exp.Column, exp.Star, exp.Alias, exp.Aliases, exp.Literal, exp.Boolean, exp.Null),
+    *(exp.Paren, exp.HexString, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ),
+    *(exp.NullSafeNEQ, exp.Is, exp.In, exp.Not, exp.Between, exp.Like, exp.ILike, exp.Escape, exp.Any),
+    *(exp.All, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.Neg, exp.BitwiseAnd),
+    *(exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.DPipe, exp.Collate, exp.Bracket, exp.Dot),
+    *(exp.Lambda, exp.PropertyEQ, exp.ColumnDef, exp.DataType, exp.DataTypeParam, exp.Var, exp.JSONPath),
+    *(exp.JSONPathRoot, exp.JSONPathKey, exp.JSONPathSubscript, exp.IntervalSpan),
+}
 
 
 def refused_in(tree: exp.Expr, text: str) -> tuple[exp.Expr, str, str] | None:
     """The first thing in a query that is not allowed: where it stands, what it is, and what to do.
 
-    Args:
-        tree: the query.
-        text: the text that it was parsed from.
-
-    Example:
-        >>> from sqlglot import parse_one
-        >>> text = "select upper(a), reflect('java.lang.System', 'exit', 1) from t"
-        >>> refused_in(parse_one(text, read="spark"), text)[1:]
-        ('the function `reflect`', 'compute its value when the rows are loaded')
+    >>> from sqlglot import parse_one
+    >>> text = "select upper(a), reflect('java.lang.System', 'exit', 1) from t"
+    >>> refused_in(parse_one(text, read="spark"), text)[1:]
+    ('the function `reflect`', 'compute its value when the rows are loaded')
     """
     for node in tree.walk(prune=lambda one: isinstance(one, exp.Hint)):
         place = node.meta.get("start") if isinstance(node, exp.Func) else None

@@ -37,13 +37,7 @@ class _NotAllowedError(Exception):
 
 
 def text_query(text: str, catalogue: Catalogue, view: Named | None) -> TextQuery | NotToRun:
-    """A query's text with all that it reads, or why it is not to be run.
-
-    Args:
-        text: one query in Spark SQL.
-        catalogue: the base relations and views of its warehouse.
-        view: the view whose query it is, if sqlglot took it for one.
-    """
+    """A query's text with all that it reads, or why it is not to be run."""
     try:
         return _query(text, catalogue, view, ())
     except _CannotTellError as error:

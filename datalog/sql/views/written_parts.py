@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from datalog.sql.errors import EmissionError
+from datalog.errors import EmissionError
 from datalog.sql.text import text as sql_text
 from datalog.sql.views.as_written import parsed
 
@@ -102,8 +102,6 @@ class Clauses:
     """The clauses of a SELECT, with the places of their texts.
 
     Attributes:
-        text: the query.
-        tokens: its tokens.
         tree: what it was parsed to.
         select, start: the tokens SELECT and FROM.
         end: the token behind FROM's part.
@@ -167,10 +165,7 @@ class Clauses:
     ) -> tuple[str, exp.Expr]:
         """The query with another select list, as text and tree.
 
-        Args:
-            columns: the select list.
-            without: the clauses that are left out, from the first of them on.
-            behind: what stands there.
+        Clauses are left out from the first of `without` on; `behind` stands there.
 
         Raises:
             NoSplitError: what is before these clauses would be read as something else.
@@ -190,7 +185,6 @@ class Replacing:
     """A query's text, in which columns of a helper come in place of what they are.
 
     Attributes:
-        text: the query.
         values: the helper's columns, by what each is read as: its name, and the text of what it is.
         changes: the places of the text where something else is to stand.
     """
@@ -256,7 +250,6 @@ class Item:
     """What FROM reads, with the places of its text.
 
     Attributes:
-        node: its tree.
         before: where the words begin that join it to what stands before.
         start, end: where it stands itself.
         last: where what belongs to it ends, its ON too.
@@ -280,7 +273,6 @@ class Written(Clauses):
     """A SELECT, what its FROM reads and its common table expressions, with the places of their texts.
 
     Attributes:
-        sources: what FROM reads.
         ctes: the texts of common table expressions, with their names.
     """
 
@@ -363,13 +355,7 @@ def columns_outside(node: exp.Expr) -> Iterator[exp.Column]:
 def are_joined(
     items: Sequence[Item], known: Mapping[str, Sequence[str]], conditions: Sequence[exp.Expr]
 ) -> bool:
-    """Whether equal columns join all of some tables, so that not all pairs of two tables' rows are rows.
-
-    Args:
-        items: the tables, in order.
-        known: by table, its columns.
-        conditions: what holds of all rows.
-    """
+    """Whether equal columns join all of some tables, so that not all pairs of two tables' rows are rows."""
     groups = [{one.name} for one in items]
     pairs = [{before.name, one.name} for before, one in pairwise(items) if one.join and _by_names(one.join)]
     tests = [one.join.args["on"] for one in items if one.join is not None and one.join.args.get("on")]

@@ -41,12 +41,7 @@ _Rows = Mapping[str, Collection[Row]]
 
 
 def audit_page(report: AuditReport, title: str) -> str:
-    """The page.
-
-    Args:
-        report: the audit.
-        title: what the warehouse is called.
-    """
+    """The page."""
     style, script = (_asset(name) for name in ("page.css", "page.js"))
     head = tag(
         "head",

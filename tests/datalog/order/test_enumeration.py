@@ -15,13 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datalog.model import ColumnType, Comparison, TypeName, Value, Variable
-from datalog.order import (
-    assign,
-    closure,
-    implies,
-    normalise,
-    satisfiable,
-)
+from datalog.order import assign, closure, implies, normalise, satisfiable
 from tests.datalog.order.orders import NAMES, Tick, compares, comparisons, pool, problems, solutions
 
 often = settings(max_examples=4 * settings().max_examples)

@@ -11,13 +11,7 @@ from itertools import combinations, pairwise
 import pytest
 
 from datalog.model import ColumnType, Comparison, Constant, TypeName, Value, Variable
-from datalog.order import (
-    assign,
-    closure,
-    implies,
-    normalise,
-    satisfiable,
-)
+from datalog.order import assign, closure, implies, normalise, satisfiable
 from datalog.syntax import parse_rule, show
 
 X, Y, Z, U = map(Variable, "XYZU")

@@ -22,12 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datalog.containment import (
-    contained_in,
-    mappings,
-    minimise,
-    union_contained_in,
-)
+from datalog.containment import contained_in, mappings, minimise, union_contained_in
 from datalog.evaluate import evaluate
 from datalog.model import (
     Atom,
@@ -63,8 +58,8 @@ from datalog.rewrite import (
     unfold_single_rules,
     without_given,
 )
+from datalog.rewrite.inline import inline
 from datalog.rewrite.reachable import predicates_of
-from datalog.sql.inline import inline
 from datalog.syntax import show
 from tests.datalog.sql.sql_programs import Generator, meaning, random_facts, relations
 

@@ -22,14 +22,7 @@ from sqlglot import exp
 from datalog.model import Predicate, Program, Row, Value
 from datalog.sql import select, text, union_all
 from datalog.syntax import parse_program
-from tests.datalog.sql.sql_programs import (
-    Generator,
-    Relation,
-    meaning,
-    random_facts,
-    relations,
-    tables_of,
-)
+from tests.datalog.sql.sql_programs import Generator, Relation, meaning, random_facts, relations, tables_of
 from tests.many_statements import interpreting_session
 
 if TYPE_CHECKING:

@@ -61,12 +61,7 @@ def refused(text: str) -> tuple[str, ...]:
 
 def test_rule() -> None:
     assert parse_program("v(X, Y) :- r(X, Z), s(Z, Y), Y != 3.") == Program(
-        (
-            Rule(
-                atom("v", X, Y),
-                (atom("r", X, Z), atom("s", Z, Y), Comparison("!=", Y, Constant(3))),
-            ),
-        )
+        (Rule(atom("v", X, Y), (atom("r", X, Z), atom("s", Z, Y), Comparison("!=", Y, Constant(3)))),)
     )
 
 

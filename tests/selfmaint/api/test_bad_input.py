@@ -43,8 +43,7 @@ def test_views_are_not_over_versions(rules: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "rules",
-    ["v(X) :- r(X, Y) group ().", "v(sum(sum(X))) :- r(X).", "v(X) :- r(X) having X > 1."],
+    "rules", ["v(X) :- r(X, Y) group ().", "v(sum(sum(X))) :- r(X).", "v(X) :- r(X) having X > 1."]
 )
 def test_rules_that_group_are_checked(rules: str) -> None:
     with pytest.raises(ProgramError) as caught:

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from selfmaint import (
-    SelfMaintainable,
-    SelfmaintError,
-    Undecided,
-    Update,
-    build,
-    load,
-)
+from selfmaint import SelfMaintainable, SelfmaintError, Undecided, Update, build, load
 from selfmaint.errors import Code, InputError
 from selfmaint.sources.protocol import Source
 

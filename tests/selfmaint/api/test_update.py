@@ -159,24 +159,28 @@ def test_a_cost_is_that_given_or_follows_the_number_of_rows() -> None:
 
 
 def test_a_source_is_opened_when_it_is_read_and_closed_with_the_warehouse() -> None:
+    made: list[str] = []
     closed: list[str] = []
 
     class Closing(RowsSource):
         def close(self) -> None:
             closed.append(self.name)
 
-    lazy = LazySource("ops", lambda: Closing("ops", {"r": (("c0",), frozenset({(1,)}))}))
+    def connect() -> Closing:
+        made.append("ops")
+        return Closing("ops", {"r": (("c0",), frozenset({(1,)}))})
+
+    lazy = LazySource("ops", connect)
     rows = {"v": frozenset[tuple[int]]()}
     warehouse: Warehouse[frozenset[tuple[int, ...]]] = build(
         "v(X) :- r(X).", rows, MemoryEngine(), readable={"r": Readable(lazy)}
     )
     with warehouse:
         assert lazy.name == "ops"
-        assert not lazy.is_connected
+        assert not made
         assert lazy.row_count("r") == 1
-        assert lazy.is_connected
+        assert made == ["ops"]
     assert closed == ["ops"]
-    assert not lazy.is_connected
     warehouse.close()
     assert closed == ["ops"]
 

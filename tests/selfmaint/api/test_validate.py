@@ -15,12 +15,13 @@ from datalog.model import Predicate, Row, Version
 from selfmaint.api.check import check
 from selfmaint.api.maintain import maintain
 from selfmaint.api.update import Update
-from selfmaint.api.validate import SHOWN_ROWS, require_possible, shown_rows
+from selfmaint.api.validate import SHOWN_ROWS, require_possible
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.conformance.cases import case_of
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError
+from selfmaint.warehouse.base_relations import shown_rows
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
 from tests.oracle.bruteforce import Case, solve

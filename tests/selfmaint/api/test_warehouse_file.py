@@ -183,6 +183,12 @@ def test_unknown_keys_are_told_first_and_a_misspelt_store_not_by_its_views(tmp_p
     assert Code.MISSING_CONTENTS in said, "of `v2`: the file says where views are"
 
 
+@pytest.mark.parametrize("store", ['kind = "laek"\npath = "l"', 'kind = "lake"', 'path = "l"'])
+def test_a_store_that_is_wrong_is_told_alone(tmp_path: Path, store: str) -> None:
+    without = "\n".join(GOOD[: GOOD.index("[views")].splitlines()) + f"\n[store]\n{store}\n"
+    assert only(tmp_path, without, PROGRAM).code is Code.WAREHOUSE_FILE
+
+
 def test_misspelt_names_have_near_misses(tmp_path: Path) -> None:
     toml = GOOD.replace("[relations.r]", "[relations.rr]")
     assert only(tmp_path, toml).hint == "a base relation `r` exists"

@@ -8,17 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from datalog.evaluate import evaluate
-from datalog.model import (
-    Atom,
-    Literal,
-    Negation,
-    Predicate,
-    Program,
-    Rule,
-    Variable,
-    Version,
-    variables_of,
-)
+from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Variable, Version, variables_of
 from datalog.syntax import parse_program, parse_rule, show
 from selfmaint.canonical import after_rules, contributions, known_rules
 from selfmaint.canonical.support import Support
@@ -130,8 +120,7 @@ def test_a_deletion_is_taken_off_before_the_insertion() -> None:
     given = Situation.of([S.of(Version.INSERTED), S.of(Version.DELETED)])
     rules = after_rules(of(DECLARED + HUYN), given)
     assert expected(
-        "s@after(X0, X1) :- s@known(X0, X1), not s@deleted(X0, X1).",
-        "s@after(X0, X1) :- s@inserted(X0, X1).",
+        "s@after(X0, X1) :- s@known(X0, X1), not s@deleted(X0, X1).", "s@after(X0, X1) :- s@inserted(X0, X1)."
     ) == [line for line in shown(rules) if "s@after" in line]
 
 

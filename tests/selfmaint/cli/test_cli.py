@@ -479,3 +479,25 @@ def test_an_interrupted_command_says_so_by_its_status() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, cwd=ROOT)
     assert (ran.returncode, ran.stderr) == (130, b"")
+
+
+def test_sql_warns_of_what_was_asked_for_alone_and_says_if_nothing_changes(tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(
+        "create table a (id bigint primary key, x bigint not null);\n"
+        "create view p as select id from a limit 3;\n"
+        "create view q as select id, x from a;\n"
+        "create table b (id bigint primary key);\n"
+        "create view s as select id from p;\n",
+        encoding="utf-8",
+    )
+    path = tmp_path / "w.toml"
+    path.write_text(
+        'program = "views.sql"\n' + "".join(f'[views.{v}]\npath = "{v}.csv"\n' for v in "pqs"),
+        encoding="utf-8",
+    )
+    assert run("sql", str(path), "q").stderr == ""
+    assert run("sql", str(path), "p").stderr.count("warning[DL402]") == 1
+    assert run("sql", str(path), "s").stderr.count("warning[DL402]") == 2
+    ran = run("sql", str(path), "q", "--insert-into", "b")
+    assert (ran.stdout, ran.status) == ("-- nothing to do: these changes do not change `q`\n", 0)
+    assert "% nothing to do: these" in run("sql", str(path), "q", "--insert-into", "b", "--datalog").stdout

@@ -21,13 +21,7 @@ from selfmaint.cross_examine import domains, examine
 from selfmaint.cross_examine.examine import CrossExamination
 from selfmaint.cross_examine.question import Differing, NotExamined, Question
 from selfmaint.cross_examine.report import Outcome
-from selfmaint.decide.verdict import (
-    Change,
-    NotSelfMaintainable,
-    SelfMaintainable,
-    Undecided,
-    Verdicts,
-)
+from selfmaint.decide.verdict import Change, NotSelfMaintainable, SelfMaintainable, Undecided, Verdicts
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.maintain import Delta

@@ -132,10 +132,7 @@ def test_a_bag_is_evidence() -> None:
 def test_constants_alone_are_as_many_as_there_are_rows() -> None:
     alone = SALES + "w(7) :- sale(I, C, A)."
     assert isinstance(check(given(alone, w=rows((7,))), deleted((1, "k", 5)))["w"], NotSelfMaintainable)
-    base = {
-        "sale": (("id", "cust", "amount"), rows()),
-        "cust": (("id", "region"), rows()),
-    }
+    base = {"sale": (("id", "cust", "amount"), rows()), "cust": (("id", "region"), rows())}
     readable = {name: Readable(RowsSource("base", base), 1.0) for name in base}
     warehouse = build(alone, {"w": rows((7,))}, MemoryEngine(), readable=readable)
     found = warehouse.maintain(deleted((1, "k", 5)), verify=True)

@@ -297,11 +297,7 @@ def test_a_view_more_never_turns_a_yes_into_a_no(seed: int) -> None:
     rules = case["program"].splitlines()
     assume(len(rules) > 1)
     kept = [name for name in case["views"] if not rules[-1].startswith(f"{name}(")]
-    fewer = {
-        **case,
-        "program": "\n".join(rules[:-1]),
-        "views": {name: case["views"][name] for name in kept},
-    }
+    fewer = {**case, "program": "\n".join(rules[:-1]), "views": {name: case["views"][name] for name in kept}}
     assert yes(fewer) <= yes(case)
 
 

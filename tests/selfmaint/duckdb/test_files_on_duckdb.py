@@ -17,12 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datalog.model import ANY, ColumnType, Row, TypeName, WallClock
-from selfmaint import (
-    SelfMaintainable,
-    SelfmaintError,
-    Update,
-    load,
-)
+from selfmaint import SelfMaintainable, SelfmaintError, Update, load
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.duckdb.files import read_contents
 from selfmaint.duckdb.layouts import finding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -166,13 +167,7 @@ def test_that_no_referenced_row_has_null_rules_out_no_other(engine: MemoryEngine
         v(A, K) :- q(A), r(A, K).
     """
     run = Run(
-        engine,
-        program,
-        {"v": set()},
-        {"q": {("a",)}},
-        {"s": {("k", "x")}},
-        costs={"s": 1.0},
-        effective=True,
+        engine, program, {"v": set()}, {"q": {("a",)}}, {"s": {("k", "x")}}, costs={"s": 1.0}, effective=True
     )
     settled = run.settle()
     assert [columns for _, columns, _ in run.source.asked] == [()]
@@ -378,11 +373,17 @@ def test_what_was_present_stays_known(engine: MemoryEngine) -> None:
     [
         (
             {"inserted": {"r": {("a",)}, "s": {("a", 1)}}, "base": set()},
-            "inserted rows are not there: ('a', 1)",
+            "inserted rows are not there: (c0='a', c1=1)",
         ),
-        ({"deleted": {"s": {("a", 3)}}, "base": {("a", 3)}}, "deleted rows are still there: ('a', 3)"),
-        ({"present": {"s": {("a", 4)}}, "base": {("a", 1)}}, "rows that the views prove are gone: ('a', 4)"),
-        ({"absent": {"s": {("a", 5)}}, "base": {("a", 5)}}, "rows known to be absent are there: ('a', 5)"),
+        ({"deleted": {"s": {("a", 3)}}, "base": {("a", 3)}}, "deleted rows are still there: (c0='a', c1=3)"),
+        (
+            {"present": {"s": {("a", 4)}}, "base": {("a", 1)}},
+            "rows that the views prove are gone: (c0='a', c1=4)",
+        ),
+        (
+            {"absent": {"s": {("a", 5)}}, "base": {("a", 5)}},
+            "rows known to be absent are there: (c0='a', c1=5)",
+        ),
         (
             {
                 "deleted": {"s": {("b", 1)}},
@@ -390,7 +391,7 @@ def test_what_was_present_stays_known(engine: MemoryEngine) -> None:
                 "present": {"s": {("a", 4)}},
                 "base": {("b", 2)},
             },
-            "rows that the views prove are gone: ('a', 4)",
+            "rows that the views prove are gone: (c0='a', c1=4)",
         ),
     ],
 )
@@ -431,11 +432,29 @@ def test_a_row_that_references_what_its_source_does_not_have_is_refused(
     update = Update({"r": frozenset({(1, y)})}, effective=True)
     if y == 9:
         with pytest.raises(
-            SourceError, match=r"SM303.*reference \(y\) no row of `s` in its source: \(1, 9\)"
+            SourceError, match=r"SM303.*reference \(y\) no row of `s` in its source: \(x=1, y=9\)"
         ):
             here.maintain(update)
     else:
         assert here.maintain(update).deltas["v"].gained == ({(1, 7, 70)} if y else set())
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_source_with_another_row_of_an_inserted_key(engine: MemoryEngine, *, deleted: bool) -> None:
+    program = """
+    .decl r(x: int not null, y: int not null) key(x).
+    .decl s(y: int not null, n: int not null, z: int not null) key(y, n).
+    v(X, Y, N, Z) :- r(X, Y), s(Y, N, Z).
+    """
+    source = RowsSource("here", {"s": (("y", "n", "z"), {(7, 1, 70)}), "r": (("x", "y"), {(1, 7)})})
+    here = build(program, {"v": frozenset()}, engine, readable=dict.fromkeys("rs", Readable(source)))
+    gone = {"s": frozenset({(7, 1, 70)})} if deleted else {}
+    update = Update({"r": frozenset({(1, 7)}), "s": frozenset({(7, 1, 71)})}, gone)
+    said = "inserted rows are not there: (y=7, n=1, z=71)"
+    if not deleted:
+        said = "it has other rows with the keys of inserted ones: (y=7, n=1, z=70)"
+    with pytest.raises(SourceError, match=f"SM402.*{re.escape(said)}"):
+        here.maintain(update)
 
 
 def test_rows_that_a_view_proves_must_be_found(engine: MemoryEngine) -> None:
@@ -448,7 +467,7 @@ def test_rows_that_a_view_proves_must_be_found(engine: MemoryEngine) -> None:
         {"s": {("a", 2)}, "t": {("a", 7)}, "q": {("a", 1)}},
         costs={"s": 1.0, "t": 2.0, "q": 3.0},
     )
-    with pytest.raises(SourceError, match=r"SM402.*rows that the views prove are gone: \('a', 1\)"):
+    with pytest.raises(SourceError, match=r"SM402.*rows that the views prove are gone: \(c0='a', c1=1\)"):
         run.settle()
 
 
@@ -490,7 +509,7 @@ def test_null_in_a_column_declared_not_null_is_told(engine: MemoryEngine) -> Non
     program = ".decl r(x: int, y: int).\n.decl t(c0: int not null, c1: int not null).\nv(X, Y, Z) :- r(X, Y), t(Y, Z)."
     run = Run(engine, program, {"v": set()}, {"r": {(1, 2)}}, {"t": {(2, None), (3, 4)}}, costs={"t": 1})
     with pytest.raises(
-        SourceError, match=r"null in a column of `t` declared not null: \[\(2, None\)\]"
+        SourceError, match=r"null in a column of `t` declared not null: \(c0=2, c1=null\)"
     ) as refused:
         run.settle()
     assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER

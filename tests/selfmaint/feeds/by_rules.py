@@ -172,10 +172,7 @@ def _net_effect_rules(table: FeedTable) -> Program:
             ),
             Rule(
                 Atom(_ADDED, row),
-                (
-                    Atom(_CHANGE, (*row, _N, _INSERT, Variable("_P"))),
-                    Negation((Atom(_LATER, (*key, _N)),)),
-                ),
+                (Atom(_CHANGE, (*row, _N, _INSERT, Variable("_P"))), Negation((Atom(_LATER, (*key, _N)),))),
             ),
             Rule(Atom(_DELETED, row), (Atom(_REMOVED, row), Negation((Atom(_ADDED, row),)))),
             Rule(Atom(_INSERTED, row), (Atom(_ADDED, row), Negation((Atom(_REMOVED, row),)))),

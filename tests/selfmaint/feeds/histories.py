@@ -219,12 +219,7 @@ def versions(history: History, names: dict[str, str], first: int = 3) -> Iterato
         table = after
 
 
-DELTA = {
-    "insert": "insert",
-    "delete": "delete",
-    "before": "update_preimage",
-    "after": "update_postimage",
-}
+DELTA = {"insert": "insert", "delete": "delete", "before": "update_preimage", "after": "update_postimage"}
 ICEBERG = {
     "insert": "INSERT",
     "delete": "DELETE",

@@ -89,9 +89,7 @@ def test_events_of_several_tables(tmp_path: Path) -> None:
 
 def test_two_tables_of_one_name_are_one_only_if_it_is_said(tmp_path: Path) -> None:
     feed = write(
-        tmp_path / "f.jsonl",
-        event("c", None, row(1), schema="a"),
-        event("c", None, row(2), schema="b"),
+        tmp_path / "f.jsonl", event("c", None, row(1), schema="a"), event("c", None, row(2), schema="b")
     )
     assert codes(feed) == {"SM601"}
     found = Update.from_feed(warehouse(tables={"a.r": "r", "b.r": "r"}), feed)

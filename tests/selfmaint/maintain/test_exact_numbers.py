@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from datalog.evaluate.errors import EvaluationError
+from datalog.errors import EvaluationError
 from datalog.evaluate.scalars import Scalars
 from datalog.model import ColumnType, Condition, Expression, TypeName, Variable
 from selfmaint.maintain.exact_numbers import adds_up, average, changed, counts_exactly, divides, multiplies

@@ -89,7 +89,7 @@ def test_every_type_as_duckdb_has_it(spark: SparkSession, tmp_path: Path, zone: 
         ("select nothing from lines", Code.QUERY),
         ("select java_method('java.lang.System', 'exit', 1) from lines", Code.QUERY),
         ("select * from parquet.`{folder}/base/sale.parquet`", Code.QUERY),
-        ("select * from linez", Code.QUERY),
+        ("select * from linez", Code.UNKNOWN_RELATION),
         ("select * from mine_alone", Code.UNKNOWN_RELATION),
     ],
 )
@@ -105,6 +105,7 @@ def test_anything_but_a_select_over_the_views_is_refused(
     (found,) = caught.value.diagnostics
     assert found.code is code
     assert "java." not in found.message
+    assert "linez" not in sql or found.hint == "a view `lines` exists"
 
 
 def test_a_temporary_view_of_the_same_name_is_left_alone(spark: SparkSession, still: Shop) -> None:

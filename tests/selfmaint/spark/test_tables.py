@@ -219,8 +219,7 @@ def test_text_whose_fault_has_no_line_is_refused_with_its_file(
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [("v.csv", "d\n1.25\n{}\n"), ("v.jsonl", '{{"d": 1.25}}\n{{"d": {}}}\n')],
+    ("name", "text"), [("v.csv", "d\n1.25\n{}\n"), ("v.jsonl", '{{"d": 1.25}}\n{{"d": {}}}\n')]
 )
 def test_a_decimal_in_text_is_never_rounded(
     name: str, text: str, engine: SparkEngine, tmp_path: Path

@@ -280,6 +280,18 @@ def test_undo_returns_to_any_state_and_forgets_the_update(shop: Shop) -> None:
     assert shop.command("undo").status == 2
 
 
+def test_undo_names_the_updates_that_it_takes_back(shop: Shop) -> None:
+    for name, sale in (("monday", 7), ("tuesday", 8), ("wednesday", 9)):
+        update = shop.update(name, {"sale": {(sale, 1, 1)}}, {})
+        assert shop.command("maintain", "--update", update, "--id", name).status == 0
+    assert "taken back: wednesday\n" in shop.command("undo").stdout
+    done = shop.command("undo", "--to", "monday", "--format", "json")
+    assert json.loads(done.stdout)["undone"] == ["tuesday"]
+    refused = shop.command("undo", "--to", "sunday")
+    assert refused.status == 2
+    assert "no update `sunday` was committed" in refused.stderr
+
+
 def test_the_past_is_read_and_not_written_to(shop: Shop) -> None:
     (first,) = json.loads(shop.command("history", "--format", "json").stdout)["snapshots"]
     update = a_change(shop)

@@ -221,13 +221,7 @@ CALLS = [
     *("make_date(2024, 2, 29)", "make_date(2000 + i1, 1, 1)", "make_date(null, 1, 1)"),
     *(f"{way}({x})" for way in ("unix_timestamp",) for x in "emw"),
     *("unix_seconds(m)", "unix_timestamp(timestamp '1969-12-31 23:59:59.5')"),
-    *(
-        "nvl2(i4, s, u)",
-        "nvl2(d, 1, 2)",
-        "nullifzero(i4)",
-        "nullifzero(p)",
-        "zeroifnull(i8)",
-    ),
+    *("nvl2(i4, s, u)", "nvl2(d, 1, 2)", "nullifzero(i4)", "nullifzero(p)", "zeroifnull(i8)"),
     *("decode(i4, 1, 'a', null, 'n', 'other')", "decode(s, 'abc', 1)", "decode(i4, 1, i8, -5, 0, i2)"),
     *(
         "concat_ws('-', s, u)",
@@ -255,6 +249,7 @@ TESTS = [
         "equal_null(i4, 1)",
         "isnan(d)",
     ),
+    *("isnull(s)", "isnotnull(i4)", "not isnull(d)"),
 ]
 """Conditions that are calls, or short for several."""
 CONDITIONS = [

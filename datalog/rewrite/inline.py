@@ -13,24 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from datalog.analysis.dependency import atoms_of, evaluation_order
 from datalog.diagnostics import ProgramError
-from datalog.model import (
-    Predicate,
-    Program,
-    Rule,
-)
+from datalog.errors import EmissionError
+from datalog.model import Predicate, Program, Rule
+from datalog.rewrite.in_place import STEPS, in_place
+from datalog.rewrite.normal_form import normal_rule
 from datalog.rewrite.reachable import drop_empty, drop_unreachable, predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
-from datalog.sql.errors import EmissionError
-from datalog.sql.in_place import STEPS, in_place
-from datalog.sql.normal import normal_rule
 
 
 def inline(program: Program, goal: Predicate) -> dict[Predicate, tuple[Rule, ...]]:
     """The rules in normal form of the goal and of the predicates that it is left to use, the goal's last.
-
-    Args:
-        program: safe, non-recursive rules.
-        goal: a predicate with rules.
 
     Raises:
         EmissionError: the program is recursive.

@@ -1,10 +1,12 @@
-"""Normal form of one body: equalities substituted, constants folded, negations simplified.
+"""The normal form of a rule whose body becomes one query: each scope with variables of its own, no equality left.
 
 Before: `p(X, Y) :- r(X), Y = 3, X = Z, s(Z), not (Y = 4, t(X)), not (X is null).`
 After:  `p(X, 3) :- r(X), s(X), X is not null.`
 
 Sound for stored-value semantics: a comparison is false on null, so `X = Y` becomes one variable and a guard;
-a constant replaces a variable only where no atom binds that variable.
+a constant replaces a variable only where no atom binds that variable, so that the query compares a column with it.
+What follows from comparisons together, and from the types of columns, is simplified before (`comparisons.py`); what is
+equal there is substituted into atoms too, and inside negations nothing is.
 """
 
 from __future__ import annotations

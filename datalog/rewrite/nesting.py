@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import count
 
 from datalog.model import Atom, Literal, Negation, Term, Variable, variables_of
-from datalog.sql.normal import has_atom, has_deep_atom
+from datalog.rewrite.normal_form import has_atom, has_deep_atom
 
 
 def spark_shaped(body: tuple[Literal, ...]) -> tuple[Literal, ...]:

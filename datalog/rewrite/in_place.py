@@ -40,9 +40,9 @@ from datalog.model import (
     Version,
     variables_of,
 )
+from datalog.rewrite.normal_form import normal_rule
 from datalog.rewrite.reachable import predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
-from datalog.sql.normal import normal_rule
 
 STEPS = (Version.DEMAND, Version.PROJECTED, Version.DEMANDED, Version.STEP)
 """What a demand transformation makes, in the order in which it is put in place."""
@@ -53,9 +53,7 @@ Definitions = Mapping[Predicate, Sequence[Rule]]
 def in_place(definitions: Definitions, goal: Predicate) -> dict[Predicate, tuple[Rule, ...]]:
     """Equivalent definitions of a goal, with fewer steps.
 
-    Args:
-        definitions: rules in normal form, in an order of evaluation.
-        goal: the predicate asked for.
+    Definitions are in normal form, in an order of evaluation.
     """
     asked = {p: tuple(_widened(rule, definitions) for rule in rules) for p, rules in definitions.items()}
     found = {p: tuple(map(_with_tests, rules)) for p, rules in asked.items()}

@@ -1,0 +1,149 @@
+"""Base rows that views show in part, against updates: every database over small domains is tried."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import Warehouse, build
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.errors import InputError
+from tests.large_engine import LargeEngine
+from tests.oracle.sql_databases import Everything
+from tests.oracle.sql_tables import Database, Rows, State, Table, updated
+
+TABLES = (
+    Table("patient", ("id", "region"), ("int", "string"), ((1, 2), ("n", "s"))),
+    Table(
+        "visit",
+        ("id", "patient", "fee"),
+        ("int", "int", "int"),
+        ((1, 2), (None, 1, 2), (0, 1)),
+        references=((1, "patient"),),
+    ),
+)
+JOINED = "visit v join patient p on v.patient = p.id"
+VIEWS = (
+    f"select v.id, p.id as patient, p.region from {JOINED}",
+    f"select p.region, count(*) as n, sum(v.fee) as fee from {JOINED} group by p.region",
+    f"select distinct p.region, v.patient from {JOINED} where v.fee < 1",
+    f"select v.id, p.region from {JOINED}",
+    "select distinct patient from visit",
+    "select patient, count(*) as n, sum(fee) as fee from visit group by patient",
+    "select id from visit where patient = 1",
+    "select distinct patient, fee from visit where fee > 0",
+    "select id, patient from visit",
+    "select patient from visit",
+    "select id from patient",
+    "select id, fee from visit",
+    "select count(*) as n from visit",
+    "select id, patient, fee + 1 as more from visit",
+    "select id, patient from visit where fee < 1",
+    "select distinct a.patient from visit a join visit b on a.patient = b.patient and a.fee < b.fee",
+    "select distinct 'visit' as kind, patient as id from visit union select 'patient', id from patient",
+)
+TELLING = (
+    VIEWS[0],
+    "select id, patient, fee + 1 as more from visit",
+    "select id, patient from visit",
+)
+"""Views that show a visit's key and its patient, though no visit whole."""
+ASKED = 160
+
+
+class World:
+    """Some views, and which updates some database explains."""
+
+    def __init__(self, texts: Sequence[str], engine: Any) -> None:
+        views = {f"v{i}": text for i, text in enumerate(texts)}
+        self.program = "\n".join(
+            [*(t.declared for t in TABLES), *(f"create view {n} as {v};" for n, v in views.items())]
+        )
+        self.every, self.engine = Everything(TABLES, views), engine
+        self.legal = set(self.every.databases)
+
+    def warehouse(self, states: Mapping[str, State]) -> Warehouse[Any]:
+        made = build(self.program, {name: frozenset() for name in states}, self.engine)
+        rows = {
+            name: frozenset((*r, n) if made.catalog.view(name).is_counted else r for r, n in state)
+            for name, state in states.items()
+        }
+        return build(self.program, rows, self.engine)
+
+    def explained(
+        self,
+        states: Mapping[str, State],
+        inserted: Sequence[Rows],
+        deleted: Sequence[Rows],
+        *,
+        effective: bool,
+    ) -> bool:
+        """Whether a database with these views is legal before and after the update."""
+        held = [self.every.held[name] for name in states]
+        wanted = tuple(states.values())
+        return any(
+            updated(one, inserted, deleted, is_effective=effective) in self.legal
+            for number, one in enumerate(self.every.databases)
+            if tuple(its[number] for its in held) == wanted
+        )
+
+    def asked(self, random: Random, sure: float = 0.7) -> tuple[bool, bool]:
+        """Whether some database explains a random update, and whether it is refused."""
+        database = random.choice(self.every.databases)
+        states, effective = self.every.states(database), random.random() < sure
+        inserted, deleted = changed(random, database)
+        legal = self.explained(states, inserted, deleted, effective=effective)
+        sides = (
+            {t.name: rows for t, rows in zip(TABLES, side, strict=True) if rows}
+            for side in (inserted, deleted)
+        )
+        warehouse, update = self.warehouse(states), Update(*sides, effective=effective)
+        if legal:
+            assert len(warehouse.check(update)) == len(states)
+        return legal, not legal and is_refused(warehouse, update)
+
+
+def is_refused(warehouse: Warehouse[Any], update: Update[Any]) -> bool:
+    try:
+        warehouse.check(update)
+    except InputError:
+        return True
+    return False
+
+
+def changed(random: Random, database: Database) -> tuple[list[Rows], list[Rows]]:
+    """Rows to insert and to delete: some of what is there, perhaps others."""
+    inserted, deleted = [], []
+    for table, rows in zip(TABLES, database, strict=True):
+        old = {row for row in sorted(rows, key=repr) if random.random() < 0.4}
+        other = [tuple(map(random.choice, table.domains)) for _ in range(2)]
+        old |= {row for row in other[:1] if random.random() < 0.1}
+        new = {row for row in [*other, *sorted(old, key=repr)] if random.random() < 0.3} - old
+        inserted.append(frozenset(new))
+        deleted.append(frozenset(old))
+    return inserted, deleted
+
+
+@pytest.mark.parametrize("engine", [MemoryEngine, LargeEngine])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_update_that_some_database_explains_is_never_refused(seed: int, engine: Any) -> None:
+    random, found = Random(seed), Counter[tuple[bool, bool]]()
+    for _ in range(8):
+        world = World(random.sample(VIEWS, 3), engine())
+        found.update(world.asked(random) for _ in range(ASKED // 8))
+    assert found[True, False] > ASKED // 3
+    assert found[False, True] > 4 * found[False, False], found
+
+
+@pytest.mark.parametrize("seed", range(len(TELLING)))
+def test_one_that_none_explains_is_refused_where_a_view_shows_key_and_reference(seed: int) -> None:
+    random, found = Random(seed), Counter[tuple[bool, bool]]()
+    world = World([TELLING[seed]], MemoryEngine())
+    found.update(world.asked(random, sure=1) for _ in range(ASKED))
+    assert found[True, False] > ASKED // 4 < found[False, True]
+    assert not found[False, False], found
