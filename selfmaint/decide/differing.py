@@ -28,9 +28,6 @@ from selfmaint.engine.protocol import D
 from selfmaint.possible.new_state import TwoDatabases
 from selfmaint.warehouse.catalog import View
 
-MOST_ROWS = 400
-"""A search is made where everything known has at most so many rows in all."""
-
 NEAR_ROWS = (8, 24)
 """So many rows of it, those near the update, are looked at, then more; what is found is completed to explain all."""
 

@@ -161,10 +161,10 @@ def searches(known: Knowledge[D]) -> Searches[D]:
     return found
 
 
-def at_hand(known: Knowledge[D], most: int = MOST_ROWS) -> Given | None:
-    """Everything known, with exactly the values that are stored; None if there are more rows."""
+def at_hand(known: Knowledge[D]) -> Given | None:
+    """Everything known, with exactly the values that are stored; None if there is too much of it."""
     rows: dict[Predicate, frozenset[Row]] = {}
-    left = most
+    left = MOST_ROWS
     for predicate, data in known.facts.relations.items():
         found = known.engine.fetch(data, left)
         if found is None:
