@@ -9,6 +9,7 @@ import pytest
 from datalog.model import Row
 from selfmaint import Update
 from selfmaint.api.check import check
+from selfmaint.api.explain import explain
 from selfmaint.api.maintain import NotMaintainedError, new_contents
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse, build
@@ -420,3 +421,20 @@ def test_as_many_rows_are_deleted_as_a_view_counts() -> None:
     update = changes(no_r=rows((1, None, 1), (2, "x", 1), (3, "x", None)))
     with pytest.raises(NotMaintainedError):  # whether the groups are empty is not told
         warehouse.maintain(update)
+
+
+def test_two_databases_are_shown_though_most_groups_are_far_from_the_update() -> None:
+    stored = rows(*((f"g{i}", 3, 5) for i in range(60)))
+    warehouse = build(f"{R}v(G, count(*), max(A)) :- r(G, A, K).", {"v": stored}, MemoryEngine())
+    update = changes(no_r=rows(("g7", 5, 1)))
+    assert isinstance(check(warehouse, update)["v"], NotSelfMaintainable)
+    pair = explain(warehouse, update, "v").counterexample
+    assert pair is not None
+    new = []
+    for second in (False, True):
+        before, after = (pair.database(second, when)["r"] for when in (False, True))
+        assert before - after == rows(("g7", 5, 1))
+        groups = [(g, [a for name, a, _ in before if name == g]) for g, _, _ in stored]
+        assert frozenset((g, len(its), max(its)) for g, its in groups) == stored
+        new.append(max(a for name, a, _ in after if name == "g7"))
+    assert new[0] != new[1]
