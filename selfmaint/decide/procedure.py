@@ -6,7 +6,7 @@ The symbolic part (which sets J survive, and the programs) depends on the rules 
 - A view that passes is self-maintainable. One that fails is not, unless the class of a view, a view left out or a
   foreign key makes that doubtful: then it is undecided, unless two databases can be shown.
 - What is undecided then is searched for among all databases: of all rows where these are few, else of those near the
-  update (`searched.py`).
+  update (`searched.py`). Where views group two databases are looked for, and no more (`differing.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from functools import partial
 from datalog.budget import BudgetSpentError, limit
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.decision import Decision
+from selfmaint.decide.differing import with_differing
 from selfmaint.decide.evaluation import Failing, is_failing, passing, tested
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
@@ -27,7 +28,7 @@ from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import searched
 from selfmaint.decide.selftest import DependsRules
-from selfmaint.decide.summands import Summed, Told
+from selfmaint.decide.summands import Summed, SummedGroups, Told
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.decide.verdict import (
     Change,
@@ -66,6 +67,11 @@ UNCOUNTABLE = "whether the rows of the update were there before is not known: sa
 
 MAY_STAY = "a row that one of its queries loses may be given by another row"
 """Why a UNION is not decided by its queries."""
+
+LOST_IN_UNION = (
+    "a group loses rows, and nobody knows whether it is empty, or what a value of it is without them"
+)
+"""Why a view that groups over a union is not decided by its queries."""
 
 _INEXACT = "its sums of doubles can differ from recomputing in their last digits"
 """What is to be known of a view that adds up doubles."""
@@ -110,7 +116,7 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             verdict = searched(known, verdict)
         result[view.name] = replace(verdict, semantics=view.semantics)
-    return result
+    return with_differing(known, result)
 
 
 def _of_test(known: Knowledge[D], view: View, failing: Failing[D], sample: int) -> Verdict:
@@ -166,7 +172,8 @@ def _passing_over_own(known: Knowledge[D], views: Iterable[View]) -> Iterator[tu
 
 def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
     """The verdict on a union by what each of its queries gains and loses; on another view as it was."""
-    summands, situation = known.catalog.summands.get(view.name), known.situation
+    catalog, situation = known.catalog, known.situation
+    summands = catalog.summands.get(view.name) or catalog.grouped_summands.get(view.name)
     if summands is None or not isinstance(verdict, Undecided):
         return verdict
     if not situation.effective:
@@ -183,6 +190,11 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
                     number = part.name.rpartition("#")[2]
                     return verdict.because_of(f"what its query {number} gains or loses is not determined")
                 told.append(found)
+        if view.name in catalog.grouped_summands:
+            groups = SummedGroups(known, view, summands, told)
+            if groups.is_open():
+                return verdict.because_of(LOST_IN_UNION)
+            return SelfMaintainable(view.name, delta=groups.delta)
         summed = Summed(known, view, told)
         if summed.is_open():
             return verdict.because_of(MAY_STAY)

@@ -59,14 +59,16 @@ def searched(known: Knowledge[D], verdict: Undecided) -> Verdict:
 
 def found_databases(known: Knowledge[D], verdict: NotSelfMaintainable) -> Counterexample | None:
     """The two databases of a "no" that were found by search, of large data their near part; None of another "no"."""
-    found = verdict.databases
+    found, known = verdict.databases, saturated(known)
     if found is None:
         return None
-    searched_ = searches(saturated(known)).of(known.catalog.view(verdict.view))
-    if searched_ is None:
+    if verdict.near is None:
+        given = at_hand(known)
+        return None if given is None else shown(given, None, found.row, found.first, found.second)
+    near = searches(known).of(known.catalog.view(verdict.view))
+    if near is None:
         return None
-    pair = shown(searched_.states.known, None, found.row, found.first, found.second)
-    return pair if verdict.near is None else replace(pair, complete=False)
+    return replace(shown(near.states.known, None, found.row, found.first, found.second), complete=False)
 
 
 @dataclass(frozen=True)
