@@ -173,6 +173,7 @@ class OpaqueView:
         columns: its columns' names, where they are known.
         span: where it is defined.
         query: the text with all that it reads, or why it is not to be run.
+        parts: of one that groups over a UNION ALL: the same over each of its queries alone.
     """
 
     name: str
@@ -183,6 +184,7 @@ class OpaqueView:
     query: TextQuery | NotToRun = field(
         default=NotToRun("its query is not at hand"), compare=False, repr=False
     )
+    parts: tuple[ViewDefinition, ...] = field(default=(), compare=False, repr=False)
 
 
 def block(

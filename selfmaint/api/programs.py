@@ -83,7 +83,11 @@ def catalog_of_sql(found: SqlViews) -> Catalog:
     tables = {one.name: numbered(one) for one in found.declarations if one.name not in views}
     declared = tuple(tables.get(one.name, one) for one in found.declarations)
     definitions = tuple(over_numbered(view, tables) for view in found.views)
-    return catalog(Program((), declared, definitions), found.opaque, found.warnings)
+    opaque = tuple(
+        replace(view, parts=tuple(over_numbered(part, tables) for part in view.parts))
+        for view in found.opaque
+    )
+    return catalog(Program((), declared, definitions), opaque, found.warnings)
 
 
 def _catalog_of_texts(

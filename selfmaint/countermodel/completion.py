@@ -165,6 +165,7 @@ class _Work:
         current = {tuple(row[c] for c in grouped.columns): row for row in now}
         made_new = self.random.randrange(len(core.body))
         for row in sorted(self.known.of(view.name, Version.STORED) - now, key=repr):
+            check()
             old = current.get(tuple(row[c] for c in grouped.columns))
             binding = {t: row[c] for c, t in grouped.group_terms.items() if isinstance(t, Variable)}
             operands = self._operands(view, row, old)
@@ -227,7 +228,7 @@ class _Work:
             return binding[term]
         relation = self.known.catalog.relations[atom.predicate.name]
         here = sorted({row[column] for row in self.rows[relation.name]} - {None}, key=repr)
-        if here and self.random.random() < _GUESSED:
+        if here and (column,) not in relation.unique and self.random.random() < _GUESSED:
             return self.random.choice(here)
         self.number += 1
         its = (

@@ -17,6 +17,7 @@ from selfmaint.decide.instances import Instance, plain_instance
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.newness import may_be_other
+from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules
 from selfmaint.decide.supports import HalfKnown
 from selfmaint.decide.surviving import surviving
@@ -26,7 +27,7 @@ from selfmaint.maintain import maintenance_program, roll_ups
 from selfmaint.possible.queries import queries
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
 from selfmaint.warehouse.finer import finer_views
-from selfmaint.warehouse.own_relations import OwnSchema, own_schema
+from selfmaint.warehouse.own_relations import OwnRelation, OwnSchema, own_relations, own_schema
 from selfmaint.warehouse.situation import Situation
 
 
@@ -37,17 +38,21 @@ class Decision:
     Attributes:
         catalog: the views and constraints.
         budget_s: how long it may take to find the rules of one view's test, and again to evaluate them.
+        search: how much a search near the update may take.
     """
 
     catalog: Catalog
     budget_s: float = math.inf
+    search: SearchBudget = DEFAULT_SEARCH
     _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
+    _anchored: dict[str, tuple[str, tuple[NewFacts, ...]]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)
     _known: dict[Situation, tuple[Rule, ...]] = field(default_factory=dict)
     _support: dict[Situation, Support] = field(default_factory=dict)
     _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
     _spent: dict[str, float] = field(default_factory=dict)
-    _own: dict[tuple[str, frozenset[str]], tuple[OwnSchema, Decision] | None] = field(default_factory=dict)
+    _own: dict[frozenset[str], dict[str, tuple[OwnRelation, ...]]] = field(default_factory=dict)
+    _over_own: dict[object, tuple[OwnSchema, Decision]] = field(default_factory=dict)
 
     @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -92,6 +97,20 @@ class Decision:
                 )
         return self._surviving[view.name]
 
+    def _asked(self, view: View, situation: Situation) -> tuple[NewFacts, ...]:
+        """The sets J that a test may ask for in the situation: all, if others were asked for before.
+
+        Which these are is settled when they are first asked for: their numbers tell them apart (`ruled_out`).
+        """
+        changed = _changed(view, situation)
+        anchors = [a.predicate.name for a in view.decided.body if a.predicate.name in changed]
+        if len(anchors) > 1 or view.decided.limitation:
+            return self.surviving(view)
+        if view.name not in self._anchored and view.name not in self._surviving:
+            self._anchored[view.name] = anchors[0], surviving(self.catalog, view.decided, anchors[0])
+        anchor, found = self._anchored.get(view.name, (None, ()))
+        return found if anchor == anchors[0] else self.surviving(view)
+
     def plain_instance(self, view: View) -> Instance:
         """The view's body as it is, with what contradicts new facts for it."""
         if view.name not in self._instances:
@@ -111,24 +130,32 @@ class Decision:
             self._rules[key] = ()
         if key not in self._rules:
             with self._budget(view, part):
-                rules = depends_rules(self.catalog, situation, self.surviving(view))
+                sets = self._asked(view, situation)
+                rules = depends_rules(self.catalog, situation, sets)
                 if isinstance(view, GroupedView):
-                    rules += losing_rules(self.catalog, situation, self.surviving(view))
+                    rules += losing_rules(self.catalog, situation, sets)
             self._rules[key] = rules
         return self._rules[key]
 
     def over_own_relations(self, view: View, situation: Situation) -> tuple[OwnSchema, Decision] | None:
-        """A schema in which a view is over relations of its own, and the decision there.
+        """A schema in which a view is over relations of its own, and the decision there: one for all views over these.
 
         Returns:
             None if there is none that helps, or it would not be right.
         """
+        if not situation.effective:
+            return None
         changed = situation.inserted | situation.deleted
-        key = (view.name, changed)
-        if situation.effective and key not in self._own:
-            schema = own_schema(self.catalog, view, changed)
-            self._own[key] = None if schema is None else (schema, Decision(schema.catalog, self.budget_s))
-        return self._own[key] if situation.effective else None
+        if changed not in self._own:
+            self._own[changed] = own_relations(self.catalog, changed)
+        made = self._own[changed].get(view.name)
+        if made is None:
+            return None
+        if (changed, made) not in self._over_own:
+            names = {name for name, its in self._own[changed].items() if its == made}
+            schema = own_schema(self.catalog, changed, made, names)
+            self._over_own[changed, made] = schema, Decision(schema.catalog, self.budget_s)
+        return self._over_own[changed, made]
 
     @cached_property
     def over_summands(self) -> Decision:
@@ -220,10 +247,13 @@ class Decision:
 
 def _is_touched(view: View, situation: Situation) -> bool:
     """Whether the update could change a view: every rule of its test starts at a row of the update."""
-    changed = (
-        situation.inserted if not isinstance(view, GroupedView) else situation.inserted | situation.deleted
-    )
-    return not changed.isdisjoint(atom.predicate.name for atom in view.decided.body)
+    names = (atom.predicate.name for atom in view.decided.body)
+    return view.name not in situation.unmet and not _changed(view, situation).isdisjoint(names)
+
+
+def _changed(view: View, situation: Situation) -> frozenset[str]:
+    """The relations at whose rows in the update tests of a view start."""
+    return situation.inserted if not isinstance(view, GroupedView) else situation.inserted | situation.deleted
 
 
 def _own_doubts(new_facts: NewFacts, situation: Situation) -> tuple[str, ...]:

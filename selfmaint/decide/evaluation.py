@@ -6,19 +6,26 @@ tests one that fails proves as much as ever; that none does proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeAlias, TypeVar
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import Predicate, Program
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.selftest import DependsRules, compact_program
-from selfmaint.engine.protocol import D
-from selfmaint.warehouse.catalog import View
+from selfmaint.engine.protocol import Asked, D
+from selfmaint.maintain import gained, lost, maintenance_program
+from selfmaint.warehouse.catalog import GroupedView, View
 
 TOGETHER = 1_000
 """More tests are not asked in one go: one of them would take the budget of all."""
+
+FORESEEN_SHARE = 0.02
+"""What part of the budget may be spent to find out which tests there will be, only to read less."""
+
+T = TypeVar("T")
 
 Failing: TypeAlias = list[tuple[DependsRules, D]]
 """The J's whose tests have rows, with these rows."""
@@ -31,7 +38,27 @@ def tested(
 
     Where all views at once take too long, or their tests are many, each view has a try of its own.
     """
-    found: dict[str, tuple[Failing[D], BudgetSpentError | None]] = {}
+    return _in_parts(known, views, lambda rules: _failing_of(known, rules))
+
+
+def passing(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
+    """The names of the views of whose tests all are known within the budget, and none has a row; tried as `tested`."""
+
+    def ask(rules: Sequence[DependsRules]) -> list[tuple[DependsRules, None]]:
+        failing = _nonempty(known, rules)[1]
+        return [(rule, None) for rule in rules if rule.goal in failing]
+
+    found = _in_parts(known, views, ask)
+    return frozenset(name for name, (failing, spent) in found.items() if not failing and spent is None)
+
+
+def _in_parts(
+    known: Knowledge[D],
+    views: Sequence[View],
+    ask: Callable[[Sequence[DependsRules]], list[tuple[DependsRules, T]]],
+) -> dict[str, tuple[list[tuple[DependsRules, T]], BudgetSpentError | None]]:
+    """What is found of the tests of all views, or of each."""
+    found: dict[str, tuple[list[tuple[DependsRules, T]], BudgetSpentError | None]] = {}
     tests: dict[str, Tests] = {}
     for view in views:
         try:
@@ -46,7 +73,7 @@ def tested(
             continue
         try:
             with limit(known.decision.budget_s, f"evaluating the test of {_named(left)}"):
-                failing = _failing_of(known, [r for view in left for r in tests[view.name].rules])
+                failing = ask([r for view in left for r in tests[view.name].rules])
         except BudgetSpentError as spent:
             if len(left) == 1:
                 found[left[0].name] = [], spent
@@ -55,6 +82,23 @@ def tested(
             its = [one for one in failing if one[0].new_facts.view.name == view.name]
             found[view.name] = its, tests[view.name].spent
     return found
+
+
+def foresee(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> None:
+    """Tells the engine what the tests of some views will read, and what their changes will, if they are maintained."""
+    decision, situation = known.decision, known.situation
+    asked = []
+    with suppress(BudgetSpentError):
+        rules = [r for view in views for r in decision.depends(view, situation, FORESEEN_SHARE)]
+        if len(rules) <= TOGETHER:
+            program = compact_program(known.support, rules)
+            asked.append(Asked(program, tuple(_goals(program, rules)), whole=False))
+    for view in views if maintained else ():
+        if not isinstance(view, GroupedView):
+            program = maintenance_program(known.support, situation, view)
+            goals = (goal for goal in (lost(view), gained(view)) if program.rules_for(goal))
+            asked += [Asked(program, (goal,), whole=True) for goal in goals]
+    known.engine.foresee(asked, known.facts)
 
 
 def is_failing(known: Knowledge[D], view: View) -> bool:
@@ -100,9 +144,13 @@ def _failing_of(known: Knowledge[D], rules: Sequence[DependsRules]) -> Failing[D
 def _nonempty(known: Knowledge[D], rules: Sequence[DependsRules]) -> tuple[Program, frozenset[Predicate]]:
     """The tests of some J's as one program, and the goals that have a row."""
     program = compact_program(known.support, rules)
-    defined = frozenset(program.heads)
-    goals = [r.goal for r in rules if r.goal in defined]
+    goals = _goals(program, rules)
     return program, known.engine.nonempty(program, goals, known.facts) if goals else frozenset()
+
+
+def _goals(program: Program, rules: Sequence[DependsRules]) -> list[Predicate]:
+    defined = frozenset(program.heads)
+    return [r.goal for r in rules if r.goal in defined]
 
 
 def _named(views: Sequence[View]) -> str:

@@ -20,7 +20,7 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from datalog.budget import check
@@ -54,7 +54,7 @@ def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
     atoms = instance.atoms
     certain = instance.not_null | certain_variables(atoms, catalog.relations)
     found: dict[Demand, None] = {}
-    everything = (1 << len(atoms)) - 1
+    everything = (1 << len(atoms)) - 1 & ~instance.old
     for contradiction in instance.dead:
         if contradiction.facts.bit_count() == 1:
             everything &= ~contradiction.facts  # this fact is never new
@@ -63,9 +63,9 @@ def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
             continue
         groups = frozenset(t for t in view.grouped.group_terms.values() if isinstance(t, Variable))
         ways = matches(atoms, everything, certain, view.core, catalog, MAPPING_LIMIT, groups)
-        names = _Names.of(view.core, atoms)
-        for way in ways or ():
-            found.setdefault(_demand(view, way, instance, names))
+        if ways:
+            names = _Names.of(view.core, atoms)
+            found |= dict.fromkeys(_demand(view, way, instance, names) for way in ways)
     ordered = sorted(found, key=lambda d: (len(d.body), d.facts.bit_count()))
     return tuple(demand.renamed(i) for i, demand in enumerate(ordered))
 
@@ -222,7 +222,7 @@ class Demand:
         own: the variables that no new fact has.
     """
 
-    view: GroupedView
+    view: GroupedView = field(hash=False)
     facts: int
     body: tuple[Literal, ...]
     group: Atom

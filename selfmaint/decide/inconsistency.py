@@ -164,12 +164,14 @@ def matches(  # noqa: PLR0913 - those of `contradictions`, and one more
         kept: variables of the view whose values are wanted: what known facts must match names them.
         leaves_fresh: see `contradictions`.
     """
+    options = [
+        [j for j, fact in enumerate(body) if may_be_new >> j & 1 and _may_meet(atom, fact)]
+        for atom in view.body
+    ]
+    if not any(options):
+        return []
     renaming = apart(view.body, body)
     atoms = [apply_atom(renaming, atom) for atom in view.body]
-    options = [
-        [j for j, fact in enumerate(body) if may_be_new >> j & 1 and fact.predicate == atom.predicate]
-        for atom in atoms
-    ]
     guarded = tuple(v for old, v in renaming.items() if old in view.not_null and isinstance(v, Variable))
     comparisons = tuple(apply_comparison(renaming, comparison) for comparison in view.comparisons)
     wanted = (renaming[v] for v in kept)
@@ -187,6 +189,14 @@ def matches(  # noqa: PLR0913 - those of `contradictions`, and one more
             if made is not None:
                 found.append(made)
     return None if ways is None else found
+
+
+def _may_meet(atom: Atom, fact: Atom) -> bool:
+    """Whether a fact is of a subgoal's relation, and no two constants tell them apart."""
+    return atom.predicate == fact.predicate and not any(
+        one != other and isinstance(one, Constant) and isinstance(other, Constant)
+        for one, other in zip(atom.terms, fact.terms, strict=True)
+    )
 
 
 def apart(atoms: Sequence[Atom], others: Sequence[Atom]) -> dict[Variable, Term]:

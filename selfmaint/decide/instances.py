@@ -59,6 +59,7 @@ class Instance:
         comparisons: what a row of the view satisfies besides, those of constants left out.
         contradictions: over all views, those that others imply left out.
         skipped: views that were left out because of their size.
+        old: bit mask of the subgoals whose facts are taken to be known: no set of new facts with them is looked for.
     """
 
     view: View
@@ -69,6 +70,7 @@ class Instance:
     comparisons: tuple[Comparison, ...]
     contradictions: tuple[Contradiction, ...]
     skipped: tuple[View, ...]
+    old: int = 0
     demanded: dict[object, tuple[Negation, ...]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -179,14 +181,23 @@ def places(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
-def instances(catalog: Catalog, view: View) -> tuple[Instance, ...]:
+def instances(
+    catalog: Catalog, view: View, anchor: str | None = None, first: Instance | None = None
+) -> tuple[Instance, ...]:
     """The instances of a view's body: as it is, with subgoals unified, and with variables replaced by constants.
 
     Views of a limited class contradict nothing here, which keeps every "yes" sound.
+
+    Args:
+        catalog: the warehouse's schema.
+        view: the view.
+        anchor: see `instance`.
+        first: the instance of its body as it is, if that is at hand.
     """
     result: list[Instance] = []
     for unified, joined in _unifications(catalog, view):
-        plain = instance(catalog, view, unified, joined)
+        given = first if not unified else None
+        plain = given or instance(catalog, view, unified, joined, anchor=anchor)
         choices: list[list[tuple[Variable, Constant] | None]] = []
         for variable in variables_of(plain.body):
             values = _values_to_try(catalog, variable, plain)
@@ -198,15 +209,15 @@ def instances(catalog: Catalog, view: View) -> tuple[Instance, ...]:
             check()
             fixed: dict[Variable, Term] = dict(choice for choice in combination if choice is not None)
             if fixed:
-                made = instance(catalog, view, compose(unified, fixed), joined, frozenset(fixed))
+                made = instance(catalog, view, compose(unified, fixed), joined, frozenset(fixed), anchor)
                 if made.is_possible:
                     result.append(made)
     return tuple(result)
 
 
-def plain_instance(catalog: Catalog, view: View) -> Instance:
-    """The instance of a view's body as it is."""
-    return instance(catalog, view, {}, frozenset())
+def plain_instance(catalog: Catalog, view: View, anchor: str | None = None) -> Instance:
+    """The instance of a view's body as it is; see `instance`."""
+    return instance(catalog, view, {}, frozenset(), anchor=anchor)
 
 
 def instance(
@@ -215,6 +226,7 @@ def instance(
     substitution: Mapping[Variable, Term],
     joined: frozenset[Atom],
     fixed: frozenset[Variable] = frozenset(),
+    anchor: str | None = None,
 ) -> Instance:
     """A view's body under a substitution.
 
@@ -224,13 +236,15 @@ def instance(
         substitution: of some of its variables.
         joined: subgoals of the view each of which became one with another.
         fixed: variables that were given a constant: the subgoals that hold them must be new.
+        anchor: a relation whose subgoals' facts are taken to be known.
     """
     body = tuple(dict.fromkeys(apply_atom(substitution, atom) for atom in view.body))
     images = {apply_term(substitution, v) for v in view.not_null}
     not_null = frozenset(t for t in images if isinstance(t, Variable))
     certain = not_null | certain_variables(body, catalog.relations)
     chased = chase(catalog, body, certain)
-    found, skipped = _contradictions(catalog, chased, certain)
+    old = sum(1 << j for j, atom in enumerate(body) if atom.predicate.name == anchor)
+    found, skipped = _contradictions(catalog, chased, certain, old)
     chosen = {
         apply_atom(substitution, atom)
         for atom in view.body
@@ -239,7 +253,7 @@ def instance(
     needed = sum(1 << j for j, atom in enumerate(body) if atom in chosen)
     moved = tuple(apply_comparison(substitution, comparison) for comparison in view.comparisons)
     comparisons = tuple(c for c in dict.fromkeys(moved) if not _is_true(c))
-    return Instance(view, substitution, chased, needed, not_null, comparisons, found, skipped)
+    return Instance(view, substitution, chased, needed, not_null, comparisons, found, skipped, old)
 
 
 def _is_true(comparison: Comparison) -> bool:
@@ -261,12 +275,12 @@ def _holds(atom: Atom, fixed: frozenset[Variable], substitution: Mapping[Variabl
 
 
 def _contradictions(
-    catalog: Catalog, chased: Chased, certain: frozenset[Variable]
+    catalog: Catalog, chased: Chased, certain: frozenset[Variable], old: int
 ) -> tuple[tuple[Contradiction, ...], tuple[View, ...]]:
     found: list[Contradiction] = []
     skipped: list[View] = []
     certain |= certain_variables(chased.atoms, catalog.relations)
-    may_be_new = (1 << len(chased.atoms)) - 1 & ~chased.opaque
+    may_be_new = (1 << len(chased.atoms)) - 1 & ~chased.opaque & ~old
     # copies first: what they rule out needs no more
     for other in sorted(catalog.views, key=lambda v: len(v.body)):
         if other.limitation is not None or other.unchanging:
@@ -334,7 +348,9 @@ def _pairs(catalog: Catalog, atoms: Sequence[Atom]) -> Iterator[tuple[Atom, Atom
 
 
 def _values_to_try(catalog: Catalog, variable: Variable, plain: Instance) -> list[bool | None]:
-    """Conditions 1 and 2: the constants to try for a variable besides a fresh one."""
+    """Conditions 1 and 2: the constants to try for a variable besides a fresh one; none where a known fact has it."""
+    if any(plain.old >> j & 1 and variable in atom.terms for j, atom in enumerate(plain.body)):
+        return []
     places = [
         (catalog.relations[atom.predicate.name], i)
         for atom in plain.body

@@ -6,18 +6,21 @@ The symbolic part (which sets J survive, and the programs) depends on the rules 
 - A view that passes is self-maintainable. One that fails is not, unless the class of a view, a view left out or a
   foreign key makes that doubtful: then it is undecided, unless two databases can be shown.
 - What is undecided then is searched for among all databases: of all rows where these are few, else of those near the
-  update (`searched.py`).
+  update (`searched.py`). Where views group two databases are looked for, and no more (`differing.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from datalog.budget import BudgetSpentError, limit
 from selfmaint.countermodel.model_check import is_evaluated
-from selfmaint.decide.evaluation import Failing, is_failing, tested
+from selfmaint.decide.decision import Decision
+from selfmaint.decide.differing import with_differing
+from selfmaint.decide.evaluation import Failing, is_failing, passing, tested
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.own_columns import known_there
@@ -25,7 +28,7 @@ from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import searched
 from selfmaint.decide.selftest import DependsRules
-from selfmaint.decide.summands import Summed, Told
+from selfmaint.decide.summands import Summed, SummedGroups, Told
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.decide.verdict import (
     Change,
@@ -38,6 +41,7 @@ from selfmaint.decide.verdict import (
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.maintain import delta, group_change
 from selfmaint.warehouse.catalog import GroupedView, View
+from selfmaint.warehouse.own_relations import OwnSchema
 
 _SAMPLE = 20
 """How many witnesses of one J are looked at."""
@@ -64,6 +68,11 @@ UNCOUNTABLE = "whether the rows of the update were there before is not known: sa
 MAY_STAY = "a row that one of its queries loses may be given by another row"
 """Why a UNION is not decided by its queries."""
 
+LOST_IN_UNION = (
+    "a group loses rows, and nobody knows whether it is empty, or what a value of it is without them"
+)
+"""Why a view that groups over a union is not decided by its queries."""
+
 _INEXACT = "its sums of doubles can differ from recomputing in their last digits"
 """What is to be known of a view that adds up doubles."""
 
@@ -77,13 +86,19 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         A verdict for each view's name, in the order given.
     """
     wanted, known = tuple(views), saturated(known)
-    same = untouched(known, wanted)
+    unread = untouched(known, wanted)
+    same = unread | known.situation.unmet
     tests = tested(known, [view for view in wanted if view.name not in same])
     result: dict[str, Verdict] = {}
     for view in wanted:
         if view.name in same:
             none = Change(frozenset(), frozenset())
-            result[view.name] = SelfMaintainable(view.name, semantics=view.semantics, change=none, exact=True)
+            exact = view.name in unread or (
+                view.limitation is None and known.decision.is_exact(known.situation)
+            )
+            result[view.name] = SelfMaintainable(
+                view.name, semantics=view.semantics, change=none, exact=exact
+            )
             continue
         failing, spent = tests[view.name]
         verdict: Verdict | None = None
@@ -92,12 +107,16 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         if spent is not None and not isinstance(verdict, NotSelfMaintainable):
             verdict = Undecided(view.name, (str(spent),), is_cut=True)
         assert verdict is not None
+        result[view.name] = verdict
+    own = _over_own_relations(known, [view for view in wanted if not result[view.name]])
+    for view in wanted:
+        verdict = own.get(view.name, result[view.name])
         if not isinstance(verdict, SelfMaintainable):
-            verdict = _over_own_relations(known, view) or _over_summands(known, view, verdict)
+            verdict = _over_summands(known, view, verdict)
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             verdict = searched(known, verdict)
         result[view.name] = replace(verdict, semantics=view.semantics)
-    return result
+    return with_differing(known, result)
 
 
 def _of_test(known: Knowledge[D], view: View, failing: Failing[D], sample: int) -> Verdict:
@@ -125,34 +144,40 @@ def _of_test(known: Knowledge[D], view: View, failing: Failing[D], sample: int) 
     return verdict
 
 
-def _over_own_relations(known: Knowledge[D], view: View) -> SelfMaintainable | None:
-    """That a view is self-maintainable, if it is over relations that have only what it uses."""
-    with suppress(BudgetSpentError):
-        own = _passing_over_own(known, view)
-        if own is None:
-            return None
-        verdict = _of_test(*own, [], 0)
+def _over_own_relations(known: Knowledge[D], views: Iterable[View]) -> dict[str, SelfMaintainable]:
+    """Those of some views that are self-maintainable over relations that have only what they use."""
+    found, together = {}, dict[Knowledge[D], list[View]]()
+    for there, view in _passing_over_own(known, views):
+        verdict = _of_test(there, view, [], 0)
         if isinstance(verdict, SelfMaintainable):
-            return replace(verdict, delta=lambda: delta(*own), exact=False)
-    return None
+            among = together.setdefault(there, [])
+            among.append(view)
+            found[view.name] = replace(verdict, delta=partial(delta, there, view, among=among), exact=False)
+    return found
 
 
-def _passing_over_own(known: Knowledge[D], view: View) -> tuple[Knowledge[D], View] | None:
-    """A view over relations that have only what it uses, if its test passes there."""
-    own = known.decision.over_own_relations(view, known.situation)
-    if own is None:
-        return None
-    there = known_there(known, *own)
-    return None if is_failing(there, own[0].view) else (there, own[0].view)
+def _passing_over_own(known: Knowledge[D], views: Iterable[View]) -> Iterator[tuple[Knowledge[D], View]]:
+    """Some views over relations that have only what they use, if their tests pass there."""
+    schemas: dict[int, tuple[OwnSchema, Decision, list[str]]] = {}
+    for view in views:
+        own = known.decision.over_own_relations(view, known.situation)
+        if own is not None:
+            schemas.setdefault(id(own[1]), (*own, []))[2].append(view.name)
+    for schema, decision, names in schemas.values():
+        there = known_there(known, schema, decision)
+        asked = [view for view in schema.catalog.views if view.name in names]
+        passed = passing(there, asked)
+        yield from ((there, view) for view in asked if view.name in passed)
 
 
 def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
     """The verdict on a union by what each of its queries gains and loses; on another view as it was."""
-    summands, situation = known.catalog.summands.get(view.name), known.situation
+    catalog, situation = known.catalog, known.situation
+    summands = catalog.summands.get(view.name) or catalog.grouped_summands.get(view.name)
     if summands is None or not isinstance(verdict, Undecided):
         return verdict
     if not situation.effective:
-        return _because(verdict, UNCOUNTABLE)
+        return verdict.because_of(UNCOUNTABLE)
     apart = replace(situation, followed=frozenset(), ruled_out=frozenset())
     there = known.decision.over_summands.knowledge(known.engine, known.facts, apart)
     changed = situation.inserted | situation.deleted
@@ -163,18 +188,23 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
                 found = _told(there, part)
                 if found is None:
                     number = part.name.rpartition("#")[2]
-                    return _because(verdict, f"what its query {number} gains or loses is not determined")
+                    return verdict.because_of(f"what its query {number} gains or loses is not determined")
                 told.append(found)
+        if view.name in catalog.grouped_summands:
+            groups = SummedGroups(known, view, summands, told)
+            if groups.is_open():
+                return verdict.because_of(LOST_IN_UNION)
+            return SelfMaintainable(view.name, delta=groups.delta)
         summed = Summed(known, view, told)
         if summed.is_open():
-            return _because(verdict, MAY_STAY)
+            return verdict.because_of(MAY_STAY)
         return SelfMaintainable(view.name, delta=summed.delta)
     return verdict
 
 
 def _told(known: Knowledge[D], part: GroupedView) -> Told[D] | None:
     """A summand, where what it gains and loses is determined, perhaps over relations of its own."""
-    found = _passing_over_own(known, part) if is_failing(known, part) else (known, part)
+    found = next(_passing_over_own(known, [part]), None) if is_failing(known, part) else (known, part)
     return Told(found[0], found[1]) if found is not None and isinstance(found[1], GroupedView) else None
 
 
@@ -197,11 +227,6 @@ def _verdict(
         return SelfMaintainable(view.name, exact=exact)
     doubts = decision.doubts(view, situation, failing)
     return Undecided(view.name, doubts, found) if doubts else NotSelfMaintainable(view.name, found)
-
-
-def _because(verdict: Undecided, reason: str) -> Undecided:
-    """The verdict with one more reason."""
-    return replace(verdict, reasons=(*verdict.reasons, reason))
 
 
 def _witnesses(engine: Engine[D], failing: Failing[D], number: int) -> tuple[Witness, ...]:

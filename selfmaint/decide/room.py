@@ -126,17 +126,18 @@ class Room(Generic[D]):
     def impossible(self, worlds: Iterable[World]) -> frozenset[World]:
         """The worlds for which some group has no room."""
         waiting, refuted = list(dict.fromkeys(worlds)), set[World]()
+        loaded = self._loaded(waiting)
         for view in self.known.catalog.grouped_views:
-            for source in sources(self.known.catalog, view):
-                left = [w for w in waiting if w not in refuted]
-                if left:
-                    refuted.update(self._impossible(source, left))
+            for source in sources(self.known.catalog, view) if waiting else ():
+                new = self._new_rows(source, waiting, loaded)
+                found = frozenset(self._impossible(source, new)) if new else ()
+                if found:
+                    refuted.update(found)
+                    waiting = [world for world in waiting if world not in refuted]
+                    loaded = self._loaded(waiting)
         return frozenset(refuted)
 
-    def _impossible(self, source: Source, worlds: Sequence[World]) -> Iterator[World]:
-        new = self._new_rows(source, worlds)
-        if not new:
-            return
+    def _impossible(self, source: Source, new: Mapping[World, set[Row]]) -> Iterator[World]:
         groups = {w: {row[: len(source.plan.keys)] for row in source.part(rows)} for w, rows in new.items()}
         keys = frozenset().union(*groups.values())
         known, stored = self._known(source, keys), self._stored(source.plan, keys)
@@ -149,17 +150,22 @@ class Room(Generic[D]):
                     yield world
                     break
 
-    def _new_rows(self, source: Source, worlds: Sequence[World]) -> dict[World, set[Row]]:
-        """The rows of each world that use one of its facts."""
+    def _loaded(self, worlds: Sequence[World]) -> dict[Predicate, D]:
+        """The facts of some worlds, with the number of the world."""
         given: dict[str, list[Row]] = defaultdict(list)
         for at, world in enumerate(worlds):
             for name, row in world:
                 given[name].append((at, *row))
-        loaded = {
+        return {
             Predicate(name, Version.NEW): self.known.engine.load(rows, *self._columns(name))
             for name, rows in given.items()
         }
-        places = [i for i, atom in enumerate(source.atoms) if atom.predicate.name in given]
+
+    def _new_rows(
+        self, source: Source, worlds: Sequence[World], loaded: Mapping[Predicate, D]
+    ) -> dict[World, set[Row]]:
+        """The rows of each world that use one of its facts."""
+        places = [i for i, atom in enumerate(source.atoms) if atom.predicate.of(Version.NEW) in loaded]
         found: dict[World, set[Row]] = defaultdict(set)
         for size in range(1, len(places) + 1 if len(places) <= NEW_SUBGOALS else 0):
             for chosen in combinations(places, size):

@@ -19,9 +19,10 @@ from selfmaint.decide.evaluation import TOGETHER, failing_rules, failing_views
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.room import Room, World, expanded
 from selfmaint.decide.selftest import DependsRules, told_subgoals
+from selfmaint.decide.unmet_rows import with_unmet
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.protocol import D
-from selfmaint.maintain import applied, delta, group_change, new_rows
+from selfmaint.maintain import applied, delta, group_change, keep_changes, new_rows
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
@@ -38,7 +39,7 @@ _CHANGED_ROWS = 20_000
 def saturated(known: Knowledge[D]) -> Knowledge[D]:
     """What is known, with what the stored groups tell where tests fail; found once."""
     if saturated not in known.kept:
-        more = known.kept[saturated] = _saturated(known)
+        more = known.kept[saturated] = _saturated(with_unmet(known))
         more.kept[saturated] = more
     found: Knowledge[D] = known.kept[saturated]
     return found
@@ -143,7 +144,8 @@ def _followed(known: Knowledge[D]) -> Knowledge[D]:
             break
         facts = known.facts.extended(dict(_new_rows(known, found)), small=False)
         followed = followed.union(v.name for v in found)
-        known = known.learning(facts, replace(known.situation, followed=followed))
+        before, known = known, known.learning(facts, replace(known.situation, followed=followed))
+        keep_changes(before, known, determined)
     return known
 
 
@@ -153,7 +155,9 @@ def _touched(known: Knowledge[D]) -> list[View]:
     return [
         view
         for view in known.catalog.grouped_views
-        if finer[view.name] and changed.intersection(a.predicate.name for a in view.core.body)
+        if finer[view.name]
+        and view.name not in known.situation.unmet
+        and changed.intersection(a.predicate.name for a in view.core.body)
     ]
 
 
@@ -175,7 +179,9 @@ def _new_rows(known: Knowledge[D], views: Iterable[View]) -> Iterator[tuple[Pred
     for view in views:
         if isinstance(view, GroupedView):
             stored = known.facts.relations[view.predicate]
-            yield new_rows(view), applied(known.engine, view, stored, delta(known, view))
+            is_same = view.name in known.situation.unmet
+            new = stored if is_same else applied(known.engine, view, stored, delta(known, view))
+            yield new_rows(view), new
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,15 @@ Conditions of soundness:
 3. The copies of a row of a UNION ALL are those of all rules together.
 4. A row of a UNION that a rule loses stays if a rule gains it, or certainly gives it after the update. Else nobody
    knows whether it stays, and the union is not decided here.
+5. The rows of a group over a UNION ALL are those of all rules together: what it gains and loses is what the rules'
+   groups do, and its stored values are kept up as those of any group (`group_values.py`). Where types, or columns
+   that are never null, are not the same in all rules, it is not decided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
 
@@ -25,7 +28,8 @@ from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, input_error
 from selfmaint.maintain import Delta
-from selfmaint.maintain.groups import certain_rows, core_changes
+from selfmaint.maintain.group_plan import GroupPlan
+from selfmaint.maintain.groups import GroupChange, certain_rows, core_changes, summed_change
 from selfmaint.warehouse.catalog import GroupedView, View
 
 _GAINED, _LOST, _NEW, _LEFT, _OPEN, _GIVEN = (
@@ -151,3 +155,73 @@ class Summed(Generic[D]):
         if self._engine.count(self._engine.minus_all(lost, there)):
             message = f"more rows are deleted than there were: {self.view.shown} would lose rows that it does not hold"
             raise input_error(Code.CONTRADICTS, message, NOT_EFFECTIVE)
+
+
+@dataclass(frozen=True)
+class SummedGroups(Generic[D]):
+    """The change of a view that groups over a UNION ALL (condition 5).
+
+    Attributes:
+        known: everything known.
+        view: the view.
+        summands: its groups over each query.
+        told: those that may change.
+    """
+
+    known: Knowledge[D]
+    view: View
+    summands: Sequence[GroupedView]
+    told: Sequence[Told[D]]
+
+    def is_open(self) -> bool:
+        """Whether some group's new row is not determined."""
+        plans = [GroupPlan(part, self.known.catalog.relations) for part in self.summands]
+        each = [(p.never_null, p.operands, p.sums, p.averages, p.grouped.columns) for p in plans]
+        if any(its != each[0] for its in each) or (self._keys and self._whole.grouped.is_total):
+            return True
+        return self._change is not None and self._change.open is not None
+
+    @cached_property
+    def _keys(self) -> tuple[int, ...]:
+        """The columns that tell the queries apart: one value in each of them, and not the same in all."""
+        each = [part.grouped.block.outputs for part in self.summands]
+        return tuple(
+            i
+            for i, its in enumerate(zip(*each, strict=True))
+            if all(isinstance(one, Constant) for one in its) and len(set(map(repr, its))) > 1
+        )
+
+    @cached_property
+    def _change(self) -> GroupChange[D] | None:
+        parts = [
+            (told.known, told.part, [o for i in self._keys if isinstance(o := outputs[i], Constant)])
+            for told in self.told
+            for outputs in [told.part.grouped.block.outputs]
+        ]
+        return summed_change(self.known, self._whole, parts)
+
+    @property
+    def _whole(self) -> GroupedView:
+        """The view, which groups by what tells the queries apart, too."""
+        one = self.summands[0]
+        grouped, more = one.grouped, {i: Variable(f"Query_{i}") for i in self._keys}
+        outputs = tuple(more.get(i, output) for i, output in enumerate(grouped.block.outputs))
+        groups = None if grouped.block.groups is None else (*grouped.block.groups, *more.values())
+        made = replace(
+            grouped,
+            block=replace(grouped.block, outputs=outputs, groups=groups),
+            columns=(*grouped.columns, *more),
+            terms={**grouped.terms, **{v: v for v in more.values()}},
+            is_single=False,
+        )
+        head = replace(one.head, predicate=self.view.predicate)
+        return replace(one, name=self.view.name, head=head, grouped=made)
+
+    def delta(self) -> Delta[D]:
+        """The change, held by the engine."""
+        engine, change = self.known.engine, self._change
+        stored = self.known.facts.relations[self.view.predicate]
+        if change is None:
+            return Delta(engine.empty(stored), engine.empty(stored))
+        new = engine.like(change.new, stored)
+        return Delta(engine.keep(engine.minus(new, change.old)), engine.keep(engine.minus(change.old, new)))

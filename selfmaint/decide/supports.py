@@ -62,7 +62,7 @@ def supports(instance: Instance, subgoals: int) -> Iterator[Support]:
 def has_many_supports(instance: Instance) -> bool:
     """Whether the foreign keys of facts for the subgoals can be satisfied in too many ways to look at each."""
     number = 1
-    for j in range(len(instance.body)):
+    for j in (j for j in range(len(instance.body)) if not instance.old >> j & 1):
         number *= max(sum(1 for _ in islice(supports(instance, 1 << j), _MOST_WAYS)), 1)
     return number >= _MOST_WAYS
 

@@ -21,6 +21,8 @@ Conditions of soundness and completeness:
    to be one value, and only one of them is given it, the other one has it, too.
 6. Where foreign keys can be satisfied in too many ways, those that the view does not join by are taken as satisfied.
    More facts are then taken as possible than are: that makes no "yes", and such facts make no "no" (`is_cut`).
+7. A test starts at a changed fact of a subgoal outside J. Where one subgoal alone is over a relation that changes, that
+   is the one: no J with it is asked for, and no contradiction that uses a new fact for it happens.
 """
 
 from __future__ import annotations
@@ -55,22 +57,28 @@ from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.situation import Situation
 
 
-def surviving(catalog: Catalog, view: View) -> tuple[NewFacts, ...]:
+def surviving(catalog: Catalog, view: View, anchor: str | None = None) -> tuple[NewFacts, ...]:
     """Every J of every instance that the rules alone do not rule out, smallest first within an instance.
 
     None for a view whose rows are always the same: no new facts give it a row.
+
+    Args:
+        catalog: the warehouse's schema.
+        view: the view.
+        anchor: a relation: no J with a subgoal over it is asked for (condition 7).
     """
-    return tuple(placed(catalog, candidates(catalog, view)))
+    return tuple(placed(catalog, candidates(catalog, view, anchor)))
 
 
-def candidates(catalog: Catalog, view: View) -> Iterator[NewFacts]:
+def candidates(catalog: Catalog, view: View, anchor: str | None = None) -> Iterator[NewFacts]:
     """Every J of every instance, with each way of satisfying its foreign keys: not yet in groups or in an order."""
     if view.unchanging:
         return
-    is_cut = has_many_supports(plain_instance(catalog, view))
+    plain = plain_instance(catalog, view, anchor)
+    is_cut = has_many_supports(plain)
     if is_cut:
         catalog = _with_own_references(catalog, view)
-    for instance in instances(catalog, view):
+    for instance in instances(catalog, view, anchor, None if is_cut else plain):
         for facts in sorted(_alive(instance), key=lambda m: (m.bit_count(), m)):
             if instance.needed & ~facts == 0:
                 for way in supports(instance, facts):
@@ -120,7 +128,7 @@ def _alive(instance: Instance) -> Iterator[int]:
     """Condition 1: the proper, non-empty sets of subgoals that contain no dead set."""
     size = len(instance.body)
     dead = sorted({c.facts for c in instance.dead}, key=int.bit_count)
-    single = sum(mask for mask in dead if mask.bit_count() == 1)
+    single = sum(mask for mask in dead if mask.bit_count() == 1) | instance.old
     several = [mask for mask in dead if mask.bit_count() > 1 and not mask & single]
     open_bits = [1 << j for j in range(size) if not single >> j & 1]
     holding = [[mask for mask in several if mask & bit] for bit in open_bits]
@@ -306,7 +314,8 @@ class Dominance:
             return False
         added = instance.applicable(larger.facts, larger.fresh) & instance.uses[g]
         before = instance.applicable(smaller.facts, smaller.fresh)
-        return all(_is_covered(instance, new, g, before) for new in places(added))
+        largest_first = reversed([*places(added)])  # what needs most is covered least often
+        return all(_is_covered(instance, new, g, before) for new in largest_first)
 
 
 def _is_covered(instance: Instance, new: int, g: int, before: int) -> bool:

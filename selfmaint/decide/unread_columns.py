@@ -32,7 +32,9 @@ from datalog.model import (
     Variable,
     Version,
     ViewDefinition,
+    variables_of,
 )
+from datalog.rewrite import alternatives
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.own_columns import SIDES, projected_changes
 from selfmaint.engine.protocol import D
@@ -99,7 +101,7 @@ def read_columns(catalog: Catalog, view: View) -> dict[str, frozenset[int]]:
     """
     found: dict[str, frozenset[int]] = {}
     views = {one.name: one for one in catalog.views}
-    for atom, places in _read(catalog, view):
+    for atom, places, _ in read_subgoals(catalog, view):
         below = {atom.predicate.name: places} if atom.predicate.name in catalog.relations else {}
         if atom.predicate.name in views:
             below = read_columns(catalog, views[atom.predicate.name])
@@ -108,34 +110,39 @@ def read_columns(catalog: Catalog, view: View) -> dict[str, frozenset[int]]:
     return found
 
 
-def _read(catalog: Catalog, view: View) -> Iterator[tuple[Atom, frozenset[int]]]:
-    """The subgoals of a view's definition, with the places in them that matter."""
+def read_subgoals(catalog: Catalog, view: View) -> Iterator[tuple[Atom, frozenset[int], tuple[Literal, ...]]]:
+    """The subgoals of a view's definition, those behind `not` too.
+
+    Returns:
+        For each the places in it that matter, and what its conjunction says of its variables alone.
+    """
     if isinstance(view.definition, OpaqueView):
         query = view.definition.query
         for name in query.relations if isinstance(query, TextQuery) else catalog.relations:
             terms = tuple(Variable(f"X{i}") for i in range(_arity(catalog, name)))
-            yield Atom(Predicate(name), terms), frozenset(range(len(terms)))
+            yield Atom(Predicate(name), terms), frozenset(range(len(terms))), ()
         return
     for body, above in _bodies(catalog, view):
         atoms = [atom for literal in body for atom in atoms_of(literal)]
         tested = frozenset(t for literal in body for t in _tested(literal))
         times = Counter(term for atom in atoms for term in atom.terms)
+        tests = [li for li in body if isinstance(li, Comparison | NullTest)]
         for atom in atoms:
-            yield (
-                atom,
-                frozenset(
-                    i
-                    for i, term in enumerate(atom.terms)
-                    if not isinstance(term, Variable) or term in above or term in tested or times[term] > 1
-                ),
+            places = frozenset(
+                i
+                for i, term in enumerate(atom.terms)
+                if not isinstance(term, Variable) or term in above or term in tested or times[term] > 1
             )
+            own = tuple(t for t in tests if atom in body and set(variables_of([t])).issubset(atom.terms))
+            yield atom, places, own
 
 
 def _bodies(catalog: Catalog, view: View) -> Iterator[tuple[Sequence[Literal], frozenset[Term]]]:
     """Each conjunction that a view is made of, and what is used of it above."""
     if isinstance(view.definition, ViewDefinition):
         for block in view.definition.blocks:
-            yield block.core.body, frozenset(block.core.head.terms)
+            for tests in alternatives(block.filters) or [()]:
+                yield (*block.core.body, *tests), frozenset(block.core.head.terms)
     elif view.limitation is None or view.limitation.kind is Outside.PROJECTION:
         yield (*view.body, *view.filters), frozenset(view.head.terms)
     else:

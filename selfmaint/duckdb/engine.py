@@ -26,11 +26,19 @@ from datalog.model import (
 from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import MOST_FEW, Database, Relation, Stored, writing_sql
-from selfmaint.duckdb.exact_rows import ZONE, are_exact, arrow_rows, rows_of
+from selfmaint.duckdb.exact_rows import (
+    ZONE,
+    are_exact,
+    are_in_python,
+    arrow_rows,
+    found_rows,
+    has_odd_value,
+    rows_of,
+)
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.programs import Programs
 from selfmaint.engine.guard import require_given
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import Asked, Facts
 
 _LEFT, _RIGHT, _FOUND = Predicate("left"), Predicate("right"), Predicate("found")
 
@@ -64,7 +72,11 @@ class DuckEngine:
         if not names:
             return Relation(self.database.given(arrow_rows(distinct, ()), ()), ())
         table = arrow_table(distinct, names, types, ZONE)
-        return Relation(self.database.given(table, [column_type(f.type) for f in table.schema]), tuple(names))
+        kinds = [column_type(f.type) for f in table.schema]
+        here = found_rows(table, len(kinds)) if len(distinct) <= self.database.most_few else None
+        if here is None or not are_in_python(kinds) or has_odd_value(here, kinds):
+            return Relation(self.database.given(table, kinds), tuple(names))
+        return Relation(self.database.computed(frozenset(here), kinds), tuple(names))
 
     def evaluate(
         self, program: Program, goal: Predicate, facts: Facts[Relation], names: Sequence[str] | None = None
@@ -163,6 +175,10 @@ class DuckEngine:
             InputError: SM502 DuckDB compares otherwise than Spark.
         """
         return self.programs.nonempty(program, goals, facts)
+
+    def foresee(self, asked: Sequence[Asked], facts: Facts[Relation]) -> None:
+        """See `Engine`: rows that are looked up by keys from the update are read with the first of their relation."""
+        self.programs.foresee(asked, facts)
 
     def sample(self, data: Relation, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values."""

@@ -2,7 +2,7 @@
 
 from selfmaint.maintain.core_rows import for_changes, new_rows
 from selfmaint.maintain.deltas import Delta, applied, delta, difference, gained, lost, maintenance_program
-from selfmaint.maintain.groups import GroupChange, group_change
+from selfmaint.maintain.groups import GroupChange, group_change, keep_changes
 from selfmaint.maintain.roll_up import RollUp, roll_ups
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "for_changes",
     "gained",
     "group_change",
+    "keep_changes",
     "lost",
     "maintenance_program",
     "new_rows",

@@ -96,12 +96,15 @@ def lost_rows(known: CanonicalDatabase[D], view: GroupedView, dropped: Mapping[i
 def _core_rows(
     known: CanonicalDatabase[D], view: GroupedView, goal: Predicate, dropped: Mapping[int, Atom]
 ) -> D | None:
-    program = core_program(known.support, known.situation, view, dropped)
-    if not program.rules_for(goal):
-        return None
-    names = [f"x{i}" for i in range(program.rules_for(goal)[0].head.arity)]
-    rows = known.engine.keep(known.engine.evaluate(program, goal, known.facts, names))
-    return rows if known.engine.count(rows) else None
+    key = (goal, frozenset(dropped))
+    if key not in known.kept:
+        program = core_program(known.support, known.situation, view, dropped)
+        rules = program.rules_for(goal)
+        names = [f"x{i}" for i in range(view.core.head.arity)]
+        rows = known.engine.keep(known.engine.evaluate(program, goal, known.facts, names)) if rules else None
+        known.kept[key] = rows if rows is not None and known.engine.count(rows) else None
+    found: D | None = known.kept[key]
+    return found
 
 
 def rows_of(
@@ -190,6 +193,11 @@ def all_rows(known: CanonicalDatabase[D], roll: RollUp, keys: Asked[D] | None) -
     start = [] if keys is None else [keys.atom]
     body = (*start, *after, roll.row.of(Version.AFTER))
     return _found(known, roll, [body], {} if keys is None else keys.given)
+
+
+def rows_before(known: CanonicalDatabase[D], roll: RollUp, keys: Asked[D]) -> D | None:
+    """The finer view's stored rows of some groups, where it stands for all subgoals; columns as in `RollUp.columns`."""
+    return _found(known, roll, [(keys.atom, roll.row)], keys.given)
 
 
 def kept_gained(known: CanonicalDatabase[D], roll: RollUp) -> D | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic
 
@@ -50,23 +51,34 @@ def recounted(engine: Engine[D], new: D, old: D) -> Delta[D]:
     return Delta(engine.keep(engine.bags.recounted(more)), engine.keep(engine.bags.recounted(fewer)))
 
 
-def delta(known: CanonicalDatabase[D], view: View, *, whole: bool = False) -> Delta[D]:
+def delta(
+    known: CanonicalDatabase[D], view: View, *, whole: bool = False, among: Iterable[View] = ()
+) -> Delta[D]:
     """The change of a view whose new state is determined, held by the engine.
 
-    `whole`: all core rows of the groups that would be open are known.
+    `whole`: all core rows of the groups that would be open are known. `among`: views whose changes are to be asked for,
+    too: of those that do not group they are found in one go.
     """
     if isinstance(view, GroupedView):
         return _of_groups(known, view, whole=whole)
-    program = maintenance_program(known.support, known.situation, view)
-    nothing = known.engine.empty(known.facts.relations[view.predicate])
-    gone, new = (_evaluated(known, program, goal, view) for goal in (lost(view), gained(view)))
-    return Delta(nothing if new is None else new, nothing if gone is None else gone)
+    if (Delta, view.name) not in known.kept:
+        every = {one.name: one for one in (view, *among) if not isinstance(one, GroupedView)}
+        known.kept.update({(Delta, name): found for name, found in _evaluated(known, every)})
+    kept: Delta[D] = known.kept[Delta, view.name]
+    return kept
 
 
-def _evaluated(known: CanonicalDatabase[D], program: Program, goal: Predicate, view: View) -> D | None:
-    if not program.rules_for(goal):
-        return None
-    return known.engine.keep(known.engine.evaluate(program, goal, known.facts, view.columns))
+def _evaluated(known: CanonicalDatabase[D], views: Mapping[str, View]) -> Iterator[tuple[str, Delta[D]]]:
+    engine, facts = known.engine, known.facts
+    made = [maintenance_program(known.support, known.situation, view) for view in views.values()]
+    program = Program(tuple(dict.fromkeys(rule for part in made for rule in part.rules)))
+    goals = {goal(view): view.columns for view in views.values() for goal in (gained, lost)}
+    goals = {goal: columns for goal, columns in goals.items() if goal in program.heads}
+    rows = engine.evaluate_all(program, goals, facts) if goals else {}
+    for name, view in views.items():
+        nothing = engine.empty(facts.relations[view.predicate])
+        new, gone = (engine.keep(rows[g(view)]) if g(view) in rows else nothing for g in (gained, lost))
+        yield name, Delta(new, gone)
 
 
 def _of_groups(known: CanonicalDatabase[D], view: GroupedView, *, whole: bool) -> Delta[D]:

@@ -41,14 +41,13 @@ from datalog.model import (
     apply_atom,
     block,
 )
+from selfmaint.maintain.conditions import is_never, negation
 from selfmaint.maintain.exact_numbers import summand
 from selfmaint.maintain.group_values import (
     FALSE,
     ZERO,
     GroupValues,
     Part,
-    is_never,
-    negation,
     part,
     variables,
 )
@@ -56,8 +55,8 @@ from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import SOME_ROWS, Grouped, Measure
 
-ROWS, OLD, BESIDE, DROPPED, GONE = (
-    Predicate(n, Version.STEP) for n in ("rows", "old", "beside", "dropped", "gone")
+ROWS, OLD, WIDE, BESIDE, DROPPED, GONE = (
+    Predicate(n, Version.STEP) for n in ("rows", "old", "wide", "beside", "dropped", "gone")
 )
 PARTS = {name: Predicate(name, Version.STEP) for name in ("gained", "lost", "known")}
 """The parts that a group may have, and the predicates of their rows."""
@@ -78,6 +77,19 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What other views tell of the old groups (`told_groups.py`): a relation of groups and aggregates.
+
+    Attributes:
+        predicate: what it is called.
+        measures: the aggregates, with columns behind the view's own.
+    """
+
+    predicate: Predicate
+    measures: tuple[Measure, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Side:
     """One side of an outer join: where its rows are, what is taken of them, and what stands there without a row."""
 
@@ -95,12 +107,14 @@ class GroupPlan:
         relations: the base relations, for their columns' types.
         parts: which of `PARTS` a group may have: some core rows are gained, lost, or asked for as known to be there.
         dropped: what tells the groups that lose all rows (`dropped_groups.py`), over the core's terms.
+        told: what other views tell of the old groups.
     """
 
     view: GroupedView
     relations: Mapping[str, BaseRelation]
     parts: tuple[str, ...] = tuple(PARTS)
     dropped: tuple[Atom, ...] = ()
+    told: tuple[Told, ...] = ()
 
     def of(self, parts: Iterable[str]) -> GroupPlan:
         """The plan for groups with some parts only."""
@@ -111,10 +125,12 @@ class GroupPlan:
         """The view's core."""
         return self.view.core
 
-    @property
+    @cached_property
     def grouped(self) -> Grouped:
-        """What the view's columns are."""
-        return self.view.grouped
+        """What the view's columns are, and the aggregates that are told besides."""
+        own = self.view.grouped
+        more = [m for told in self.told for m in told.measures]
+        return replace(own, measures=(*own.measures, *more)) if more else own
 
     @cached_property
     def keys(self) -> tuple[Variable, ...]:
@@ -176,7 +192,15 @@ class GroupPlan:
         stays = (Negation((atom,)) for atom in self._dropped)
         rule = Rule(row, (first.atom, Atom(self.view.predicate, self._row), *stays))
         found.append(Step(OLD, Program((rule,)), self.view.columns))
-        measures = tuple(self._row[m.column] for m in self.grouped.measures)
+        measures = tuple(self._row[m.column] for m in self.view.grouped.measures)
+        if self.told:
+            those = [(t.predicate, variables(t.predicate.name, len(t.measures))) for t in self.told]
+            measures = (*measures, *(v for _, its in those for v in its))
+            beside = (Atom(predicate, (*self.keys, *its)) for predicate, its in those)
+            wide = Atom(WIDE, (*self.keys, *measures))
+            names = tuple(f"c{i}" for i in range(wide.arity))
+            found.append(Step(WIDE, Program((Rule(wide, (row, *beside)),)), names))
+            row = wide
         missing = (Constant(0), *(Constant(None) for _ in measures))
         old = _Side(row, (Constant(1), *measures), missing, self._old)
         return (*found, *_outer_join(BESIDE, self.keys, first, old))
@@ -279,6 +303,11 @@ class GroupPlan:
     def may_be_open(self) -> bool:
         """Whether some group may be open, as far as the condition alone tells."""
         return not is_never(self.values.is_open)
+
+    @property
+    def may_be_unsettled(self) -> bool:
+        """Whether `unsettled` may have a row: a group may be open, or lose more rows than it has."""
+        return "lost" in self.parts or self.may_be_open
 
     @property
     def changes(self) -> ViewDefinition:

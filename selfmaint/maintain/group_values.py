@@ -11,7 +11,9 @@ Conditions of soundness (a value that none of them gives is not determined, and 
 2. Sums add and subtract; over no value a sum is null, so where operands were lost their number must be known, or the
    new sum not be 0, or some operand be there for certain.
 3. An extremum that was not lost stays, or moves to a gained value that passes it. A lost one is covered by a gained
-   or known value as good, or found among the known rows if they are all there are.
+   or known value as good, or found among the known rows if they are all there are. Or the old values that are left
+   have one: no value, if their number is 0; their sum, if it is 1; of two their sum less the other extremum, if that
+   was not lost; any old value, if both extrema were equal. (Of doubles, whose sums are near, none of this.)
 4. An average is its sum divided by its count, both of which the view stores. Where these pass what can be computed
    without loss (`exact_numbers.py`), a sum or an average is open.
 5. A sum of doubles is only near: whether it is 0 tells nothing. Infinities and what is no number do not subtract.
@@ -19,11 +21,11 @@ Conditions of soundness (a value that none of them gives is not determined, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from datalog.model import (
-    OPPOSITE,
+    ANY,
     AggregateFunction,
     AllOf,
     AnyOf,
@@ -40,6 +42,7 @@ from datalog.model import (
     Variable,
 )
 from selfmaint.maintain import exact_numbers
+from selfmaint.maintain.conditions import negation
 from selfmaint.warehouse.grouped import Grouped, Measure
 
 ZERO, NULL = Constant(0), Constant(None)
@@ -166,10 +169,16 @@ class GroupValues:
     def _summed(self, column: int, gained: Expression, lost: Expression) -> Expression:
         return _minus(_plus(_or_zero(self.old[column]), _or_zero(gained)), _or_zero(lost))
 
-    def _total(self, column: int) -> Expression:
-        """A sum after the update, 0 over no value; null where it is open."""
+    def _total(self, column: int, gained: Expression | None = None) -> Expression:
+        """A sum after the update, 0 over no value; null where it is open.
+
+        Args:
+            column: the sum's.
+            gained: what is added, if that is not what the group gains.
+        """
         kind = self.sums.get(column)
-        total = exact_numbers.changed(*self._added(column), kind)
+        old, more, lost = self._added(column)
+        total = exact_numbers.changed(old, more if gained is None else gained, lost, kind)
         fits = self._adds_up(column)
         return total if fits == TRUE else Case(((fits, total),), NULL)
 
@@ -267,9 +276,43 @@ class GroupValues:
         """Condition 3."""
         column = measure.column
         old, gained, known = self.old[column], self.gained.values[column], self.known.values[column]
-        stays = self._stays(measure)
-        best = _better(measure, old, gained)
-        return Case(((stays, best),), _better(measure, gained, known))
+        told = [(test, _better(measure, value, gained)) for test, value in self._left(measure)]
+        stays = (self._stays(measure), _better(measure, old, gained))
+        return Case((stays, *told), _better(measure, gained, known))
+
+    def _left(self, measure: Measure) -> Iterator[tuple[Condition, Expression]]:
+        """The extremum of the old values that are left, each with when it is (condition 3)."""
+        column, operand = measure.column, measure.aggregate.operand
+        kind, number = self.operands.get(column), self._number_left(measure)
+        if kind is None or kind == ANY or kind.name.is_floating or number is None:
+            return
+        same = {m.aggregate.function: m for m in self.grouped.measures if m.aggregate.operand == operand}
+        is_min = measure.aggregate.function is AggregateFunction.MIN
+        other = same.get(AggregateFunction.MAX if is_min else AggregateFunction.MIN)
+        yield _compared("=", number, ZERO), NULL
+        if other is not None:
+            equal = _compared("=", self.old[column], self.old[other.column])
+            yield AllOf((_compared(">", number, ZERO), equal)), self.old[column]
+        if AggregateFunction.SUM not in same:
+            return
+        added = same[AggregateFunction.SUM].column
+        total = self._total(added, exact_numbers.or_zero(NULL, self.sums.get(added)))
+        fits = self._adds_up(added)
+        yield AllOf((_compared("=", number, Constant(1)), fits)), total
+        if other is not None:
+            two = (_compared("=", number, Constant(2)), self._stays(other), fits)
+            yield AllOf(two), _minus(total, self.old[other.column])
+
+    def _number_left(self, measure: Measure) -> Expression | None:
+        """The number of old operands that are left, if the view tells it."""
+        for other in self.grouped.measures:
+            counts = other.aggregate.function is AggregateFunction.COUNT
+            if counts and other.aggregate.operand == measure.aggregate.operand:
+                return self._summed(other.column, ZERO, self.lost.counts[other.column])
+        column = self.grouped.count_column
+        if column is None or measure.column not in self.never_null:
+            return None
+        return self._summed(column, ZERO, self.lost.rows)
 
     def _stays(self, measure: Measure) -> Condition:
         column = measure.column
@@ -289,7 +332,8 @@ class GroupValues:
         number = self._operands(measure)
         if number is not None:
             whole.append(_compared("=", number, self.known.counts[column]))
-        return AllOf((negation(self._stays(measure)), *(negation(c) for c in (*covered, *whole))))
+        left = (test for test, _ in self._left(measure))
+        return AllOf((negation(self._stays(measure)), *(negation(c) for c in (*covered, *whole, *left))))
 
 
 def _compared(operator: Operator, left: Expression, right: Expression) -> Condition:
@@ -321,32 +365,6 @@ def _better(measure: Measure, left: Expression, right: Expression) -> Expression
     """The better one of two values, one of them if the other is null."""
     left_wins = AnyOf((IsNull(right), _compared(_beats(measure), left, right)))
     return Case(((AllOf((IsNull(left, negated=True), left_wins)), left),), right)
-
-
-def negation(condition: Condition) -> Condition:
-    """Whether a condition is not true: false or unknown."""
-    match condition:
-        case Compared(operator, left, right):
-            return AnyOf((IsNull(left), IsNull(right), Compared(OPPOSITE[operator], left, right)))
-        case IsNull(operand, negated):
-            return IsNull(operand, not negated)
-        case AllOf(conditions):
-            return AnyOf(tuple(negation(c) for c in conditions))
-        case AnyOf(conditions):
-            return AllOf(tuple(negation(c) for c in conditions))
-        case _:
-            raise AssertionError("no boolean expression is compared here")
-
-
-def is_never(condition: Condition) -> bool:
-    """Whether a condition is false by its form."""
-    match condition:
-        case AllOf(conditions):
-            return any(is_never(c) for c in conditions)
-        case AnyOf(conditions):
-            return all(is_never(c) for c in conditions)
-        case _:
-            return False
 
 
 def variables(prefix: str, number: int) -> tuple[Variable, ...]:

@@ -7,8 +7,8 @@ what stays open is told group by group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic
 
@@ -29,12 +29,14 @@ from selfmaint.maintain.core_rows import (
     lost_rows,
     rolled_gained,
     rolled_lost,
+    rows_before,
     rows_of,
 )
 from selfmaint.maintain.dropped_groups import dropping
-from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Step
+from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Step, Told
 from selfmaint.maintain.group_values import variables
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
+from selfmaint.maintain.told_groups import told_groups
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 
@@ -66,9 +68,23 @@ def group_change(
     """
     key = (GroupChange, view.name, whole)
     if key not in known.kept:
-        known.kept[key] = _change(_Work(known, view), whole=whole)
+        is_unmet = view.name in known.situation.unmet
+        known.kept[key] = None if is_unmet else _change(_Work(known, view), whole=whole)
     found: GroupChange[D] | None = known.kept[key]
     return found
+
+
+def keep_changes(before: CanonicalDatabase[D], known: CanonicalDatabase[D], names: Collection[str]) -> None:
+    """Keeps the changes of some views, which were determined before more was known, and stay so.
+
+    Args:
+        before: what was known.
+        known: the same and more.
+        names: the views.
+    """
+    known.kept.update(
+        (key, before.kept[key]) for name in names if (key := (GroupChange, name, False)) in before.kept
+    )
 
 
 def core_changes(known: CanonicalDatabase[D], view: GroupedView) -> tuple[D | None, D | None]:
@@ -76,6 +92,28 @@ def core_changes(known: CanonicalDatabase[D], view: GroupedView) -> tuple[D | No
     work = _Work(known, view)
     gained, lost = gained_rows(known, view), lost_rows(known, view, {})
     return work.rows_of_core(gained), work.rows_of_core(lost)
+
+
+def summed_change(
+    known: CanonicalDatabase[D],
+    view: GroupedView,
+    parts: Iterable[tuple[CanonicalDatabase[D], GroupedView, Sequence[Constant]]],
+) -> GroupChange[D] | None:
+    """The change of a view whose groups' rows are those of several views' groups; None if none are gained or lost.
+
+    Args:
+        known: everything known.
+        view: the view, with the columns of the others.
+        parts: these, of which nothing is stored, each with everything known where its core rows gained and lost are
+            determined, and with what it has for the last columns that the view groups by, and it does not.
+    """
+    work = _Work(known, view)
+    made = [(_Work(its, part).parts(), constants) for its, part, constants in parts]
+    every = {
+        name: work.together([(its[name], constants) for its, constants in made])
+        for name in ("gained", "lost")
+    }
+    return work.changed(every) if any(rows is not None for rows in every.values()) else None
 
 
 def certain_rows(known: CanonicalDatabase[D], view: GroupedView, rows: D) -> D | None:
@@ -112,8 +150,11 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
     if isinstance(told, RollUp):
         return work.rolled_up(found, found.open, told)
     if told is None and parts["lost"] is not None:
-        rows = work.known_rows(found.open)
-        if rows is not None:
+        rows, others = work.known_rows(found.open), work.told_beside(found.old)
+        if others:
+            work = replace(work, others=others)
+            parts = work.parts()
+        if rows is not None or others:
             found = work.changed({**parts, "known": work.aggregated(rows)})
     if found.open is not None and (whole or told is not None):
         return work.anew(found, found.open)
@@ -122,10 +163,17 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
 
 @dataclass
 class _Work(Generic[D]):
-    """The evaluation of one view's change."""
+    """The evaluation of one view's change.
+
+    Attributes:
+        known: everything known.
+        view: the view.
+        others: what other views tell of its groups.
+    """
 
     known: CanonicalDatabase[D]
     view: GroupedView
+    others: Mapping[Told, D] = field(default_factory=dict)
 
     @cached_property
     def dropped(self) -> Mapping[int, Atom]:
@@ -133,7 +181,8 @@ class _Work(Generic[D]):
 
     @cached_property
     def plan(self) -> GroupPlan:
-        return GroupPlan(self.view, self.known.catalog.relations, dropped=tuple(self.dropped.values()))
+        dropped, told = tuple(self.dropped.values()), tuple(self.others)
+        return GroupPlan(self.view, self.known.catalog.relations, dropped=dropped, told=told)
 
     @property
     def engine(self) -> Engine[D]:
@@ -159,14 +208,30 @@ class _Work(Generic[D]):
         facts = _small({ROWS: rows})
         return self.engine.evaluate_view(definition, facts, {ROWS: self.plan.column_types})
 
+    def told_beside(self, old: D) -> dict[Told, D]:
+        """What other views tell of the groups of some stored rows."""
+        row = Atom(OLD, variables("O", self.view.head.arity))
+        rule = Rule(Atom(_ASKED, (*(row.terms[c] for c in self.grouped.columns), Constant(1))), (row,))
+        found: dict[Told, D] = {}
+        for one in told_groups(self.known.catalog, self.view):
+            keys = self._keys(self.held([rule], {OLD: old}))
+            rows = None if keys is None else rows_before(self.known, one.roll, keys)
+            if rows is not None:
+                facts, types = _small({ROWS: rows}), {ROWS: one.roll.column_types}
+                found[one.told] = self.engine.keep(self.engine.evaluate_view(one.definition, facts, types))
+        return found
+
     def changed(self, parts: Mapping[str, D | None]) -> GroupChange[D]:
         """The new rows of the groups that are gained or lost rows' groups."""
         engine, given = self.engine, {PARTS[name]: rows for name, rows in parts.items() if rows is not None}
         plan = self.plan.of(name for name in PARTS if PARTS[name] in given)
+        given |= {one.predicate: rows for one, rows in self.others.items()}
         for step in plan.steps:
             given[step.predicate] = self._made(step, given)
         beside = _small({BESIDE: given[BESIDE]})
         new = engine.keep(engine.evaluate_view(plan.new, beside, {}))
+        if not plan.may_be_unsettled:
+            return GroupChange(new, given[OLD], None)
         left = engine.keep(engine.evaluate_view(plan.unsettled, beside, {}))
         if not engine.count(left):
             return GroupChange(new, given[OLD], None)
@@ -231,14 +296,25 @@ class _Work(Generic[D]):
         assert roll.part is not None
         facts = _small({ROWS: rolled})
         more = self.engine.keep(self.engine.evaluate_view(roll.part, facts, {ROWS: roll.column_types}))
-        if own is None:
-            return more
-        columns = (*self.plan.keys, *self.plan.own("p"))
-        sides = {Predicate(f"side{i}", Version.STEP): part for i, part in enumerate((own, more))}
-        rules = [
-            Rule(Atom(UNITED, (*columns, Constant(i))), (Atom(side, columns),))
-            for i, side in enumerate(sides)
-        ]
+        return self.together([(own, ()), (more, ())])
+
+    def together(self, parts: Iterable[tuple[D | None, Sequence[Constant]]]) -> D | None:
+        """The part that the core rows of several parts are; None where there are none.
+
+        Args:
+            parts: each with constants for the last keys, which it does not have.
+        """
+        some = [(part, its) for part, its in parts if part is not None]
+        if not some or (len(some) == 1 and not some[0][1]):
+            return some[0][0] if some else None
+        keys, own = self.plan.keys, self.plan.own("p")
+        sides: dict[Predicate, D] = {}
+        rules = []
+        for i, (part, constants) in enumerate(some):
+            side, its = Predicate(f"side{i}", Version.STEP), keys[: len(keys) - len(constants)]
+            sides[side] = part
+            head = Atom(UNITED, (*its, *constants, *own, Constant(i)))
+            rules.append(Rule(head, (Atom(side, (*its, *own)),)))
         facts = _small({UNITED: self.held(rules, sides)})
         return self.engine.keep(self.engine.evaluate_view(united(self.plan), facts, {}))
 

@@ -154,6 +154,13 @@ class RollUp:
             outputs.append(made)
         return self._over_rows("anew", self.plan.view.columns, outputs)
 
+    def telling(self, measures: Iterable[Measure]) -> ViewDefinition | None:
+        """Groups and some aggregates over all rows of each; None if the rows do not tell them."""
+        made = [self._new(measure) for measure in measures]
+        outputs = [*self._groups, *(one for one in made if one is not None)]
+        names = tuple(f"c{i}" for i in range(len(outputs)))
+        return None if None in made else self._over_rows("told", names, outputs)
+
     def _over_rows(
         self, name: str, columns: tuple[str, ...], outputs: Iterable[Expression]
     ) -> ViewDefinition | None:

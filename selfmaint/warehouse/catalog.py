@@ -76,6 +76,7 @@ class Catalog:
         remarks: what was found odd when the definitions were read, such as SQL that cannot be analysed.
         unions: the branches of the unions whose rows tell them apart, each with the view that it is.
         summands: the rules of the other unions, as views of which nothing is stored.
+        grouped_summands: those of the unions that views group over, with the groups of these.
         helpers: views that are kept for others to be computed from, each with the view that it is for.
         near: of views with helpers, the columns whose last digits may differ from Spark's.
         clock: of definitions that read the current date or time, the moment that they are of.
@@ -88,6 +89,7 @@ class Catalog:
     remarks: tuple[Diagnostic, ...] = ()
     unions: Mapping[str, Mapping[Branch, View]] = field(default_factory=dict)
     summands: Mapping[str, tuple[GroupedView, ...]] = field(default_factory=dict)
+    grouped_summands: Mapping[str, tuple[GroupedView, ...]] = field(default_factory=dict)
     helpers: Mapping[str, str] = field(default_factory=dict)
     near: Mapping[str, frozenset[int]] = field(default_factory=dict)
     clock: Clock | None = None
@@ -107,10 +109,12 @@ class Catalog:
     @cached_property
     def with_summands(self) -> Catalog:
         """The catalog with summands in place of the unions that have some: what is known is what the others tell."""
-        kept = (view for view in self.views if view.name not in self.summands)
-        views = (*kept, *(one for its in self.summands.values() for one in its))
-        rules = (rule for rule in self.program.rules if rule.head.predicate.name not in self.summands)
-        return replace(self, program=replace(self.program, rules=tuple(rules)), views=views, summands={})
+        every = {**self.summands, **self.grouped_summands}
+        kept = (view for view in self.views if view.name not in every)
+        views = (*kept, *(one for its in every.values() for one in its))
+        rules = (rule for rule in self.program.rules if rule.head.predicate.name not in every)
+        program = replace(self.program, rules=tuple(rules))
+        return replace(self, program=program, views=views, summands={}, grouped_summands={})
 
     @cached_property
     def selections(self) -> tuple[tuple[Predicate, Predicate, ViewDefinition], ...]:
@@ -284,7 +288,10 @@ def catalog(
     others = {name: view for name, view in views.items() if name not in unions}
     sums = summands(program, others, relations, by_name)
     views |= {name: decided_by(views[name]) for name in sums}
-    return Catalog(program, tuple(views[name] for name in order), relations, tuple(remarks), unions, sums)
+    of_groups = {name: its for name, its in sums.items() if isinstance(views[name].definition, OpaqueView)}
+    of_rows = {name: its for name, its in sums.items() if name not in of_groups}
+    every = tuple(views[name] for name in order)
+    return Catalog(program, every, relations, tuple(remarks), unions, of_rows, of_groups)
 
 
 def _require_plain_names(program: Program) -> None:

@@ -1,9 +1,9 @@
 """A view that projects, as one that shows more of its body: over relations that have only what it uses.
 
     v(O, C, N) :- orders(O, C, Status), customer(C, K), nation(K, N).
-    v(O, C, N) :- v:orders(O, C), v:customer(C, N).        orders changes; customer and nation do not
+    v(O, C, N) :- :orders(O, C), :customer+nation(C, N).   orders changes; customer and nation do not
 
-Every database gives one of these relations too: `v:orders` is a projection of `orders`, `v:customer` a join. So what
+Every database gives one of these relations too: `:orders` is a projection of `orders`, the other one a join. So what
 all databases over the larger schema agree on, those of the warehouse agree on: "yes" carries over, with the delta. "No"
 does not, for not every database over the larger schema comes from one of the warehouse.
 
@@ -23,12 +23,14 @@ Conditions of soundness:
    view's conditions on them. Its keys and its own foreign keys hold of these rows; none leads to it, and no other view
    implies rows of it.
 7. What the view tests stays a column: comparisons, and that a column is not null, unless a join says so.
+8. Views of which these relations are the same, with the same columns, keys and conditions, are put over them together:
+   over them each has the rows that it has over the base relations, whatever the database.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice, product
 
@@ -99,7 +101,7 @@ class OwnRelation:
 
 @dataclass(frozen=True)
 class OwnSchema:
-    """A catalog in which a view is over relations of its own.
+    """A catalog in which some views are over relations of their own, the same ones.
 
     Attributes:
         catalog: with these relations, and with all views.
@@ -107,23 +109,41 @@ class OwnSchema:
     """
 
     catalog: Catalog
-    view: View
     changing: Mapping[str, OwnRelation]
 
 
-def own_schema(catalog: Catalog, view: View, changed: Collection[str]) -> OwnSchema | None:
-    """A view over relations of its own; None if that shows no more of its body, or a condition does not hold."""
+def own_relations(catalog: Catalog, changed: Collection[str]) -> dict[str, tuple[OwnRelation, ...]]:
+    """The relations of its own of each view that has some: that show more of its body, by the conditions."""
+    found, taken = {}, {*catalog.relations, *(view.name for view in catalog.views)}
+    for view in catalog.views:
+        work = _work(catalog, view, changed)
+        made = None if work is None else work.made()
+        if made is not None and taken.isdisjoint(own.relation.name for own in made):
+            found[view.name] = tuple(made)
+    return found
+
+
+def own_schema(
+    catalog: Catalog, changed: Collection[str], made: Sequence[OwnRelation], names: Collection[str]
+) -> OwnSchema:
+    """Some views, by name, over the relations of their own, which are the same."""
+    relations = {**catalog.relations, **{own.relation.name: own.relation for own in made}}
+
+    def moved(view: View) -> View:
+        work = _work(catalog, view, changed) if view.name in names else None
+        return (
+            _with_implied(view, made) if work is None else _over(work.view, work.body_over(made), relations)
+        )
+
+    views = tuple(map(moved, catalog.views))
+    changing = {own.of[0]: own for own in made if own.of[0] in changed}
+    return OwnSchema(replace(catalog, views=views, relations=relations), changing)
+
+
+def _work(catalog: Catalog, view: View, changed: Collection[str]) -> _Work | None:
     if not isinstance(view, GroupedView) or view.unchanging or view.core.limitation is not None:
         return None
-    work = _Work(catalog, view, frozenset(changed), view.core.body, _used(view))
-    made = work.made()
-    if made is None:
-        return None
-    relations = {**catalog.relations, **{own.relation.name: own.relation for own in made}}
-    own_view = _over(view, work.body_over(made), relations)
-    views = tuple(own_view if one.name == view.name else _with_implied(one, made) for one in catalog.views)
-    changing = {own.of[0]: own for own in made if own.of[0] in changed}
-    return OwnSchema(replace(catalog, views=views, relations=relations), own_view, changing)
+    return _Work(catalog, view, frozenset(changed), view.core.body, _used(view))
 
 
 def _used(view: GroupedView) -> frozenset[Term]:
@@ -163,14 +183,14 @@ class _Work:
         self.groups = [tuple(group) for group in components(range(len(self.body)), edges)]
 
     def made(self) -> list[OwnRelation] | None:
-        """The relations, one for each group of subgoals, those of single ones by base relation."""
+        """The relations: of single subgoals by base relation, then of each group of several, in the body's order."""
         relations = self.catalog.relations
         if any(atom.predicate.name not in relations for atom in self.body):
             return None
         kept: dict[str, set[int]] = {}
         for (i,) in (group for group in self.groups if len(group) == 1):
             kept.setdefault(self.body[i].predicate.name, set()).update(p for p, _ in self._needed(i))
-        found = [self._projection(relations[name], its) for name, its in kept.items()]
+        found = [self._projection(relations[name], its) for name, its in sorted(kept.items())]
         if any(own is None for own in found):
             return None
         found = [own and self._selected(own) for own in found]
@@ -261,7 +281,7 @@ class _Work:
         keys = () if root is None else root.unique
         unique = (tuple((at, p) for p in key) for key in keys)
         made = BaseRelation(
-            f"{self.view.name}:{name}",
+            f":{name}",
             tuple(f"{its[i].columns[p]}_{i}" for i, p in kept),
             tuple(its[i].types[p] for i, p in kept),
             frozenset(n for n, (i, p) in enumerate(kept) if p in its[i].nullable),
@@ -334,9 +354,8 @@ def _over(view: GroupedView, body: tuple[Atom, ...], relations: Mapping[str, Bas
     return replace(view, core=less, grouped=replace(view.grouped, terms=terms))
 
 
-def _with_implied(view: View, made: Iterable[OwnRelation]) -> View:
+def _with_implied(view: View, made: Sequence[OwnRelation]) -> View:
     """Another view, with what its body implies of the relations."""
-    made = tuple(made)
 
     def extended(one: View) -> View:
         never_null = one.not_null | one.certain

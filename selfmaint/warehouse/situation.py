@@ -23,6 +23,7 @@ class Situation:
         followed: views whose rows after the update are determined: of those that group, they are at hand as
             `view@after`.
         ruled_out: tests some of whose witnesses stored aggregates rule out, as `IMPOSSIBLE` predicates.
+        unmet: views that read no row of the update.
     """
 
     inserted: frozenset[str] = frozenset()
@@ -34,6 +35,7 @@ class Situation:
     effective: bool = False
     followed: frozenset[str] = frozenset()
     ruled_out: frozenset[Predicate] = frozenset()
+    unmet: frozenset[str] = frozenset()
 
     def of_relations(self, relations: Collection[str]) -> Situation:
         """What of it is about some relations."""

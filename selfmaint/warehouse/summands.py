@@ -1,5 +1,7 @@
 """The summands of unions whose rows do not tell which rule they come from: a view for each, nothing of it stored.
 
+Those of a view that groups over a UNION ALL are the same groups over each of its queries.
+
     SELECT day, amount FROM web UNION ALL SELECT day, amount FROM shop
         sales#1: SELECT day, amount FROM web        sales#2: SELECT day, amount FROM shop
 
@@ -19,7 +21,14 @@ from dataclasses import replace
 from datalog.model import OpaqueView, Program, Rule, ViewDefinition, block
 from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.cores import core_rules, output_types, types_met, with_core
-from selfmaint.warehouse.definitions import NOT_YET, grouping, limited_view, unfolded_rules, view_of
+from selfmaint.warehouse.definitions import (
+    NOT_YET,
+    grouping,
+    limited_view,
+    unfolded_rules,
+    view_of,
+    with_null_filters,
+)
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 MOST = 32
@@ -33,7 +42,10 @@ def summands(
     by_name: Mapping[str, list[Rule]],
 ) -> dict[str, tuple[GroupedView, ...]]:
     """The summands of the unions among some views, by union; of a rule that can have no rows there is none."""
-    written = {name: _written(view, by_name.get(name, ())) for name, view in views.items()}
+    written = {
+        name: [with_null_filters(one, program.declarations) for one in _written(view, by_name.get(name, ()))]
+        for name, view in views.items()
+    }
     beyond = {one.name: _counted(one) for its in written.values() for one in its}
     cores = core_rules(beyond)
     rules = unfolded_rules(replace(program, rules=(*program.rules, *cores.values()))) if cores else {}
@@ -62,7 +74,9 @@ def decided_by(view: View) -> View:
 def _written(view: View, rules: Sequence[Rule]) -> list[ViewDefinition]:
     """The definitions of a union's summands; none if the view is no union of queries of one rule."""
     definition = view.definition
-    if view.limitation is None or isinstance(definition, OpaqueView):
+    if isinstance(definition, OpaqueView):
+        return [*definition.parts] if len(definition.parts) <= MOST else []
+    if view.limitation is None:
         return []
     if view.limitation.kind is Outside.UNION:
         name = f"{view.name}#"
@@ -86,9 +100,10 @@ def _written(view: View, rules: Sequence[Rule]) -> list[ViewDefinition]:
 
 
 def _counted(part: ViewDefinition) -> View:
-    """A summand as a view of counted rows, still without its core."""
-    made = limited_view(part, part.columns, Limitation(Outside.BAG, f"`{part.name}` is a summand of a union"))
-    return replace(made, grouping=grouping(part, counted=True))
+    """A summand as a view of groups, or of counted rows, still without its core."""
+    kind = Outside.AGGREGATE if part.is_grouped else Outside.BAG
+    made = limited_view(part, part.columns, Limitation(kind, f"`{part.name}` is a summand of a union"))
+    return replace(made, grouping=part if part.is_grouped else grouping(part, counted=True))
 
 
 def _hidden(part: GroupedView) -> GroupedView:

@@ -62,7 +62,7 @@ def _type(domain: Sequence[Any]) -> str:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """`count`, `sum`, `min` or `max` of a variable, or `count` of `*`."""
+    """`count`, `sum`, `min`, `max` or `avg` of a variable, or `count` of `*`."""
 
     function: str
     variable: str
@@ -76,7 +76,12 @@ class Aggregate:
             return len(known)
         if not known:
             return None
+        if self.function == "avg":
+            return sum(known) / len(known)
         return {"sum": sum, "min": min, "max": max}[self.function](known)
+
+    def __str__(self) -> str:
+        return f"{self.function}({self.variable})"
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class View:
         compared: variables with an operator and a value.
         semantics: `bag`: a row for each match of the body; `set`: each once; None: a rule, each once.
         where: computed values that are compared with a number.
+        having: aggregates that are compared with a number: a group for which one is not so is left out.
     """
 
     name: str
@@ -117,14 +123,16 @@ class View:
     compared: tuple[tuple[str, str, Any], ...] = ()
     semantics: str | None = None
     where: tuple[tuple[Computed, str, int], ...] = ()
+    having: tuple[tuple[Aggregate, str, int], ...] = ()
 
     def rule(self) -> str:
         """The view as text."""
-        outputs = [_term(c) for c in self.columns] + [f"{a.function}({a.variable})" for a in self.aggregates]
+        outputs = [*map(_term, self.columns), *map(str, self.aggregates)]
         subgoals = [f"{name}({', '.join(map(_term, terms))})" for name, terms in self.body]
         tests = [f"{v} {operator} {_constant(value)}" for v, operator, value in self.compared]
         tests = [", ".join([*subgoals, *tests])]
         tests += [" where " + ", ".join(f"{c} {o} {n}" for c, o, n in self.where)] if self.where else []
+        tests += [" having " + ", ".join(f"{a} {o} {n}" for a, o, n in self.having)] if self.having else []
         names = ", ".join(f"x{i}" for i in range(len(outputs)))
         kind = f".view {self.name}({names}) {self.semantics}.\n" if self.semantics else ""
         return f"{kind}{self.name}({', '.join(outputs)}) :- {''.join(tests)}."
@@ -140,15 +148,14 @@ class View:
             groups[()] = []
         for match in matches:
             groups[tuple(match[v] for v in self.columns)].append(match)
+
+        def value(aggregate: Aggregate, found: Sequence[Mapping[str, Any]]) -> Any:
+            return aggregate.value([1 if aggregate.variable == "*" else m[aggregate.variable] for m in found])
+
         return Counter(
-            (
-                *group,
-                *(
-                    a.value([m[a.variable] if a.variable != "*" else 1 for m in found])
-                    for a in self.aggregates
-                ),
-            )
+            (*group, *(value(a, found) for a in self.aggregates))
             for group, found in groups.items()
+            if all(_compare(value(a, found), operator, number) for a, operator, number in self.having)
         )
 
     def _matches(self, database: Database) -> Iterator[dict[str, Any]]:

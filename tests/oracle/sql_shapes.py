@@ -257,6 +257,30 @@ def _combined(word: str) -> Callable[[Random], str]:
     return made
 
 
+def _over_union(random: Random) -> str:
+    """Groups over a UNION ALL, of two tables or of parts of one."""
+    union = random.choice(
+        [
+            "select b as k, c as n from r union all select d as k, e as n from s",
+            "select b as k, c as n, 1 as w from r union all select f as k, e as n, 2 as w from s",
+            "select b as k, c as n from r where c = 1 union all select b as k, c as n from r where c > 1",
+            "select r.b as k, s.e as n from r join s on r.b = s.f union all select d as k, e as n from s",
+            "select b as k, c as n from r union select d as k, e as n from s",
+        ]
+    )
+    calls = random.sample(
+        ["count(*)", "sum(n)", "max(n)", "min(n)", "count(n)", "avg(n)"], random.choice([1, 2, 3])
+    )
+    by = random.choice([["k"], ["k"], ["n"], ["k", "w"], ["w", "n"], []])
+    keys = [f"u.{name}" for name in by if name != "w" or " w " in union]
+    items = [*keys, *(f"{call} as z{i}" for i, call in enumerate(calls))]
+    where = random.choice(["", "", " where n > 1"])
+    behind = f" group by {', '.join(keys)}" if keys else ""
+    if random.random() < 0.4:
+        return f"with u as ({union}) select {', '.join(items)} from u{where}{behind}"
+    return f"select {', '.join(items)} from ({union}) as u{where}{behind}"
+
+
 def _scalar(random: Random) -> str:
     value = random.choice(
         [
@@ -380,6 +404,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "first groups": _groups_limited,
     "UNION": _combined("union"),
     "UNION ALL": _combined("union all"),
+    "groups over UNION ALL": _over_union,
     "EXCEPT": _combined("except"),
     "EXCEPT ALL": _combined("except all"),
     "INTERSECT": _combined("intersect"),

@@ -14,7 +14,7 @@ from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, re
 from datalog.sql.views.limits import chain
 from datalog.sql.views.problems import Problems, UnreadableError, counted
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
-from datalog.sql.views.select import is_grouped, select_query
+from datalog.sql.views.select import GroupedUnionError, is_grouped, select_query
 from datalog.sql.views.semi_joins import once, taken_out, with_semi_join
 
 
@@ -173,7 +173,11 @@ class QueryReader:
         outside = sum(isinstance(literal, Atom) for literal in pieces[0].draft.body)
         for node in found.subqueries:
             pieces = [with_semi_join(pieces[0], node, inner._from, self.variables, self.problems)]
-        query = select_query(found.tree, pieces, self.variables, self.problems)
+        try:
+            query = select_query(found.tree, pieces, self.variables, self.problems)
+        except GroupedUnionError as error:
+            error.select = error.select or tree
+            raise
         if found.subqueries and not dedup:
             query = once(query, outside, tree, self.relations.declared, self.problems)
         return replace(query, distinct=query.distinct and not self.dedup)

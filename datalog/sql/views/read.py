@@ -15,6 +15,7 @@ from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import Code, Diagnostic, ProgramError, Severity, in_text_order
 from datalog.model import (
     ANY,
+    Block,
     Column,
     ColumnType,
     Constant,
@@ -36,7 +37,7 @@ from datalog.sql.views.outside import report_outside
 from datalog.sql.views.problems import Problems, UnreadableError, counted
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Draft, Query, Variables
-from datalog.sql.views.select import default_name
+from datalog.sql.views.select import GroupedUnionError, default_name
 from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import SqlText, Statement, statements
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
@@ -96,6 +97,9 @@ def read_sql(
     given = [SqlText(texts)] if isinstance(texts, str) else list(texts)
     names = frozenset(name.casefold() for name in unfolded)
     return _Reading(given, tuple(declarations), names, instead).run()
+
+
+_APART = "the view is kept as text, and decided by the groups of each query of the union"
 
 
 @dataclass
@@ -219,11 +223,14 @@ class _Reading:
         self.catalogue.reading.append(view)
         try:
             self._define(view)
-        except UnreadableError:
+        except UnreadableError as error:
             view.failed = True
             if not view.problems.errors and view.stored:
                 names = view.columns or _select_names(view.tree)
                 self._opaque(view.name, view.text, view.problems.unsupported, names, view)
+                if isinstance(error, GroupedUnionError) and error.select is view.tree and error.drafts:
+                    self.opaque[view.name] = replace(self.opaque[view.name], parts=_parts(view, error))
+                    view.problems.found = [replace(one, label=_APART) for one in view.problems.found]
         finally:
             self.catalogue.reading.pop()
 
@@ -241,20 +248,7 @@ class _Reading:
         if view.problems.found:
             raise UnreadableError
         names = self._names(view, query)
-        blocks = []
-        for number, draft in enumerate(query.drafts):
-            made = _with_anonymous(draft)
-            blocks.append(
-                block(
-                    view.name,
-                    number,
-                    made.body,
-                    made.outputs,
-                    filters=made.filters,
-                    groups=made.groups,
-                    having=made.having,
-                )
-            )
+        blocks = [_block(view.name, number, draft) for number, draft in enumerate(query.drafts)]
         outputs = zip(*(draft.outputs for draft in query.drafts), strict=True)
         view.columns_found = tuple(
             Column(
@@ -310,6 +304,31 @@ class _Reading:
     ) -> None:
         words = tuple(f"`{name}`: {one.message[:_LONGEST_REASON]}" for one in reasons)
         self.opaque[name] = OpaqueView(name, text, words, columns, place.span)
+
+
+def _block(name: str, number: int, draft: Draft) -> Block:
+    made = _with_anonymous(draft)
+    return block(
+        name,
+        number,
+        made.body,
+        made.outputs,
+        filters=made.filters,
+        groups=made.groups,
+        having=made.having,
+    )
+
+
+def _parts(view: Named, grouped: GroupedUnionError) -> tuple[ViewDefinition, ...]:
+    """A view that groups over a union, over each query of it alone."""
+    columns = view.columns or grouped.columns
+    if len(columns) != len(grouped.columns):
+        return ()
+    return tuple(
+        ViewDefinition(name, columns, (_block(name, 0, draft),), Semantics.BAG, view.text, view.span)
+        for number, draft in enumerate(grouped.drafts, 1)
+        if (name := f"{view.name}#{number}")
+    )
 
 
 def _common(kinds: Sequence[ColumnType]) -> ColumnType:

@@ -74,6 +74,21 @@ def _same(left: Variable, right: Variable, variables: Variables) -> bool:
     return one == other and (one is None or one.name not in _LOOK_ALIKE)
 
 
+class GroupedUnionError(UnreadableError):
+    """A SELECT that groups over a union: no block holds it.
+
+    Attributes:
+        columns: the names of its columns.
+        drafts: the same over each alternative of its FROM alone, where each is read alike; none where not.
+        select: where it stands.
+    """
+
+    def __init__(self, columns: tuple[str, ...], drafts: tuple[Draft, ...]) -> None:
+        self.columns = columns
+        self.drafts = drafts
+        self.select: exp.Expr | None = None
+
+
 _AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 
 
@@ -87,12 +102,34 @@ def select_query(
     """
     grouped = is_grouped(select)
     if len(pieces) > 1 and grouped:
-        raise problems.outside(
-            "grouping over a union", select, "make the union a view of its own, and group that"
-        )
+        apart = _grouped_apart(select, pieces, variables, problems)
+        problems.outside("grouping over a union", select, "make the union a view of its own, and group that")
+        raise apart
     made = [_draft(select, piece, variables, problems, grouped=grouped) for piece in pieces]
     drafts = tuple(draft for draft, _ in made)
     return Query(made[0][1], drafts, _is_distinct(select, pieces, drafts, problems))
+
+
+def _grouped_apart(
+    select: exp.Select, pieces: Sequence[Piece], variables: Variables, problems: Problems
+) -> GroupedUnionError:
+    """A SELECT over each alternative of its FROM.
+
+    Equal columns have one declared type in all of them: what is computed from a value is the same whether it has
+    become one of the union's type or not.
+    """
+    kinds = {tuple(variables.type_of(what) for _, what in piece.scope.star()) for piece in pieces}
+    same = len(kinds) == 1 and all(kind is not None and not kind.is_open for its in kinds for kind in its)
+    plain = not any(piece.distinct or piece.draft.groups is not None for piece in pieces)
+    before = len(problems.found)
+    if not same or not plain or select.args.get("distinct") is not None:
+        return GroupedUnionError((), ())
+    try:
+        made = [_draft(select, piece, variables, problems, grouped=True) for piece in pieces]
+    except UnreadableError:
+        del problems.found[before:]
+        return GroupedUnionError((), ())
+    return GroupedUnionError(made[0][1], tuple(draft for draft, _ in made))
 
 
 def is_grouped(select: exp.Select) -> bool:

@@ -12,7 +12,7 @@ from selfmaint.api.columns import columns_of
 from selfmaint.api.maintain import NotMaintainedError, new_contents
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse, build
-from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine, SetBags
 from selfmaint.errors import InputError
 from selfmaint.fallback.settle import Readable
@@ -152,7 +152,7 @@ def test_the_copies_of_a_bag_tell_whether_a_coarser_row_stays(copies: int, left:
 def test_an_update_of_unknown_effect_is_not_counted() -> None:
     warehouse = given(AMOUNTS, v=rows(("k", 5, 1)))
     update = Update({"sale": rows((9, "k", 5))})
-    assert isinstance(check(warehouse, update)["v"], Undecided)
+    assert isinstance(check(warehouse, update)["v"], NotSelfMaintainable)
     with pytest.raises(NotMaintainedError, match="it keeps duplicates, and the update is not effective"):
         warehouse.maintain(update)
 

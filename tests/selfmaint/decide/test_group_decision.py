@@ -17,10 +17,11 @@ from datalog.model import Predicate, Row, Version
 from datalog.syntax import parse_program
 from selfmaint.decide.counterexample import NotConfirmedError, counterexample
 from selfmaint.decide.decision import Decision
+from selfmaint.decide.pairs import Counterexample
 from selfmaint.decide.procedure import check
 from selfmaint.decide.saturation import saturated
-from selfmaint.decide.searched import determined_delta
-from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
+from selfmaint.decide.searched import determined_delta, found_databases
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.maintain import applied
@@ -29,12 +30,14 @@ from selfmaint.warehouse.situation import Situation
 from tests.effort import effort
 from tests.large_engine import LargeEngine
 from tests.oracle.aggregates import Question, Schema, questions
+from tests.oracle.random_groups import random_groups
 from tests.oracle.random_stars import random_roll_up, random_star
 
 SCHEMAS, UPDATES, KNOWN = effort(6, 25), 4, 4
-"""For each of eight tests: about 400 views decided."""
-LEAST_DECIDED = 0.7
-"""Of the views that group and are determined in the small domains, how many must be decided at least."""
+"""For each of twelve tests: about 600 views decided."""
+LEAST_DECIDED = {random_star: 0.7, random_roll_up: 0.7, random_groups: 0.55}
+"""Of the views that group and are determined in the small domains, how many must be decided at least, and of the
+others; an average without its sum, and HAVING, which `random_groups` has, are decided only by two databases."""
 
 
 def stored(rows: Counter[Row], *, is_counted: bool) -> frozenset[Row]:
@@ -56,12 +59,13 @@ def facts_of(decision: Decision, question: Question) -> Facts[frozenset[Row]]:
     return Facts(relations, {}, small)
 
 
-@pytest.mark.parametrize("make", [random_star, random_roll_up])
+@pytest.mark.parametrize("make", LEAST_DECIDED)
 @pytest.mark.parametrize("block", range(4))
-def test_a_yes_holds_for_every_database(make: Callable[[Random], Schema], block: int) -> None:
+def test_an_answer_holds_for_every_database(make: Callable[[Random], Schema], block: int) -> None:
     found = decided(range(block * SCHEMAS, (block + 1) * SCHEMAS), make)
-    determined = found[True, True] + found[True, False]
-    assert found[True, True] > LEAST_DECIDED * determined
+    for is_determined in (True, False):
+        asked = found[is_determined, True] + found[is_determined, False]
+        assert found[is_determined, True] >= LEAST_DECIDED[make] * asked
 
 
 def decided(seeds: range, make: Callable[[Random], Schema]) -> Counter[tuple[bool, bool]]:
@@ -85,26 +89,35 @@ def is_proof(schema: Schema, decision: Decision, question: Question, engine: Mem
     verdict = check(known, [decision.catalog.view(name)])[name]
     small = decision.knowledge(MemoryEngine(), known.facts, known.situation)
     assert isinstance(verdict, NotSelfMaintainable)
+    if verdict.databases is not None:
+        pair = found_databases(known, verdict)
+        assert pair is not None
+        return differs(schema, question, pair, name)
     for witness in verdict.witnesses:
         try:
             # Of large data only what a derivation uses is shown: the whole databases are judged here.
             found = counterexample(small, witness)
         except NotConfirmedError:
             continue
-        new = []
-        for second in (False, True):
-            before, after = (filled(schema, found.database(second, when)) for when in (False, True))
-            assert all(v.rows(before) == question.contents[v.name] for v in schema.views)
-            assert schema.is_sound(before)
-            assert schema.is_sound(after)
-            for relation in schema.relations:
-                n = relation.name
-                assert question.deleted[n] <= before[n]
-                assert not question.inserted[n] & before[n]
-                assert after[n] == before[n] - question.deleted[n] | question.inserted[n]
-            new.append(next(v for v in schema.views if v.name == name).rows(after))
-        return new[0] != new[1]
+        return differs(schema, question, found, name)
     return False
+
+
+def differs(schema: Schema, question: Question, found: Counterexample, name: str) -> bool:
+    """Whether two databases explain what is known, and give a view different states."""
+    new = []
+    for second in (False, True):
+        before, after = (filled(schema, found.database(second, when)) for when in (False, True))
+        assert all(v.rows(before) == question.contents[v.name] for v in schema.views)
+        assert schema.is_sound(before)
+        assert schema.is_sound(after)
+        for relation in schema.relations:
+            n = relation.name
+            assert question.deleted[n] <= before[n]
+            assert not question.inserted[n] & before[n]
+            assert after[n] == before[n] - question.deleted[n] | question.inserted[n]
+        new.append(next(v for v in schema.views if v.name == name).rows(after))
+    return new[0] != new[1]
 
 
 def filled(schema: Schema, rows: Mapping[str, frozenset[Row]]) -> dict[str, frozenset[Row]]:
@@ -133,8 +146,9 @@ def judged(
             new = applied(engine, known, facts.relations[Predicate(view.name)], change)
             assert new == stored(Counter(dict(state)), is_counted=known.is_counted), shown
         if isinstance(verdict, NotSelfMaintainable):
-            assert not view.aggregates, shown
             assert is_proof(schema, decision, question, engine, view.name), shown
-        if view.aggregates or view.semantics:
-            found.append((len(states) == 1, isinstance(verdict, SelfMaintainable)))
+        # Of large data there is no "no": two databases would have to be shown.
+        is_asked = len(states) == 1 or not isinstance(engine, LargeEngine)
+        if is_asked and (view.aggregates or view.semantics):
+            found.append((len(states) == 1, not isinstance(verdict, Undecided)))
     return found

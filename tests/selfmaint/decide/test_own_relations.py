@@ -111,10 +111,19 @@ def changed(random: Random, before: Tables) -> Tables:
     return after
 
 
-def verdicts(seed: int) -> tuple[int, int]:
+def alike(random: Random) -> str:
+    """Views that are one but for the constants of their conditions, most of them over the same relations."""
+    start = random.getrandbits(30)
+    every = [view(Random(start), f"v{i}") for i in range(random.randint(2, 4))]
+    tests = ("= 0", "= 1", "= 2", "< 2")
+    return "\n".join(re.sub("(?<!a )= 1|< 2", lambda _: random.choice(tests), one) for one in every)
+
+
+def verdicts(seed: int, *, are_alike: bool = False) -> tuple[int, int]:
     """How many views are self-maintainable, and of how many only their own relations tell it; all deltas are right."""
     random = Random(seed)
     text = "\n".join(view(random, f"v{i}") for i in range(random.randint(1, 4)))
+    text = alike(random) if are_alike else text
     before = database(random)
     after = changed(random, before)
     old, new = (contents(COLUMNS, tables, text) for tables in (before, after))
@@ -134,10 +143,49 @@ def verdicts(seed: int) -> tuple[int, int]:
     return len(yes), sum(verdict.delta is not None for verdict in yes)
 
 
-@given(seed=seeds)
+@given(seed=seeds, are_alike=st.booleans())
 @patient
-def test_deltas_of_views_that_group_are_those_of_recomputing(seed: int) -> None:
-    verdicts(seed)
+def test_deltas_of_views_that_group_are_those_of_recomputing(seed: int, are_alike: bool) -> None:
+    verdicts(seed, are_alike=are_alike)
+
+
+def test_views_that_are_alike_are_told_by_each_other() -> None:
+    answers = [verdicts(seed, are_alike=True) for seed in range(100)]
+    assert sum(own for _, own in answers) > 5
+
+
+def test_views_over_the_same_relations_are_decided_in_one_schema() -> None:
+    """Of a customer whose first order in one shop comes in, another shop's view tells the name."""
+    source = "FROM orders o JOIN customer c ON o.customer = c.id WHERE o.shop = {}"
+    queries = (
+        f"SELECT o.id, o.customer, c.name {source}",
+        f"SELECT o.id, o.customer, c.name {source} AND o.total > 3",
+        f"SELECT c.city, COUNT(*) AS n {source} GROUP BY c.city",
+    )
+    made = catalog_of(
+        """
+        CREATE TABLE customer (id INT PRIMARY KEY, name STRING NOT NULL, city INT NOT NULL, rest INT);
+        CREATE TABLE orders (id INT PRIMARY KEY, customer INT NOT NULL REFERENCES customer, shop INT NOT NULL,
+          total INT NOT NULL, rest INT);
+        """
+        + "\n".join(f"CREATE VIEW v{i} AS {queries[i // 2].format(i % 2)};" for i in range(6))
+    )
+    rows = {
+        "v0": [(1, 1, "Ann")],
+        "v1": [(2, 2, "Bob")],
+        "v2": [(1, 1, "Ann")],
+        "v4": [(7, 1)],
+        "v5": [(8, 1)],
+    }
+    rows["v3"] = []
+    facts = {Predicate(name): frozenset[Row](its) for name, its in rows.items()}
+    facts |= {Predicate("orders", Version.INSERTED): frozenset({(3, 1, 1, 5, 0)})}
+    situation = Situation.of(facts, effective=True)
+    decision = Decision(made)
+    schemas = [decision.over_own_relations(view, situation) for view in made.views]
+    assert [schemas.index(one) for one in schemas] == [0, 0, 2, 2, 4, 4]
+    found = check(decision.knowledge(LargeEngine(), Facts(facts), situation), made.views)
+    assert [name for name, verdict in found.items() if verdict] == ["v0", "v1", "v2", "v3", "v4"]
 
 
 def test_their_own_relations_tell_of_many_views() -> None:
@@ -248,3 +296,22 @@ def test_what_a_join_carries_over_from_another_type_is_not_computed_with(
     situation = Situation.of(facts, effective=True)
     found = check(Decision(made).knowledge(LargeEngine(), Facts(facts), situation), made.views)
     assert not isinstance(found["w"], SelfMaintainable)
+
+
+def test_each_join_stands_in_the_place_of_its_subgoals() -> None:
+    """Whatever the relations are called: an order of a known contract and of a known parcel is told."""
+    made = catalog_of("""
+    CREATE TABLE zone (z INT PRIMARY KEY, title STRING NOT NULL);
+    CREATE TABLE yard (y INT PRIMARY KEY, z INT NOT NULL REFERENCES zone);
+    CREATE TABLE area (a INT PRIMARY KEY, size INT NOT NULL);
+    CREATE TABLE bill (b INT PRIMARY KEY, a INT NOT NULL REFERENCES area, note INT NOT NULL);
+    CREATE TABLE orders (o INT PRIMARY KEY, y INT NOT NULL REFERENCES yard, b INT NOT NULL REFERENCES bill);
+    CREATE VIEW v AS SELECT o, orders.y, title, orders.b, note, size FROM orders JOIN yard ON orders.y = yard.y
+      JOIN zone ON yard.z = zone.z JOIN bill ON orders.b = bill.b JOIN area ON bill.a = area.a;
+    """)
+    facts = {Predicate("v"): frozenset[Row]({(1, 10, "north", 20, 5, 7), (2, 11, "south", 21, 6, 8)})}
+    facts |= {Predicate("orders", Version.INSERTED): frozenset({(3, 10, 21)})}
+    known = Decision(made).knowledge(LargeEngine(), Facts(facts), Situation.of(facts, effective=True))
+    verdict = check(known, made.views)["v"]
+    assert isinstance(verdict, SelfMaintainable)
+    assert determined_delta(known, verdict).gained == {(3, 10, "north", 21, 6, 8)}

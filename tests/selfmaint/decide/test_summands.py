@@ -104,6 +104,7 @@ def decided(query: str, inserted: Sides, deleted: Sides) -> bool:
 
 
 ALL = "select day, amount from web union all select day, amount from shop"
+GROUPED = f"select day, count(*) as n, sum(amount) as s from ({ALL}) u group by day"
 WEB: Row = (7, 7, 7, 0)
 """A row of `web` as it is, and of `shop`: (7, 7, 1, 2)."""
 
@@ -147,6 +148,28 @@ WEB: Row = (7, 7, 7, 0)
             {"shop": [(900, 3, 1, 1)], "web": [(900, 3, 1, 1)]},
             {},
         ),
+        (GROUPED, {"web": [(900, 3, None, 5), (901, 99, None, 5)], "shop": [(900, 99, 1, 1)]}, {}),
+        (GROUPED, {}, {"web": [WEB], "shop": [(7, 7, 1, 2)]}),
+        (GROUPED, {}, {"web": [(39, 39, 3, 4)], "shop": [(199, 49, 1, 4), (49, 49, 1, 4)]}),
+        (
+            f"with u as ({ALL}) select day, max(amount) as m, count(amount) as n from u where amount > 1 group by day",
+            {"web": [(900, 7, None, 99)]},
+            {"web": [(8, 8, 8, 1)]},
+        ),
+        (
+            f"select count(*) as n, sum(amount) as s, max(amount) as m from ({ALL}) u",
+            {"shop": [(900, 7, 1, 9)]},
+            {"web": [WEB], "shop": [(7, 7, 1, 2)]},
+        ),
+        (
+            (
+                "select u.of, u.day, c.region, count(*) as n from (select 'web' as of, day, customer from web "
+                "union all select 'shop', day, store from shop) u join customer c on c.id = u.customer "
+                "group by u.of, u.day, c.region"
+            ),
+            {"web": [(900, 3, 4, 5)], "shop": [(900, 3, 1, 1)]},
+            {"web": [WEB]},
+        ),
         # The query that reads what changes can have no rows.
         (
             "select day from web where day > 5 and day < 3 union all select day from shop",
@@ -164,6 +187,10 @@ def test_what_the_rules_gain_and_lose_is_the_change(query: str, inserted: Sides,
     [
         # Another row of the web, or of the shop, may give the day.
         ("select day from web union select day from shop", {}, {"web": [WEB]}),
+        # The smallest amount of the day, the number of whose rows is not known; and what another row may be, too.
+        (GROUPED.replace("count(*)", "min(amount)"), {}, {"web": [WEB]}),
+        (GROUPED.replace("union all", "union"), {}, {"web": [WEB]}),
+        (GROUPED.replace("count(*)", "count(distinct amount)"), {"web": [(900, 3, None, 5)]}, {}),
         # Which day an unknown web row is of.
         (
             "select s.day, w.amount from web w join shop s on s.id = w.id union all select 0, 0.00 from visit",
@@ -195,6 +222,10 @@ def test_columns_of_two_types_are_not_added_up() -> None:
     both = "create view v as select day from web union all select {} from shop;"
     of = [catalog_of(tables + both.format(column)).summands for column in ("amount", "store", "null")]
     assert [len(found.get("v", ())) for found in of] == [0, 2, 2]
+    above = "create view v as select cast(day as string) as d, count(*) as n from ({}) u group by cast(day as string);"
+    texts = [above.format(both[len("create view v as ") : -1].format(c)) for c in ("amount", "store", "null")]
+    of = [catalog_of(tables + text).grouped_summands for text in texts]
+    assert [len(found.get("v", ())) for found in of] == [0, 2, 0]
 
 
 BESIDE = """

@@ -1,0 +1,99 @@
+"""A "no" of what is left undecided where views group: two databases, looked for among few rows.
+
+Aggregates are no conjunctive queries, and `possible` does not take them. The search of the cross-examination does,
+among base rows that it makes up: it proves no "yes", since other rows may differ. Nothing of it is believed:
+
+1. Only two databases that explain everything known, by the definition (`model_check.py`), and give a view two states
+   make a "no".
+2. What it does not find leaves a verdict as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+
+from datalog.budget import BudgetSpentError, limit
+from datalog.model import OpaqueView
+from selfmaint.countermodel.completion import explaining
+from selfmaint.countermodel.databases import Rows
+from selfmaint.countermodel.model_check import Given
+from selfmaint.cross_examine.examine import asked
+from selfmaint.cross_examine.neighbourhood import TooManyRowsError, near
+from selfmaint.cross_examine.question import Differing, Question
+from selfmaint.decide.knowledge import Knowledge
+from selfmaint.decide.searched import at_hand
+from selfmaint.decide.verdict import NotSelfMaintainable, Undecided, Verdict
+from selfmaint.engine.protocol import D
+from selfmaint.possible.new_state import TwoDatabases
+from selfmaint.warehouse.catalog import View
+
+NEAR_ROWS = (8, 24)
+"""So many rows of it, those near the update, are looked at, then more; what is found is completed to explain all."""
+
+MOST_SECONDS = 1.0
+"""How long a search may take for all views together, besides the start of its process."""
+
+MOST_CANDIDATES = 300
+"""From so many base rows databases are chosen."""
+
+
+def with_differing(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """Verdicts, with a "no" in place of each that is undecided and has two databases that differ.
+
+    Args:
+        known: everything known.
+        verdicts: by view.
+    """
+    found, catalog = dict(verdicts), known.catalog
+    names = [n for n, verdict in verdicts.items() if isinstance(verdict, Undecided) and not verdict.is_cut]
+    beyond = [view for view in catalog.views if view.name not in known.decision.searchable]
+    if not names or not beyond or not _are_evaluated(known, beyond):
+        return found
+    given = at_hand(known)
+    if given is not None:
+        seconds = min(known.decision.budget_s, 2 * MOST_SECONDS)
+        with suppress(BudgetSpentError), limit(seconds, "looking for two databases that differ"):
+            for name, pair in _pairs(known, given, names):
+                found[name] = NotSelfMaintainable(name, (), found[name].semantics, databases=pair)
+    return found
+
+
+def _are_evaluated(known: Knowledge[D], views: Iterable[View]) -> bool:
+    """Whether the views can be evaluated, and what is known besides is rows."""
+    branches = any(known.catalog.whole(view.name) != view.name for view in known.catalog.views)
+    texts = any(isinstance(view.definition, OpaqueView) for view in views)
+    return not (branches or texts or known.situation.regions)
+
+
+def _pairs(known: Knowledge[D], given: Given, names: Iterable[str]) -> Iterator[tuple[str, TwoDatabases]]:
+    """Two databases for each of some views that has some."""
+    catalog, situation, left = known.catalog, known.situation, dict[str, None].fromkeys(names)
+    for most in NEAR_ROWS:
+        try:
+            rows = near(known.engine, catalog, known.facts, situation, most)
+        except TooManyRowsError:
+            continue
+        question = Question(catalog, situation, rows.rows, dict(left), most_candidates=MOST_CANDIDATES)
+        for answer in asked(question, min(known.decision.budget_s, MOST_SECONDS)).values():
+            if isinstance(answer, Differing):
+                pair = _confirmed(given, catalog.view(answer.view), *answer.databases)
+                if pair is not None:
+                    yield answer.view, pair
+                    left.pop(answer.view)
+        if rows.is_whole or not left:
+            return
+
+
+def _confirmed(given: Given, view: View, *databases: Rows) -> TwoDatabases | None:
+    """Condition 1, of two databases with rows made up for what is far from the update."""
+    whole = [next(explaining(given, database), None) for database in databases]
+    first, second = whole
+    if first is None or second is None:
+        return None
+    old, new = (given.state(view, given.after(each)) for each in (first, second))
+    if old is None or new is None or old == new:
+        return None
+    if not new - old:
+        first, second, old, new = second, first, new, old
+    return TwoDatabases(first, second, min(new - old, key=repr))

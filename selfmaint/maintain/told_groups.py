@@ -1,0 +1,88 @@
+"""What other views tell of a view's groups: aggregates that it does not store itself.
+
+    spent(C, sum(A)) :- sale(I, C, A).        orders(C, count(*)) :- sale(I, C, A).
+    sale(s1, k, 5) is deleted, and was all that `k` spent: that `orders` has one row tells that the group goes
+
+A view is then maintained as if it stored these aggregates, too: over the groups that it has a row of.
+
+Conditions of soundness:
+
+1. The other view's core is this one's, up to names, with all that it tests: its rows stand for the same core rows.
+2. It is at least as fine, and has a row for each of its groups that has core rows (`Grouped.tells_absence`).
+3. An aggregate over a group is the sum, or the extremum, of those over the finer groups (`roll_up.py`).
+4. Both are of one state, that before the update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from datalog.model import ANY, Aggregate, AggregateFunction, Predicate, Version, ViewDefinition
+from selfmaint.maintain.group_plan import GroupPlan, Told
+from selfmaint.maintain.roll_up import RollUp
+from selfmaint.warehouse.catalog import Catalog, GroupedView
+from selfmaint.warehouse.finer import finer_views
+from selfmaint.warehouse.grouped import Measure
+
+_ANYTHING = (AggregateFunction.COUNT, AggregateFunction.MIN, AggregateFunction.MAX)
+
+
+@dataclass(frozen=True)
+class ToldGroups:
+    """Aggregates over a view's groups from the rows of another view.
+
+    Attributes:
+        roll: how these are rolled up.
+        told: the aggregates.
+        definition: what computes them from the other view's rows.
+    """
+
+    roll: RollUp
+    told: Told
+    definition: ViewDefinition
+
+
+def told_groups(catalog: Catalog, view: GroupedView) -> tuple[ToldGroups, ...]:
+    """What other views tell of a view's groups; found once.
+
+    Args:
+        catalog: the warehouse's schema.
+        view: a view of it with a core.
+    """
+    return catalog.once("told groups", view, lambda: tuple(_told_groups(catalog, view)))
+
+
+def _told_groups(catalog: Catalog, view: GroupedView) -> Iterator[ToldGroups]:
+    grouped = view.grouped
+    is_whole = grouped.is_total and not grouped.block.filters
+    if not (grouped.tells_absence or is_whole) or len(grouped.group_terms) < len(grouped.columns):
+        return
+    first, wanted = len(grouped.block.outputs), _wanted(GroupPlan(view, catalog.relations))
+    waiting = tuple(Measure(first + at, one) for at, one in enumerate(wanted))
+    for number, finer in enumerate(finer_views(catalog, view)):
+        other = finer.view
+        is_same = len(finer.subgoals) == len(view.core.body)
+        if not isinstance(other, GroupedView) or not is_same:
+            continue
+        if len(set(other.core.filters)) < len(set(view.core.filters)):
+            continue
+        told = Told(Predicate(f"told{number}_", Version.STEP), waiting)
+        roll = RollUp(GroupPlan(view, catalog.relations, told=(told,)), finer, other)
+        found = tuple(m for m in waiting if roll.telling([m]) is not None)
+        definition = roll.telling(found)
+        if found and definition is not None:
+            yield ToldGroups(roll, Told(told.predicate, found), definition)
+            waiting = tuple(m for m in waiting if m not in found)
+
+
+def _wanted(plan: GroupPlan) -> Iterator[Aggregate]:
+    """The aggregates that may help, and are not the view's own; no sum of what may be a double."""
+    own = {m.aggregate: plan.operands.get(m.column, ANY) for m in plan.grouped.measures}
+    wanted = [Aggregate(AggregateFunction.COUNT)]
+    for one, kind in own.items():
+        if one.operand is not None:
+            wanted += [Aggregate(function, one.operand) for function in _ANYTHING]
+            if kind.family == "number" and not kind.name.is_floating:
+                wanted.append(Aggregate(AggregateFunction.SUM, one.operand))
+    yield from (one for one in dict.fromkeys(wanted) if one not in own)
