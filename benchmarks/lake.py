@@ -39,6 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     found: list[Record] = []
 
     def show(record: Record) -> None:
+        record = {"scale": given.scale, **record}
         found.append(record)
         print(json.dumps(record), flush=True)
 

@@ -12,13 +12,14 @@ Table = tuple[str, list[str], list[list[str]]]
 
 def tables(results: Record) -> list[Table]:
     """Every table for which there are records."""
-    refresh = results.get("refresh", [])
+    refresh, lake = results.get("refresh", []), results.get("lake", [])
     found = [
         _generation(results.get("generation", [])),
         _audit(results.get("audit", [])),
-        _recompute([r for r in refresh if r["what"] == "recompute"]),
+        _recompute([r for r in (*refresh, *lake) if r["what"] == "recompute"]),
         _refresh(refresh),
         _reads([r for r in refresh if r["what"] == "refresh"]),
+        _lake(lake),
     ]
     return [table for table in found if table[2]]
 
@@ -109,6 +110,27 @@ def _reads(records: Sequence[Record]) -> Table:
     ]
     names = ["scale", "update", "keys asked", "rows read", "bytes", "a delta join's rows", "by relation"]
     return "Base rows read", names, rows
+
+
+def _lake(records: Sequence[Record]) -> Table:
+    whole = {(r["scale"], r["engine"]): r for r in records if r["what"] == "recompute"}
+    rows = []
+    for r in records:
+        if r["what"] == "lake":
+            duckdb, spark = (whole[r["scale"], engine] for engine in ("duckdb", "spark"))
+            check, maintain = ([r[f"{name}_s"], r[f"{name}_cpu_s"]] for name in ("check", "maintain"))
+            ratios = (check[0] / duckdb["s"], check[1] / duckdb["cpu_s"], maintain[0] / duckdb["s"])
+            ratios += (maintain[1] / duckdb["cpu_s"], maintain[0] / spark["s"], 1 - r["dry_s"] / maintain[0])
+            rows.append(
+                [
+                    *(f"{r['scale']:g}", r["update"], *(f"{value:.2f}" for value in (*check, *maintain))),
+                    *(f"{ratio:.2f}" for ratio in ratios),
+                    f"{r['bytes_written'] / 1000:,.0f}",
+                ]
+            )
+    names = ["scale", "update", "check s", "CPU s", "maintain s", "CPU s", "check of DuckDB's", "of its CPU"]
+    names += ["maintain of DuckDB's", "of its CPU", "of Spark's", "of it the commit", "kB written"]
+    return "To the durable commit of a lake, as commands, against recomputing", names, rows
 
 
 def as_text(table: Table) -> str:

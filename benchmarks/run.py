@@ -1,12 +1,13 @@
 """The benchmarks: prints tables, and writes JSON.
 
-    python benchmarks/run.py [--quick] [--only generation audit refresh] [--scale 0.1 1] [--updates NAME ...]
+    python benchmarks/run.py [--quick] [--only generation audit refresh lake] [--scale 0.1 1] [--updates NAME ...]
                              [--json FILE] [--markdown FILE]
 
 - `generation`: how long it takes to generate tests and queries, by the number of subgoals and of views;
 - `audit`: how long the verdicts at definition time take, of warehouses of many views, or large ones;
 - `refresh`: `check` and `maintain` against recomputing the same views, by DuckDB and by Spark, and the base rows read
-  against those that a delta join would touch; one process for each scale factor.
+  against those that a delta join would touch; one process for each scale factor;
+- `lake`: the same as whole commands, from an update's files to the durable commit of a lake.
 
 Times are medians. TPC-H data and views are made once, in the work directory, and used again.
 """
@@ -29,7 +30,7 @@ sys.path[:0] = [str(ROOT), str(HERE)]
 
 from report import as_markdown, as_text, tables  # noqa: E402 - found beside this file
 
-PARTS = ("generation", "audit", "refresh")
+PARTS = ("generation", "audit", "refresh", "lake")
 Record = dict[str, Any]
 
 
@@ -41,9 +42,10 @@ def main(argv: list[str] | None = None) -> int:
         results["generation"] = _generation(quick=arguments.quick)
     if "audit" in arguments.only:
         results["audit"] = _audit(quick=arguments.quick)
-    if "refresh" in arguments.only:
-        scales = arguments.scale or ([0.01] if arguments.quick else [0.1, 1.0])
-        results["refresh"] = [r for scale in scales for r in _refresh(arguments, scale)]
+    scales = arguments.scale or ([0.01] if arguments.quick else [0.1, 1.0])
+    for part in ("refresh", "lake"):
+        if part in arguments.only:
+            results[part] = [r for scale in scales for r in _following(f"{part}.py", arguments, scale)]
     for table in tables(results):
         print(as_text(table))
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +90,7 @@ def _audit(*, quick: bool) -> list[Record]:
     return found
 
 
-def _refresh(arguments: argparse.Namespace, scale: float) -> list[Record]:
+def _following(script: str, arguments: argparse.Namespace, scale: float) -> list[Record]:
     """One scale factor, in processes of its own: what makes the data does not count for memory."""
     work = ["--work", str(arguments.work), "--scale", str(scale)]
     out = arguments.work / f"sf{scale:g}.json"
@@ -96,7 +98,7 @@ def _refresh(arguments: argparse.Namespace, scale: float) -> list[Record]:
     _python("tpch.py", *work)
     options = ["--json", str(out), "--repetitions", str(repetitions)]
     updates = arguments.updates or (["10 orders"] if arguments.quick else [])
-    _python("refresh.py", *work, *options, *(["--updates", *updates] if updates else []))
+    _python(script, *work, *options, *(["--updates", *updates] if updates else []))
     found: list[Record] = json.loads(out.read_text(encoding="utf-8"))
     return found
 

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from selfmaint.cross_examine.examine import CrossExamination as CrossExamination
     from selfmaint.cross_examine.report import Examined as Examined
     from selfmaint.decide.pairs import Counterexample as Counterexample
+    from selfmaint.decide.search_budget import SearchBudget as SearchBudget
     from selfmaint.decide.verdict import NotSelfMaintainable as NotSelfMaintainable
     from selfmaint.decide.verdict import SelfMaintainable as SelfMaintainable
     from selfmaint.decide.verdict import Undecided as Undecided
@@ -112,6 +113,7 @@ _FROM = {
     "selfmaint.cross_examine.examine": "CrossExamination",
     "selfmaint.cross_examine.report": "Examined",
     "selfmaint.decide.pairs": "Counterexample",
+    "selfmaint.decide.search_budget": "SearchBudget",
     "selfmaint.decide.verdict": "NotSelfMaintainable SelfMaintainable Undecided Verdict VerdictKind Verdicts Witness",
     "selfmaint.duckdb": "Relation",
     "selfmaint.errors": "Code InputError SelfmaintError SourceError",

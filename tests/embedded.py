@@ -53,7 +53,9 @@ def moved(value: Value, by: int) -> Value:
             return value - gap if value.year > _LATE else value + gap
 
 
-def embedded(record: Case, schema: Catalog, copies: int, shared: float, random: Random) -> Case | None:
+def embedded(
+    record: Case, schema: Catalog, copies: int, shared: float, random: Random
+) -> tuple[Case, Database] | None:
     """A case beside renamed copies of a database that explains it.
 
     Args:
@@ -64,7 +66,7 @@ def embedded(record: Case, schema: Catalog, copies: int, shared: float, random: 
         random: makes the choices.
 
     Returns:
-        The case with more rows; None if no database was found. What is known is true of one that has the copies too.
+        The case with more rows, and a database that explains it; None if none was found.
     """
     known = given_of(record, schema)
     first = explaining(known)
@@ -90,7 +92,7 @@ def embedded(record: Case, schema: Catalog, copies: int, shared: float, random: 
     for predicate in record.contents:
         if predicate.version is Version.BEFORE:
             contents[predicate] = database[predicate.name]
-    return replace(record, contents=contents)
+    return replace(record, contents=contents), database
 
 
 def _is_possible(record: Case, known: Given, database: Database, shared: float) -> bool:

@@ -1,4 +1,4 @@
-"""The in-memory engine made to evaluate as for large data: from the update outwards, with nothing brought to Python."""
+"""The in-memory engine made to evaluate as for large data: from the update outwards, with few rows in this process."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from itertools import cycle, islice
 
 from datalog.analysis.relations import all_atoms
 from datalog.model import ANY, Predicate, Program, Row
+from selfmaint.decide import neighbourhood, searched
 from selfmaint.decide.pairs import AT_HAND_ROWS
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.plans import prepared
 from selfmaint.engine.protocol import Facts
+
+_OF_EVERYTHING = (searched.MOST_ROWS, neighbourhood.WHOLE)
+"""The numbers of rows by which it is found out whether data is small."""
 
 
 class LargeEngine(MemoryEngine):
@@ -34,9 +38,9 @@ class LargeEngine(MemoryEngine):
         """By demands."""
         return super().nonempty(_prepared(program, goals, facts), goals, facts)
 
-    def fetch(self, data: frozenset[Row], limit: int) -> None:
-        """Nothing: there is always too much."""
-        return
+    def fetch(self, data: frozenset[Row], limit: int) -> frozenset[Row] | None:
+        """The rows, if they are few; none where all that is known is asked for, or all of a view."""
+        return None if limit in _OF_EVERYTHING else super().fetch(data, limit)
 
     def sample(self, data: frozenset[Row], limit: int) -> list[Row]:
         """More than two databases are made of, where that many are asked for."""

@@ -14,10 +14,11 @@ import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -34,6 +35,8 @@ MOVERS = 2
 ORDERS_AT_SCALE_1 = 1_500
 """TPC-H's own refresh functions change so many orders."""
 QUESTION = "SELECT max(ordered) AS newest, count(*) AS lines, sum(price) AS price FROM order_lines"
+EXAMINED_S, EXAMINED_ROWS = 5.0, 60
+"""How long a cross-examination searches, and how many rows near the update it looks at."""
 WIDTHS = (80, 110)
 """Between these the tables are as wide as the terminal."""
 
@@ -149,6 +152,7 @@ class Tour:
         database.apply(url, update)
         given = ("--update", "update")
         self.command("check", *given, expected=1, named="check by DuckDB")
+        self.cross_examined("duckdb")
         _say(
             "\nFollow it: ask only for what is missing, commit once, and compare with recomputing everything.\n"
         )
@@ -163,6 +167,7 @@ class Tour:
         self.command("undo")
         self.require(self.command("query", QUESTION) == before != now, "undoing brings the state before back")
         _step("a session of Spark", _start_spark)
+        self.cross_examined("spark")
         on_spark = (*given, "--engine", "spark")
         self.command("maintain", *on_spark, shown="written", named="maintain by Spark")
         third = selfmaint.history(self.work / "warehouse.toml")[-1].version
@@ -191,6 +196,18 @@ class Tour:
         _say(said if at <= 0 else f"...\n{said[at:]}")
         _say(f"({f'exit status {status}, ' if status else ''}{taken:.1f} s)")
         return said
+
+    def cross_examined(self, engine: Literal["duckdb", "spark"]) -> None:
+        """Has a solver look for what contradicts the verdicts, for some seconds, and says in a line what came of it."""
+        started = time.perf_counter()
+        with selfmaint.load(self.work / "warehouse.toml", engine=engine) as warehouse:
+            update = selfmaint.Update.from_files(warehouse, self.work / "update")
+            budget = selfmaint.CrossExamination(EXAMINED_S, EXAMINED_ROWS, folder=self.work)
+            found = warehouse.check(update, cross_examine=budget).examined.values()
+        outcomes = Counter(one.outcome.value for one in found)
+        self.require("contradicts" not in outcomes, f"nothing contradicts a verdict by {engine}")
+        said = ", ".join(f"{name} {number}" for name, number in outcomes.items())
+        _say(f"Cross-examined by {engine}: {said} ({time.perf_counter() - started:.1f} s)")
 
     def same(self, one: int, other: int) -> bool:
         """Whether two states have the same rows of all views."""

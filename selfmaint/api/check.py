@@ -11,6 +11,7 @@ from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update, require_update
 from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
+from selfmaint.decide.evaluation import foresee
 from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.unions import of_unions
 from selfmaint.decide.verdict import Verdicts
@@ -81,11 +82,12 @@ def check(
     """The verdict on each view; see `Warehouse.check`."""
     decision, turned = warehouse.decision_within(budget_s), moved(warehouse)
     facts, situation = warehouse.given(update)
-    require_possible(warehouse, facts, situation, update.files, full=full)
     catalog = warehouse.catalog
     chosen = catalog.views if views is None else [warehouse.view(name) for name in views]
     parts = [part for view in with_views_below(catalog, chosen) for part in catalog.parts(view)]
     known = decision.knowledge(warehouse.engine, facts, situation)
+    foresee(known, parts, maintained=False)
+    require_possible(warehouse, facts, situation, update.files, full=full)
     found = decide(known, parts)
     verdicts = of_views_below(catalog, of_unions(catalog, found))
     if turned is not None:

@@ -18,8 +18,9 @@ from datalog.diagnostics import Diagnostic, Severity
 from datalog.model import OpaqueView, Row
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
+from selfmaint.countermodel.model_check import may_repeat
 from selfmaint.cross_examine.examine import MOST_TO_CONFIRM, CrossExamination, examined
-from selfmaint.cross_examine.neighbourhood import TooManyRowsError, fetched, near
+from selfmaint.cross_examine.neighbourhood import TooManyRowsError, fetched, fetched_rows, near, without
 from selfmaint.cross_examine.question import Question, Rows
 from selfmaint.cross_examine.report import Examined, Outcome
 from selfmaint.decide.knowledge import Knowledge
@@ -84,6 +85,7 @@ def cross_examined(
     budget = CrossExamination() if asked_for is True else asked_for
     engine, catalog = warehouse.engine, _evaluated(warehouse.catalog)
     facts, situation = warehouse.given(update)
+    stored = {view.name for view in catalog.views}
     deltas = _deltas(warehouse, known, found, verdicts)
     texts = {view.name for view in warehouse.catalog.views} - {view.name for view in catalog.views}
     skipped = {name: _skipped(its, texts) for name, its in verdicts.items()}
@@ -94,19 +96,25 @@ def cross_examined(
     whole = deltas_of_unions(warehouse.catalog, engine, deltas)
     try:
         rows = near(engine, catalog, facts, situation, budget.rows)
-        question = _promising(
-            engine, Question(catalog, situation, rows.rows, {}, budget.candidates), asked, whole, budget.rows
+        open_ = frozenset(
+            name for name, its in verdicts.items() if isinstance(its, SelfMaintainable) and its.over
         )
+        question = Question(rows.catalog, situation, rows.rows, {}, open_, budget.candidates)
+        far = [view for view in asked if view not in rows.catalog.views]
+        none |= _all_skipped(far, "its rows may stand twice, and there are too many to count")
+        question = _promising(engine, question, [v for v in asked if v not in far], whole, budget.rows)
     except TooManyRowsError as error:
         return CrossExamined({**none, **_all_skipped(asked, str(error))}, deltas)
 
     def everything() -> Question | None:
         if rows.is_whole:
             return question
-        every = fetched(engine, {p: facts.relations[p] for p in rows.rows}, MOST_TO_CONFIRM)
+        wanted = {p: d for p, d in facts.relations.items() if p in rows.rows or p.name in stored}
+        every = fetched(engine, catalog, wanted, MOST_TO_CONFIRM)
         if every is None:
             return None
-        return _promising(engine, replace(question, rows=every), asked, whole, MOST_TO_CONFIRM)
+        of_all = replace(question, catalog=catalog, rows=every)
+        return _promising(engine, of_all, asked, whole, MOST_TO_CONFIRM)
 
     def certificates(name: str) -> Sequence[tuple[Rows, Rows]]:
         return _certificates(known, verdicts[name]) if rows.is_whole else ()
@@ -133,20 +141,17 @@ def contradiction(one: Examined, verdict: Verdict) -> Diagnostic:
 
 def _evaluated(catalog: Catalog) -> Catalog:
     """The catalog without the views of which only the text is known: no "yes" rests on what they hold."""
-    views = tuple(view for view in catalog.views if not isinstance(view.definition, OpaqueView))
-    return catalog if len(views) == len(catalog.views) else replace(catalog, views=views)
+    return without(catalog, {v.name for v in catalog.views if isinstance(v.definition, OpaqueView)})
 
 
 def _skipped(verdict: Verdict, texts: Collection[str]) -> str | None:
     """Why a verdict is not examined; None if it is."""
     if isinstance(verdict, Undecided):
         return "it is undecided"
-    if isinstance(verdict, SelfMaintainable) and verdict.over:
-        return "it is computed from other views, as these are"
     if isinstance(verdict, NotSelfMaintainable) and texts:
         return "of some views only the text is known, and these may tell more"
     if verdict.view in texts:
-        return "its text is all that is known of it"
+        return "only text is known of it, or of a view that it reads"
     return None
 
 
@@ -165,6 +170,7 @@ def _deltas(
         name: determined_delta(known, its)
         for name, its in found.items()
         if isinstance(its, SelfMaintainable)
+        and not its.over
         and isinstance(verdicts.get(warehouse.catalog.whole(name)), SelfMaintainable)
     }
 
@@ -179,16 +185,22 @@ def _promising(
         if change is None:
             promised[view.name] = None
             continue
-        gained, lost = (engine.fetch(rows, most) for rows in (change.gained, change.lost))
+        gained, lost = (
+            fetched_rows(engine, rows, most, repeating=may_repeat(view))
+            for rows in (change.gained, change.lost)
+        )
         if gained is None or lost is None:
             raise TooManyRowsError(f"the change of `{view.name}` has more than {most:,} rows")
-        promised[view.name] = _after(view, question.stored(view), gained, lost)
+        stored, is_counted = question.stored(view), question.keeps_duplicates(view)
+        promised[view.name] = _after(stored, gained, lost, is_counted=is_counted)
     return replace(question, promised=promised)
 
 
-def _after(view: View, stored: frozenset[Row], gained: Iterable[Row], lost: Iterable[Row]) -> frozenset[Row]:
+def _after(
+    stored: frozenset[Row], gained: Iterable[Row], lost: Iterable[Row], *, is_counted: bool
+) -> frozenset[Row]:
     """Some rows of a view after a change."""
-    if not view.is_counted:
+    if not is_counted:
         return stored - frozenset(lost) | frozenset(gained)
     copies: Counter[Row] = Counter()
     for rows, sign in ((stored, 1), (gained, 1), (lost, -1)):

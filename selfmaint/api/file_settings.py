@@ -27,6 +27,7 @@ from enum import Enum, StrEnum, unique
 from typing import TypeVar
 
 from selfmaint.api.toml_tables import KeyPath, TomlTable, dotted
+from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.errors import Code
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from selfmaint.warehouse.near import near_miss
@@ -183,3 +184,17 @@ def follow_settings(root: TomlTable, sources: Mapping[str, str | None]) -> Follo
         table.file.report((*table.path, "source"), message, hint="name a source of kind `postgres`")
         return None
     return FollowSettings(source, given["slot"] or _NAME, given["publication"] or _NAME)
+
+
+def search_budget(root: TomlTable) -> SearchBudget:
+    """The table `[search]`: how much a search near the update may take.
+
+    [search]
+    seconds = 1                       # optional: for the views that the tests leave undecided
+    rows = 200                        # optional: of the views near the update, and of the update
+    """
+    table, default = root.table("search", ("seconds", "rows")), DEFAULT_SEARCH
+    seconds, rows = table.seconds("seconds"), table.whole("rows")
+    return SearchBudget(
+        default.seconds if seconds is None else seconds, default.rows if rows is None else rows
+    )

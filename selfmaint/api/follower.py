@@ -187,7 +187,7 @@ class Follower(Generic[D]):
         open_ = self._warehouse.store
         if open_ is None:
             raise input_error(Code.WAREHOUSE_FILE, f"`{self._file.path}` keeps its views in no store")
-        open_.store.place.require_writable()
+        open_.store.require_writable()
         found = open_.log_position()
         if found is None:
             message = "nothing says at which place of the log the views are"

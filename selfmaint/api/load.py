@@ -199,6 +199,7 @@ def _opened(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -
         fingerprints=marks,
         feeds=file.feeds,
         budget_s=file.budget_s,
+        search=file.search,
         store=store,
     )
 

@@ -19,6 +19,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible
 from selfmaint.api.verify import Difference, differences, require_sources
 from selfmaint.api.warehouse import Warehouse
+from selfmaint.decide.evaluation import foresee
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.saturation import saturated
@@ -207,9 +208,11 @@ def _decided(
     """What is known, and the verdicts from that alone, on the branches of unions where they are told apart."""
     facts, situation = warehouse.given(update)
     progress("checking the update against what is known")
+    known = warehouse.decision.knowledge(warehouse.engine, facts, situation)
+    foresee(known, known.catalog.views, maintained=True)
     require_possible(warehouse, facts, situation, update.files, full=full)
     progress("deciding")
-    known = saturated(warehouse.decision.knowledge(warehouse.engine, facts, situation))
+    known = saturated(known)
     found = decide(known, known.catalog.views, sample=SHOWN_WITNESSES)
     return known, Verdicts(found)
 

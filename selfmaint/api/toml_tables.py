@@ -106,7 +106,14 @@ def _paths(meaning: Mapping[str, Any], above: KeyPath) -> Iterator[KeyPath]:
 
 DEEPEST = 64
 """How many tables and lists may stand inside one another."""
-_KINDS = {str: "a string", bool: "true or false", float: "a number", dict: "a table", list: "a list"}
+_KINDS = {
+    str: "a string",
+    bool: "true or false",
+    float: "a number",
+    int: "a whole number",
+    dict: "a table",
+    list: "a list",
+}
 
 
 @dataclass
@@ -249,6 +256,16 @@ class TomlTable:
             return None
         return None if value is None else float(value)
 
+    def whole(self, key: str) -> int | None:
+        """A whole number above 0."""
+        value = self._typed(key, int)
+        if value is not None and value <= 0:
+            self.file.report(
+                (*self.path, key), f"`{key}` in {self.shown} is {value}", "give a number above 0"
+            )
+            return None
+        return value if isinstance(value, int) else None
+
     def tables(self, key: str, allowed: Sequence[str]) -> dict[str, TomlTable]:
         """The tables below a table: `[key.name]` for each name."""
         outer = self._typed(key, dict)
@@ -283,8 +300,9 @@ class TomlTable:
 
     def _typed(self, key: str, wanted: type[Any]) -> Any:
         value = self.data.get(key)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value is None or (is_number if wanted is float else isinstance(value, wanted)):
+        numbers = {float: int | float, int: int}
+        is_number = isinstance(value, numbers.get(wanted, float)) and not isinstance(value, bool)
+        if value is None or (is_number if wanted in numbers else isinstance(value, wanted)):
             return value
         path = (*self.path, key)
         self.file.report(path, f"`{dotted(path)}` is {_kind(value)}, not {_KINDS[wanted]}")

@@ -12,6 +12,7 @@ from datalog.model import Predicate, Program
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.decide.decision import Decision
+from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.feeds.settings import FeedSettings
@@ -60,6 +61,7 @@ class Warehouse(Generic[D]):
         fingerprints: what the stored files looked like when they were last read.
         feeds: how change feeds of the base relations are to be read.
         budget_s: how many seconds a search may take for one view, unless a call says otherwise.
+        search: how much a search near the update may take, where the data is too large to be searched whole.
         store: where the contents are kept, if in a store, and which of its states they are.
     """
 
@@ -76,6 +78,7 @@ class Warehouse(Generic[D]):
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
+    search: SearchBudget = DEFAULT_SEARCH
     store: OpenStore | None = None
 
     def check(
@@ -304,7 +307,7 @@ class Warehouse(Generic[D]):
     @cached_property
     def decision(self) -> Decision:
         """The symbolic side of deciding, made once."""
-        return Decision(self.catalog.apart, self.budget_s)
+        return Decision(self.catalog.apart, self.budget_s, self.search)
 
     def define(self, catalog: Catalog) -> None:
         """Goes on with other definitions of the same views."""
@@ -317,11 +320,10 @@ class Warehouse(Generic[D]):
         Raises:
             InputError: SM101 a budget that is not positive.
         """
-        hint = "give a number of seconds, or `math.inf`"
         seconds = self.budget_s if budget_s is None else budget_s
         if not seconds > 0:
-            raise input_error(Code.WAREHOUSE_FILE, f"`budget_s` is {seconds}", hint)
-        self.decision.budget_s = seconds
+            raise input_error(Code.WAREHOUSE_FILE, f"`budget_s` is {seconds}", "give seconds, or `math.inf`")
+        self.decision.budget_s, self.decision.search = seconds, self.search
         return self.decision
 
     def view(self, name: str) -> View:

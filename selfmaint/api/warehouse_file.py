@@ -25,9 +25,7 @@
     effective = true                  # inserted rows were absent before, deleted ones present
     inexact_sums = true               # optional, at the top: maintain sums of doubles, exact but for their last digits
     budget_s = 60                     # optional, at the top: seconds that a search may take for one view; 10
-    [engine]                          # optional: kind = "duckdb" or "spark", see `engine_settings`
-    [feed]                            # optional: how change feeds are to be read, see `feed_settings`
-    [follow]                          # optional: the log that the views follow, see `follow_settings`
+    [engine]                          # optional; and [search], [feed], [follow]: see `file_settings`
 
 Paths are relative to the file. Every problem is reported at once, each with its place.
 """
@@ -50,6 +48,7 @@ from selfmaint.api.file_settings import (
     engine_settings,
     feed_settings,
     follow_settings,
+    search_budget,
 )
 from selfmaint.api.places import (
     CopyEntry,
@@ -66,6 +65,7 @@ from selfmaint.api.places import (
 )
 from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
 from selfmaint.api.toml_tables import KeyPath, TomlFile, TomlTable, dotted
+from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.settings import FeedSettings
 from selfmaint.store.place import Place
@@ -80,9 +80,8 @@ if TYPE_CHECKING:
 
 
 _KEYS = (
-    *("program", "program_text", "dbt_manifest", "catalog", "tables"),
+    *("program", "program_text", "dbt_manifest", "catalog", "tables", "inexact_sums", "budget_s", "search"),
     *("views", "store", "sources", "relations", "copies", "update", "engine", "feed", "follow"),
-    *("inexact_sums", "budget_s"),
 )
 """What may stand at the top of a warehouse file."""
 
@@ -153,6 +152,7 @@ class WarehouseFile:
     effective: bool = False
     feeds: FeedSettings = field(default_factory=FeedSettings)
     budget_s: float = DEFAULT_S
+    search: SearchBudget = DEFAULT_SEARCH
     engine: EngineSettings = field(default_factory=EngineSettings)
     store: Place | None = None
     follow: FollowSettings | None = None
@@ -190,7 +190,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     relations = {n: _relation(t, sources) for n, t in tables.items()}
     tables = root.tables("copies", ("present", "absent"))
     copies = {n: copy_of(n, t, in_store=in_store) for n, t in tables.items()}
-    budget_s = root.seconds("budget_s")
+    budget_s, search = root.seconds("budget_s"), search_budget(root)
     effective = root.table("update", ("effective",)).flag("effective")
     engine = engine_settings(root)
     feeds = feed_settings(root, None if schema is None else schema.relations)
@@ -218,6 +218,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
         store=place,
         follow=follow,
         budget_s=DEFAULT_S if budget_s is None else budget_s,
+        search=search,
     )
 
 
@@ -331,8 +332,7 @@ def _check_names(file: TomlFile, schema: Catalog, *, in_store: bool) -> None:
         entries = file.data.get(section)
         for name in entries if isinstance(entries, dict) else ():
             if name not in names:
-                message = f"`{name}` is no {kind} of the program"
-                hint = near_miss(name, names, kind)
+                message, hint = f"`{name}` is no {kind} of the program", near_miss(name, names, kind)
                 file.report((section, name), message, hint=hint, code=Code.UNKNOWN_RELATION)
 
 

@@ -13,7 +13,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.app import UsageError
 from selfmaint.cli.inputs import require_new, update_arguments, using
-from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, UPDATE, VERBOSE, option, switch
+from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, SEARCH, UPDATE, VERBOSE, option, switch
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
 from selfmaint.report.errors import code_page
 from selfmaint.report.explanation import explanation_json, explanation_sql, render
@@ -26,6 +26,7 @@ OPTIONS = (
     option("view", metavar="VIEW", nargs="?", help="The view, after a warehouse file."),
     *UPDATE,
     BUDGET,
+    *SEARCH,
     AS_OF,
     VERBOSE,
     switch("--sql", help='Print only the two databases of a "no", as SQL that runs anywhere.'),

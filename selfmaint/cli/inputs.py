@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -59,6 +59,8 @@ class UpdateArguments:
     engine: EngineKind | None = None
     id: str | None = None
     as_of: int | str | None = None
+    search_seconds: float | None = None
+    search_rows: int | None = None
 
 
 def update_arguments(given: Namespace) -> UpdateArguments:
@@ -75,6 +77,8 @@ def update_arguments(given: Namespace) -> UpdateArguments:
         given.engine,
         getattr(given, "id", None),
         getattr(given, "as_of", None),
+        getattr(given, "search_seconds", None),
+        getattr(given, "search_rows", None),
     )
 
 
@@ -86,6 +90,14 @@ def cross_examination(given: Namespace) -> CrossExamination | bool:
     from selfmaint.cross_examine.examine import SECONDS, CrossExamination  # noqa: PLC0415 - only then
 
     return CrossExamination(SECONDS if seconds is None else seconds, folder=given.warehouse.parent)
+
+
+def _searching(file: WarehouseFile, arguments: UpdateArguments) -> WarehouseFile:
+    """The file with the budget of searches that a command line gives."""
+    seconds, rows = arguments.search_seconds, arguments.search_rows
+    its = file.search
+    its = its if seconds is None else replace(its, seconds=seconds)
+    return replace(file, search=its if rows is None else replace(its, rows=rows))
 
 
 def using(
@@ -106,7 +118,7 @@ def using(
         InputError: what `load` and `read_update` raise.
         UsageError: options that make no update.
     """
-    file = at_snapshot(read_warehouse_file(path), arguments.as_of)
+    file = _searching(at_snapshot(read_warehouse_file(path), arguments.as_of), arguments)
     print_briefly(file.catalog.warnings, format_)
     if verify:
         from selfmaint.api.verify import require_sources  # noqa: PLC0415 - not where nothing is recomputed

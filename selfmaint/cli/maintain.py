@@ -19,7 +19,17 @@ from selfmaint.api.verify import TOLERANCE
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.app import EndedError
 from selfmaint.cli.inputs import cross_examination, update_arguments, using
-from selfmaint.cli.options import BUDGET, CROSS_EXAMINE, FORMAT, FULL, UPDATE, WAREHOUSE, option, switch
+from selfmaint.cli.options import (
+    BUDGET,
+    CROSS_EXAMINE,
+    FORMAT,
+    FULL,
+    SEARCH,
+    UPDATE,
+    WAREHOUSE,
+    option,
+    switch,
+)
 from selfmaint.cli.output import (
     Format,
     feed_entry,
@@ -58,6 +68,7 @@ OPTIONS = (
     *UPDATE,
     FULL,
     BUDGET,
+    *SEARCH,
     *CROSS_EXAMINE,
     option(
         "--id", metavar="ID", help="What the store knows the update by; by default a digest of its files."
@@ -103,7 +114,7 @@ def maintain(given: Namespace) -> int:
         if before is not None:
             return before
         if opened.store is not None and not given.dry_run:
-            opened.store.store.place.require_writable()
+            opened.store.store.require_writable()
         helpers = opened.catalog.helpers
         try:
             found = compute(

@@ -162,6 +162,21 @@ BUDGET = option(
     type=_seconds,
     help="How long a search may take for one view; then it is undecided. By default as the warehouse file says.",
 )
+SEARCH = (
+    option(
+        "--search-seconds",
+        metavar="SECONDS",
+        type=_seconds,
+        help="How long rows near the update are searched for what the tests leave undecided; 1 by default.",
+    ),
+    option(
+        "--search-rows",
+        metavar="N",
+        type=at_least_one,
+        help="How many rows near the update are; 200 by default.",
+    ),
+)
+"""How much a search near the update may take; `inputs.update_arguments` reads them."""
 CROSS_EXAMINE = (
     switch(
         "--cross-examine",

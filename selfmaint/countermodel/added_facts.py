@@ -10,6 +10,7 @@ second has new facts besides. Of all that the definition says only what new fact
 4. A key is broken there by a new fact and another row. A foreign key holds of a known row as it did, and of a new fact
    by a row that is there, or that a known row asks for as well (2). So it is after the update.
 5. What is said of single rows (not null, absent, read, inserted) is said of new facts.
+6. No view is of a limited class: beside one D^ may explain nothing, and what such a view shows is not asked.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ class Extension(Generic[D]):
         By the facts of `derivation` it, and not the first one, gives a row after the update.
         """
         catalog = self.catalog
+        for view in catalog.limited_views:
+            return f"{view.shown} may hide what D^ lacks"  # condition 6
         for problem in (p for name, rows in added.items() for p in ill_formed(catalog.relations[name], rows)):
             return problem
         objections = {
@@ -116,7 +119,7 @@ class Extension(Generic[D]):
     def _objections(self, added: frozenset[str]) -> Iterator[_Objection]:
         for view in self.catalog.views:
             for index, atom in enumerate(view.body):
-                if view.limitation is None and atom.predicate.name in added:
+                if atom.predicate.name in added:
                     yield view.head, _using(view, index), f"{view.shown} would have more rows"
         for name in sorted(added):
             relation = self.catalog.relations[name]

@@ -63,7 +63,7 @@ class Evaluation:
         evaluator: Evaluator | None = None
         none: frozenset[Row] = frozenset()
         found: dict[str, Counter[Row]] = {}
-        for view in self.catalog.views if names is None else self._with_those_below(frozenset(names)):
+        for view in self._in_order if names is None else self._with_those_below(frozenset(names)):
             if any(not database.get(name) for name in self._needed[view.name]):
                 found[view.name] = Counter()
                 continue
@@ -115,6 +115,11 @@ class Evaluation:
         return reads(self.catalog)
 
     @cached_property
+    def _in_order(self) -> tuple[View, ...]:
+        """The views, those that others read before these: what a view is computed from may be defined behind it."""
+        return tuple(sorted(self.catalog.views, key=lambda view: len(self._below[view.name])))
+
+    @cached_property
     def _read(self) -> Mapping[str, tuple[str, ...]]:
         """Of these the base relations."""
         return {
@@ -137,7 +142,7 @@ class Evaluation:
         """Some views and those that they read, in order."""
         if names not in self._chosen:
             wanted = names.union(*(self._below.get(name, ()) for name in names))
-            self._chosen[names] = tuple(view for view in self.catalog.views if view.name in wanted)
+            self._chosen[names] = tuple(view for view in self._in_order if view.name in wanted)
         return self._chosen[names]
 
     def _rows(

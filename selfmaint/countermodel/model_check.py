@@ -60,7 +60,7 @@ class Given:
         So it is of views of which only the text is known, and of a sum of names, say, in undeclared columns; and of
         those whose rows may stand twice, and are not counted.
         """
-        if _may_repeat(view):
+        if may_repeat(view):
             return None
         try:
             rows = self.evaluation.state(view.name, database)
@@ -68,13 +68,17 @@ class Given:
             return None
         return stored_rows(self.catalog, {view.name: rows})[view.name]
 
+    def are_alike(self, view: View, one: frozenset[Row], other: frozenset[Row]) -> bool:
+        """Whether two contents of a view are the same."""
+        return one == other
+
     @cached_property
     def evaluation(self) -> Evaluation:
         """The views as functions of a database."""
         return Evaluation(self.catalog)
 
 
-def _may_repeat(view: View) -> bool:
+def may_repeat(view: View) -> bool:
     """Whether a row of a view may stand twice and is at hand once."""
     its = view.definition
     if view.limitation is None or isinstance(view, GroupedView) or not isinstance(its, ViewDefinition):
@@ -98,7 +102,7 @@ def why_not(known: Given, database: Rows) -> str:
         found = known.state(view, database)
         if found is None:
             return f"{view.shown} cannot be evaluated here"
-        if found != known.of(view.name, Version.STORED):
+        if not known.are_alike(view, found, known.of(view.name, Version.STORED)):
             return f"{view.shown} would have other rows"
     for relation in known.catalog.relations.values():
         for problem in _objections(known, relation, database.get(relation.name, frozenset())):

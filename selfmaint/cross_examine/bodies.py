@@ -36,16 +36,31 @@ class Body:
     Attributes:
         variables: how the program calls the body's variables, in order.
         helpers: rules that the literals need.
+        match: what tells matches apart: the variables, and of rows that are counted which copy is matched.
     """
 
     literals: tuple[str, ...]
     variables: Mapping[Variable, str]
     helpers: tuple[str, ...] = ()
+    match: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """The conjunction; never empty."""
         return ", ".join(self.literals) or "0 = 0"
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The atoms of a view's rows.
+
+    Attributes:
+        number: the view's number.
+        hidden: how many places behind the columns tell copies apart.
+    """
+
+    number: int
+    hidden: int
 
 
 @dataclass
@@ -56,13 +71,13 @@ class Bodies:
         question: for types and views.
         symbols: the numbers of values.
         relations: the numbers of the base relations.
-        derived: the numbers of the views whose rows the program has as atoms, each once.
+        derived: the views whose rows the program has as atoms.
     """
 
     question: Question
     symbols: Symbols
     relations: Mapping[str, int]
-    derived: dict[str, int] = field(default_factory=dict)
+    derived: dict[str, Derived] = field(default_factory=dict)
     _negations: int = 0
 
     def of(self, body: Sequence[Literal], time: str) -> Body:
@@ -73,7 +88,8 @@ class Bodies:
         """
         atoms = [li for li in body if isinstance(li, Atom)]
         names = {v: f"V{n}" for n, v in enumerate(variables_of([li for li in body if not _is_not(li)]))}
-        literals = [self._atom(atom, names, time) for atom in atoms]
+        copies: list[str] = []
+        literals = [self._atom(atom, names, time, copies) for atom in atoms]
         places = Counter(t for atom in atoms for t in atom.terms if isinstance(t, Variable))
         literals += [f"{names[v]} != {NULL}" for v, number in places.items() if number > 1]
         literals += self._comparisons([li for li in body if isinstance(li, Comparison)], names, set(places))
@@ -84,34 +100,64 @@ class Bodies:
         ]
         helpers: list[str] = []
         for literal in (li for li in body if isinstance(li, Negation)):
-            self._negations += 1
-            name = f"n{time}{self._negations}"
-            text, rules = self._negated(literal, names, time, name)
+            text, rules = self._negated(literal, names, time, literals)
             literals.append(text)
             helpers += rules
-        return Body(tuple(literals), names, tuple(helpers))
+        return Body(tuple(literals), names, tuple(helpers), (*names.values(), *copies))
 
     def value(self, expression: Expression, body: Body, types: Mapping[Variable, ColumnType]) -> str:
         """The program's term for the value of an expression without aggregates."""
         if isinstance(expression, Variable | Constant):
             return self._term(expression, body.variables)
         variables = expression_variables([expression])
-        name = self.symbols.expression(expression, variables, dict(types))
+        name = self.symbols.named(expression, variables, types)
         return f"@computed({','.join([str(name), *(body.variables[v] for v in variables)])})"
 
     def test(self, condition: Condition, body: Body, types: Mapping[Variable, ColumnType]) -> str:
         """The literal for a condition without aggregates."""
         variables = expression_variables([condition])
-        name = self.symbols.condition(condition, variables, dict(types))
+        name = self.symbols.named(condition, variables, types)
         return f"@holds({','.join([str(name), *(body.variables[v] for v in variables)])}) = 1"
 
-    def _atom(self, atom: Atom, names: Mapping[Variable, str], time: str) -> str:
+    def of_group(
+        self,
+        its: Expression | Condition,
+        inputs: Mapping[Expression, str],
+        types: Mapping[Variable, ColumnType],
+        *,
+        is_test: bool = False,
+    ) -> str:
+        """The program's term for an expression over a group, or the literal for a condition on it.
+
+        Args:
+            its: the expression, or the condition.
+            inputs: how the program calls what the group is by, and its aggregates.
+            types: the types of variables.
+            is_test: whether it is a condition.
+        """
+        if isinstance(its, Constant):
+            return self._term(its, {})
+        if not is_test and its in inputs:
+            return inputs[its]  # type: ignore[index]
+        name = self.symbols.named(its, tuple(inputs), types, of_group=True)
+        called = f"({','.join([str(name), *inputs.values()])})"
+        return f"@holds{called} = 1" if is_test else f"@computed{called}"
+
+    def _atom(
+        self, atom: Atom, names: Mapping[Variable, str], time: str, copies: list[str] | None = None
+    ) -> str:
+        """An atom; what tells copies apart is added to `copies`, where that matters."""
         name = atom.predicate.name
-        arguments = ",".join(self._term(term, names) for term in atom.terms)
+        arguments = [self._term(term, names) for term in atom.terms]
         if name in self.relations:
-            return f"{time}{self.relations[name]}({arguments})"
+            return f"{time}{self.relations[name]}({','.join(arguments)})"
         if name in self.derived:
-            return f"v{time}{self.derived[name]}({arguments})"
+            its = self.derived[name]
+            hidden = ["_"] * its.hidden
+            if copies is not None:
+                hidden = [f"H{len(copies) + i}" for i in range(its.hidden)]
+                copies += hidden
+            return f"v{time}{its.number}({','.join([*arguments, *hidden])})"
         raise NotEncodableError(f"it reads `{name}`, whose rows are not encoded")
 
     def _term(self, term: Term, names: Mapping[Variable, str]) -> str:
@@ -145,14 +191,18 @@ class Bodies:
         return sides[0] != sides[1]
 
     def _negated(
-        self, literal: Negation, names: Mapping[Variable, str], time: str, name: str
+        self, literal: Negation, names: Mapping[Variable, str], time: str, around: Sequence[str]
     ) -> tuple[str, list[str]]:
-        """`not` a helper predicate of the variables that stand outside as well; inside, null is a value."""
-        if any(isinstance(li, Negation) for li in literal.body):
-            raise NotEncodableError("it has a negation inside a negation")
-        inner = {v: names.get(v, f"W{n}") for n, v in enumerate(variables_of(literal.body))}
+        """`not` a helper predicate of the variables that stand outside as well; inside, null is a value.
+
+        What stands around it gives the values of variables that only a negation inside it has.
+        """
+        self._negations += 1
+        name = f"n{time}{self._negations}"
+        plain = [li for li in literal.body if not _is_not(li)]
+        inner = {v: names.get(v, f"W{self._negations}_{n}") for n, v in enumerate(variables_of(plain))}
         atoms = [li for li in literal.body if isinstance(li, Atom)]
-        shared = [v for v in inner if v in names]
+        further = [v for v in variables_of([literal]) if v in names and v not in inner]
         if any(v not in {t for atom in atoms for t in atom.terms} for v in inner):
             raise NotEncodableError("it compares inside a negation")
         texts = [self._atom(atom, inner, time) for atom in atoms]
@@ -164,8 +214,17 @@ class Bodies:
             for li in literal.body
             if isinstance(li, NullTest)
         ]
+        shared = [*(v for v in inner if v in names), *further]
+        if further:
+            texts += around
+            inner |= {v: names[v] for v in further}
+        rules: list[str] = []
+        for nested in (li for li in literal.body if isinstance(li, Negation)):
+            text, more = self._negated(nested, inner, time, list(texts))
+            texts.append(text)
+            rules += more
         head = f"{name}({','.join(['0', *(inner[v] for v in shared)])})"
-        return f"not {head}", [f"{head} :- {', '.join(texts)}."]
+        return f"not {head}", [*rules, f"{head} :- {', '.join(texts)}."]
 
 
 def _is_not(literal: Literal) -> bool:

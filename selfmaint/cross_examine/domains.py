@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 from datalog.graphs import components
@@ -131,6 +132,8 @@ class Domains:
                 if output.function in (AggregateFunction.MIN, AggregateFunction.MAX):
                     self._edges.append((("stored", view, i), operand))
                     self._in_order.add(operand)
+                if output.function is AggregateFunction.AVG:
+                    self._edges.append((("average", view, i), operand))
                 if output.function is AggregateFunction.SUM:
                     self._edges.append((("sum", view, i), operand))
                     self._added_up.add(operand)
@@ -196,6 +199,10 @@ class Domains:
                 found[self._class[place]].setdefault(identity(value), value)
         for place, number in self._class.items():
             match place:
+                case ("average", str(name), int(i)):
+                    means = {row[i] for row in self._question.of(name, Version.STORED)}
+                    for value in _near_means(means, self._types[number]):
+                        found[number].setdefault(identity(value), value)
                 case ("sum", str(name), int(i)):
                     sums = {row[i] for row in self._question.of(name, Version.STORED)}
                     for value in _summands(sums, list(found[number].values())):
@@ -241,18 +248,42 @@ class Domains:
 
 
 def _summands(sums: Iterable[Value], known: Sequence[Value]) -> Iterator[Value]:
-    """What may be missing of some sums: whole numbers and decimals."""
-    numbers = [Decimal(v) for v in known if _is_exact(v)][:_MOST_SUMMANDS]  # type: ignore[arg-type]
-    for total in sorted((s for s in sums if _is_exact(s)), key=repr)[:_MOST_SUMMANDS]:
+    """What may be missing of some sums."""
+    numbers = [n for v in known if (n := _exactly_read(v)) is not None][:_MOST_SUMMANDS]
+    for total in sorted(sums, key=repr)[:_MOST_SUMMANDS]:
+        whole = _exactly_read(total)
+        if whole is None:
+            continue
         yield total
-        yield 0  # rows that add nothing
+        yield 0.0 if isinstance(total, float) else 0  # rows that add nothing
         for one in numbers:
-            missing = Decimal(total) - one  # type: ignore[arg-type]
-            yield int(missing) if isinstance(total, int) and missing == int(missing) else missing
+            missing = whole - one
+            if isinstance(total, float):
+                yield float(missing)
+            else:
+                yield int(missing) if isinstance(total, int) and missing == int(missing) else missing
 
 
-def _is_exact(value: Value) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+def _near_means(means: Iterable[Value], its: ColumnType) -> Iterator[Value]:
+    """What averages may be of: values of a type as near as there are, below and above."""
+    for mean in sorted(means, key=repr)[:_MOST_SUMMANDS]:
+        whole = _exactly_read(mean)
+        if whole is None:
+            continue
+        if its.name.is_floating:
+            yield mean
+            continue
+        step = Decimal(1).scaleb(-(its.scale or 0))
+        for way in (ROUND_FLOOR, ROUND_CEILING):
+            near = whole.quantize(step, way)
+            yield near if its.name is TypeName.DECIMAL else int(near)
+
+
+def _exactly_read(value: Value) -> Decimal | None:
+    """A number, of a double the decimal that it is written as; None of other values."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | float) or not isfinite(value):
+        return None
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
 def _new_value(type_: ColumnType, kind: str, known: Sequence[Value], number: int) -> Any:

@@ -17,12 +17,9 @@ from datalog.model import Row, Version
 from selfmaint.cross_examine.bodies import Bodies
 from selfmaint.cross_examine.candidates import Candidates
 from selfmaint.cross_examine.question import Question
-from selfmaint.cross_examine.symbols import NULL, Symbols
+from selfmaint.cross_examine.symbols import AFTER, BEFORE, NULL, Symbols
 from selfmaint.cross_examine.views import NotEncodableError, ViewRules, rules_of
-from selfmaint.warehouse.catalog import BaseRelation
-
-BEFORE, AFTER = "b", "a"
-"""How the predicates of the two times begin."""
+from selfmaint.warehouse.catalog import BaseRelation, reads
 
 
 class Encoding:
@@ -108,7 +105,9 @@ class Encoding:
                     yield f":- {row}{some}, not {there}({','.join(mine)})."
 
     def _of_views(self) -> Iterator[str]:
-        for number, view in enumerate(self.question.catalog.views):
+        below = reads(self.question.catalog)
+        # Those that others read come before these, wherever they are defined.
+        for number, view in enumerate(sorted(self.question.catalog.views, key=lambda v: len(below[v.name]))):
             try:
                 rules = rules_of(view, number, self._bodies, self._candidates.rows)
                 text = [line for time in (BEFORE, AFTER) for line in rules.text(time)]

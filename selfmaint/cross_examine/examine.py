@@ -99,7 +99,8 @@ def examined(
             if whole is not question:
                 answer = Differing(view, tuple(completed(question, whole, d) for d in answer.databases))
         asking = whole if isinstance(answer, Differing) and whole is not None else question
-        judge = _of_yes if promised is not None else partial(_of_no, certificates)
+        is_yes = promised is not None or view in question.open
+        judge = _of_yes if is_yes else partial(_of_no, certificates)
         found[view] = judge(asking, view, answer, budget)
     return found
 
@@ -109,25 +110,26 @@ def _of_yes(question: Question, view: str, answer: Answer, budget: CrossExaminat
         return Examined(view, Outcome.NOT_EXAMINED, answer.reason)
     if isinstance(answer, NothingFound):
         return _agrees(view, answer)
-    (database,) = answer.databases
     known = definition(question)
     promised = question.promised[view]
-    state = _state(known, view, database)
-    why = known.why_not(database)
-    if why or state is None or state == promised:
-        return Examined(
-            view, Outcome.NOT_EXAMINED, f"what was found is not confirmed: {why or 'no difference'}"
-        )
-    assert promised is not None
-    text = document(
-        question,
-        view,
-        "yes",
-        {"the new state that the verdict promises": promised, "the new state on the database": state},
-        {"a database that explains all of this": database},
-    )
-    file = written(budget.folder or Path(), view, text)
-    found = "a database that explains what is known gives another new state than the verdict says"
+    first, *more = answer.databases
+    state = _state(known, view, first)
+    if promised is None:
+        why = _why_no_pair(known, view, first, *more)
+        databases = {"the first of two databases": first, "the second one": more[0]}
+        states, found = {}, "two databases that explain what is known give different new states"
+    else:
+        same = state is None or known.are_alike(known.catalog.view(view), state, promised)
+        why = known.why_not(first) or ("no difference" if same else "")
+        databases = {"a database that explains all of this": first}
+        states = {
+            "the new state that the verdict promises": promised,
+            "the new state on the database": state or (),
+        }
+        found = "a database that explains what is known gives another new state than the verdict says"
+    if why:
+        return Examined(view, Outcome.NOT_EXAMINED, f"what was found is not confirmed: {why}")
+    file = written(budget.folder or Path(), view, document(question, view, "yes", states, databases))
     return Examined(view, Outcome.CONTRADICTS, found, file)
 
 
@@ -142,7 +144,7 @@ def _of_no(
     refused = [_why_no_pair(known, view, *pair) for pair in pairs]
     if "" in refused:
         return Examined(view, Outcome.AGREES, "its two databases explain what is known, and differ")
-    if not refused:
+    if not refused or any(not known.tells(database) for database in pairs[0]):
         reason = answer.reason if isinstance(answer, NotExamined) else "no two databases are at hand"
         return Examined(view, Outcome.NOT_EXAMINED, reason)
     first, second = pairs[0]
@@ -157,7 +159,10 @@ def _why_no_pair(known: Definition, view: str, first: Rows, second: Rows) -> str
     for database in (first, second):
         if why := known.why_not(database):
             return why
-    return "" if _state(known, view, first) != _state(known, view, second) else "their new states are one"
+    one, other = _state(known, view, first), _state(known, view, second)
+    if one is None or other is None:
+        return f"`{view}` cannot be evaluated here"
+    return "their new states are one" if known.are_alike(known.catalog.view(view), one, other) else ""
 
 
 def _state(known: Definition, view: str, database: Rows) -> frozenset[Row] | None:

@@ -22,6 +22,7 @@ from datalog.model import (
     Value,
     Variable,
     Version,
+    expression_variables,
 )
 from selfmaint.cross_examine.question import Part, Question, identity
 from selfmaint.warehouse.catalog import View
@@ -129,8 +130,12 @@ class Sketches:
             for version in (Version.INSERTED, Version.DELETED):
                 for row in sorted(self.question.of(atom.predicate.name, version), key=repr):
                     binding = _unified(atom.terms, tuple(map(Told, row)))
-                    if binding is not None:
-                        self._match(part, binding)
+                    if binding is None:
+                        continue
+                    self._match(part, binding)
+                    if part.block is not None and part.block.groups is not None:
+                        groups = expression_variables(part.block.groups)
+                        self._match(part, {v: slot for v, slot in binding.items() if v in groups})
 
     def _match(self, part: Part, binding: Binding) -> None:
         """The rows of one match of a body, through the views that it reads."""

@@ -18,18 +18,20 @@ that explains everything known; if not, nothing is concluded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic
 
 from datalog.model import ANY, Atom, Predicate, Program, Row, Rule, Value, Variable, Version
 from selfmaint.countermodel.databases import CannotEvaluateError, stored_rows
+from selfmaint.countermodel.model_check import may_repeat
 from selfmaint.cross_examine.definition import definition
 from selfmaint.cross_examine.domains import Domains
 from selfmaint.cross_examine.matches import Hole, Sketches, Told, holes_of
 from selfmaint.cross_examine.question import Question, Rows, identity
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, View, reads
 from selfmaint.warehouse.situation import Situation
 
 _CHANGES = (Version.INSERTED, Version.DELETED)
@@ -49,10 +51,12 @@ class Near:
 
     Attributes:
         rows: by predicate.
+        catalog: the views that they are of; where these are not all, none with rows that may stand twice, uncounted.
         is_whole: whether these are all.
     """
 
     rows: Mapping[Predicate, frozenset[Row]]
+    catalog: Catalog
     is_whole: bool
 
 
@@ -71,30 +75,61 @@ def near(engine: Engine[D], catalog: Catalog, facts: Facts[D], situation: Situat
     """
     views = {view.name for view in catalog.views}
     stored = {p: d for p, d in facts.relations.items() if p.version is not Version.STORED or p.name in views}
-    everything = fetched(engine, stored, most)
+    everything = fetched(engine, catalog, stored, most)
     if everything is not None:
-        return Near(everything, is_whole=True)
-    changes = fetched(engine, {p: d for p, d in stored.items() if p.version in _CHANGES}, most)
+        return Near(everything, catalog, is_whole=True)
+    repeating = [view.predicate for view in catalog.views if may_repeat(view)]
+    stored = {p: d for p, d in stored.items() if p not in repeating}
+    catalog = without(catalog, {p.name for p in repeating})
+    changes = fetched(engine, catalog, {p: d for p, d in stored.items() if p.version in _CHANGES}, most)
     if changes is None:
         raise TooManyRowsError(f"the update has more than {most} rows, or values that are not exact here")
     others = {p: d for p, d in stored.items() if p.version not in _CHANGES}
     found = _Neighbourhood(engine, catalog, situation, others, changes, most)
     grown = Question(catalog, situation, found.grown())
-    return Near(with_consequences(engine, others, grown, most), is_whole=False)
+    return Near(with_consequences(engine, others, grown, most), catalog, is_whole=False)
+
+
+def without(catalog: Catalog, names: Collection[str]) -> Catalog:
+    """The catalog without some views, and those that read them."""
+    below, lost = reads(catalog), frozenset(names)
+    kept = tuple(v for v in catalog.views if v.name not in lost and lost.isdisjoint(below[v.name]))
+    return catalog if len(kept) == len(catalog.views) else replace(catalog, views=kept)
 
 
 def fetched(
-    engine: Engine[D], relations: Mapping[Predicate, D], most: int
+    engine: Engine[D], catalog: Catalog, relations: Mapping[Predicate, D], most: int
 ) -> dict[Predicate, frozenset[Row]] | None:
-    """All rows of some relations; None if there are more than so many."""
+    """All rows of some relations, as a question has them; None if there are more than so many."""
+    repeating = {view.predicate for view in catalog.views if may_repeat(view)}
     found: dict[Predicate, frozenset[Row]] = {}
     for predicate, data in relations.items():
-        rows = engine.fetch(data, most)
+        rows = fetched_rows(engine, data, most, repeating=predicate in repeating)
         if rows is None:
             return None
-        found[predicate] = frozenset(rows)
         most -= len(rows)
+        found[predicate] = rows
     return found
+
+
+def fetched_rows(engine: Engine[D], data: D, most: int, *, repeating: bool) -> frozenset[Row] | None:
+    """All rows, also of doubles; None if there are more than so many, or a value that equals none.
+
+    Args:
+        engine: holds the rows.
+        data: the rows.
+        most: how many.
+        repeating: whether they may stand twice: then the number of copies is added to them, last.
+    """
+    asked = engine.bags.numbered(data, 1, "copy") if repeating else data
+    rows: Collection[Row] | None = engine.fetch(asked, most)
+    if rows is None and engine.count(asked) <= most:
+        rows = engine.sample(asked, most)
+        if any(v != v for row in rows for v in row):  # noqa: PLR0124 - NaN
+            return None
+    if rows is None or not repeating:
+        return None if rows is None else frozenset(rows)
+    return frozenset((*row, number) for row, number in Counter(row[:-1] for row in rows).items())
 
 
 class _Neighbourhood(Generic[D]):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from datalog.analysis import atoms_of
 from datalog.model import (
     ANY,
     Atom,
@@ -25,6 +26,7 @@ from datalog.model import (
     ViewDefinition,
     value_kind,
 )
+from selfmaint.countermodel.model_check import may_repeat
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
 
@@ -52,7 +54,8 @@ class Question:
         situation: the kinds of facts known.
         rows: the facts: stored views, the update, copies.
         promised: for each "yes" the view's rows after the update, as they are stored; None of a "no", for which two
-            databases are looked for.
+            databases are looked for, and of a "yes" in `open`.
+        open: the views with a "yes" whose new rows are not at hand: two databases that differ contradict it.
         most_candidates: how many rows of base relations are looked at.
     """
 
@@ -60,6 +63,7 @@ class Question:
     situation: Situation
     rows: Mapping[Predicate, frozenset[Row]]
     promised: Mapping[str, frozenset[Row] | None] = field(default_factory=dict)
+    open: frozenset[str] = frozenset()
     most_candidates: int = MOST_CANDIDATES
 
     def of(self, name: str, version: Version) -> frozenset[Row]:
@@ -84,6 +88,16 @@ class Question:
             found.setdefault(rule.head.predicate.name, []).append(rule)
         return found
 
+    @cached_property
+    def read_by_views(self) -> frozenset[str]:
+        """The names of what the views read."""
+        return frozenset().union(*map(self.reads, self.catalog.views))
+
+    def reads(self, view: View) -> frozenset[str]:
+        """The names of what a view reads."""
+        bodies = [part.body for part in self.parts(view)]
+        return frozenset(atom.predicate.name for body in bodies for li in body for atom in atoms_of(li))
+
     def types(self, body: Sequence[Literal]) -> dict[Variable, ColumnType]:
         """The types of a body's variables, of the first column that has one."""
         found: dict[Variable, ColumnType] = {}
@@ -95,8 +109,8 @@ class Question:
         return found
 
     def keeps_duplicates(self, view: View) -> bool:
-        """Whether the stored rows are counted."""
-        return view.is_counted
+        """Whether the stored rows are counted here: each once, its number of copies last."""
+        return view.is_counted or may_repeat(view)
 
     def is_certain(self, relation: str, row: Row) -> bool:
         """Whether it is known, without the views, that a row was there before."""

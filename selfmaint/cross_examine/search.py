@@ -14,13 +14,12 @@ from selfmaint.cross_examine.definition import definition
 from selfmaint.cross_examine.encoding import Encoding
 from selfmaint.cross_examine.question import Answer, Differing, NotExamined, NothingFound, Question, Rows
 from selfmaint.cross_examine.symbols import Symbols
-from selfmaint.cross_examine.views import DOUBLES, adds_doubles
 
 MOST_MODELS = 25
 """So many databases are held against the definition before a search gives up."""
 
 
-FEW = 300
+FEW = (60, 300)
 """So many candidate rows are looked at first."""
 
 
@@ -45,6 +44,23 @@ class _Functions:
     def holds(self, name: clingo.Symbol, *arguments: clingo.Symbol) -> clingo.Symbol:
         return clingo.Number(int(self._symbols.holds(name.number, [a.number for a in arguments])))
 
+    def number(self, value: clingo.Symbol) -> clingo.Symbol:
+        return clingo.Number(self._symbols.of(value.number))
+
+    def rounded(self, value: clingo.Symbol) -> clingo.Symbol:
+        return clingo.Number(self._symbols.of_rounded(self._symbols.value(value.number)))
+
+    def total(self, unit: clingo.Symbol, number: clingo.Symbol) -> clingo.Symbol:
+        return clingo.Number(self._symbols.of(self._symbols.total(unit.number, number.number)))
+
+    def average(self, *given: clingo.Symbol) -> clingo.Symbol:
+        name, unit, total, number = (one.number for one in given)
+        return clingo.Number(self._symbols.of(self._symbols.average_of(name, unit, total, number)))
+
+    def beyond(self, *given: clingo.Symbol) -> clingo.Symbol:
+        unit, average, number = (one.number for one in given)
+        return clingo.Number(self._symbols.beyond(unit, average, number))
+
     def weight(self, unit: clingo.Symbol, value: clingo.Symbol) -> clingo.Symbol:
         return clingo.Number(self._symbols.weight(unit.number, value.number))
 
@@ -65,7 +81,7 @@ def answers(question: Question, seconds: float) -> Iterator[Answer]:
     """
     deadline = time.monotonic() + seconds
     promised, before = dict(question.promised), 0
-    for most in (min(FEW, question.most_candidates), question.most_candidates):
+    for most in (*(few for few in FEW if few < question.most_candidates), question.most_candidates):
         asked = replace(question, promised=promised, most_candidates=most)
         its = candidates(asked)
         if its.number > before:
@@ -92,9 +108,7 @@ def _among(question: Question, its: Candidates, deadline: float) -> Iterator[Ans
         state = search.state(view, first.database)
         if state is None:
             yield NotExamined(view, "it cannot be evaluated here")
-        elif adds_doubles(question, question.catalog.view(view)):
-            yield NotExamined(view, DOUBLES)
-        elif promised is not None and state != promised:
+        elif promised is not None and not search.are_alike(view, state, promised):
             yield Differing(view, (first.database,))
         else:
             try:
@@ -127,6 +141,10 @@ class _Search:
     def state(self, view: str, database: Rows) -> frozenset[Row] | None:
         """A view's rows after the update of a database, by the definition."""
         return self._known.state(self._question.catalog.view(view), self._known.after(database))
+
+    def are_alike(self, view: str, one: frozenset[Row], other: frozenset[Row]) -> bool:
+        """Whether two states of a view are the same."""
+        return self._known.are_alike(self._question.catalog.view(view), one, other)
 
     def other(
         self, view: str, state: frozenset[Row], first: Rows, number: int, *, is_promised: bool
@@ -170,10 +188,14 @@ class _Search:
                 )
                 database = self._encoding.database(atoms)
                 refused = self._known.why_not(database)
-                if not refused and (unlike is None or self.state(unlike[0], database) != unlike[1]):
+                if not refused and (unlike is None or self._differs(*unlike, database)):
                     return _Found(database)
                 refused = f"the databases found are none: {refused or 'the state is the same'}"
         return _Found(None, refused)
+
+    def _differs(self, view: str, state: frozenset[Row], database: Rows) -> bool:
+        found = self.state(view, database)
+        return found is not None and not self.are_alike(view, found, state)
 
     def _add(self, name: str, text: str) -> None:
         self._control.add(name, [], text)

@@ -17,6 +17,7 @@ from selfmaint.decide.instances import Instance, plain_instance
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.newness import may_be_other
+from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.decide.selftest import DependsRules, compact_program, depends_rules, losing_rules
 from selfmaint.decide.supports import HalfKnown
 from selfmaint.decide.surviving import surviving
@@ -37,10 +38,12 @@ class Decision:
     Attributes:
         catalog: the views and constraints.
         budget_s: how long it may take to find the rules of one view's test, and again to evaluate them.
+        search: how much a search near the update may take.
     """
 
     catalog: Catalog
     budget_s: float = math.inf
+    search: SearchBudget = DEFAULT_SEARCH
     _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
     _anchored: dict[str, tuple[str, tuple[NewFacts, ...]]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)

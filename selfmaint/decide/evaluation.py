@@ -7,6 +7,7 @@ tests one that fails proves as much as ever; that none does proves nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
 from datalog.budget import BudgetSpentError, limit
@@ -14,11 +15,15 @@ from datalog.model import Predicate, Program
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.selftest import DependsRules, compact_program
-from selfmaint.engine.protocol import D
-from selfmaint.warehouse.catalog import View
+from selfmaint.engine.protocol import Asked, D
+from selfmaint.maintain import gained, lost, maintenance_program
+from selfmaint.warehouse.catalog import GroupedView, View
 
 TOGETHER = 1_000
 """More tests are not asked in one go: one of them would take the budget of all."""
+
+FORESEEN_SHARE = 0.02
+"""What part of the budget may be spent to find out which tests there will be, only to read less."""
 
 T = TypeVar("T")
 
@@ -79,6 +84,23 @@ def _in_parts(
     return found
 
 
+def foresee(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> None:
+    """Tells the engine what the tests of some views will read, and what their changes will, if they are maintained."""
+    decision, situation = known.decision, known.situation
+    asked = []
+    with suppress(BudgetSpentError):
+        rules = [r for view in views for r in decision.depends(view, situation, FORESEEN_SHARE)]
+        if len(rules) <= TOGETHER:
+            program = compact_program(known.support, rules)
+            asked.append(Asked(program, tuple(_goals(program, rules)), whole=False))
+    for view in views if maintained else ():
+        if not isinstance(view, GroupedView):
+            program = maintenance_program(known.support, situation, view)
+            goals = (goal for goal in (lost(view), gained(view)) if program.rules_for(goal))
+            asked += [Asked(program, (goal,), whole=True) for goal in goals]
+    known.engine.foresee(asked, known.facts)
+
+
 def is_failing(known: Knowledge[D], view: View) -> bool:
     """Whether the test of a view has a row.
 
@@ -122,9 +144,13 @@ def _failing_of(known: Knowledge[D], rules: Sequence[DependsRules]) -> Failing[D
 def _nonempty(known: Knowledge[D], rules: Sequence[DependsRules]) -> tuple[Program, frozenset[Predicate]]:
     """The tests of some J's as one program, and the goals that have a row."""
     program = compact_program(known.support, rules)
-    defined = frozenset(program.heads)
-    goals = [r.goal for r in rules if r.goal in defined]
+    goals = _goals(program, rules)
     return program, known.engine.nonempty(program, goals, known.facts) if goals else frozenset()
+
+
+def _goals(program: Program, rules: Sequence[DependsRules]) -> list[Predicate]:
+    defined = frozenset(program.heads)
+    return [r.goal for r in rules if r.goal in defined]
 
 
 def _named(views: Sequence[View]) -> str:

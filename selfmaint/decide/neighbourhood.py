@@ -7,16 +7,19 @@
 3. *Steps*. Then rows with a value that a row at hand has, in columns of the same class; first where values meet, by a
    join, a key or a foreign key. What more rows have than there is room for is left out.
 4. A relation that can be read whole and is too large for that is asked like a view that copies it.
+5. A view is asked only where this process has exactly the values that it stores (no doubles), and for values of one
+   kind: an engine may take others for equal, and give them for those that are stored.
 
-`possible/cut.py` says why a "yes" that is found so is one, whatever is left out. Where values meet and nothing is left
-that step 3 would ask for, the neighbourhood is *closed*: `separate.py` says when two databases that differ there make a
-"no".
+`possible/cut.py` says why a "yes" that is found so is one, whatever is left out. Where no value is left out by which
+rules join, and nothing is left that step 3 would ask for, the neighbourhood is *closed*: `separate.py` says when two
+databases that differ there make a "no".
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
@@ -36,34 +39,28 @@ from datalog.model import (
     TypeName,
     Variable,
     Version,
+    value_kind,
 )
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.pairs import given_rows
+from selfmaint.decide.search_budget import SearchBudget
 from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.possible.cut import Columns, Cut, Values
+from selfmaint.possible.instances import instance
+from selfmaint.possible.labelled_nulls import TooManyFactsError
 from selfmaint.possible.queries import Query, queries
-from selfmaint.possible.value_classes import ValueClass, ValueClasses
-from selfmaint.warehouse.catalog import Catalog
+from selfmaint.possible.value_classes import ValueClasses, joined, meeting
 
-MOST_ROWS = 200
-"""A neighbourhood has at most so many rows, the update included."""
-
-_WHOLE = 24
+WHOLE = 24
 """A view with at most so many rows is at hand whole."""
-
-_PER_VALUE = 40
-"""More rows with one value are left out."""
 
 _MOST_READ = 10_000
 """More rows are not fetched at once, to see which values have few."""
 
 _AT_ONCE, _PARTS = 50, 4
 """Values are asked for in parts of so many, or in so many parts."""
-
-SECONDS = 1.0
-"""After so long no more rows are added."""
 
 _STEPS = (0, 1, 2, 6)
 """After so many steps the rows at hand are searched."""
@@ -83,10 +80,12 @@ class Neighbourhood:
         rules: the queries of views, and of relations that can be read (4).
         cut: which rows are at hand.
         classes: the classes of columns.
-        meeting: the numbers of the classes in which values meet.
+        joined: the numbers of the classes of variables by which rules join.
         followed: of the classes of whose values at hand no row is left out.
         copies: the names of what stands for relations that can be read, by relation.
-        is_closed: whether the first are among the second, and nothing known but view rows is left out.
+        may_close: whether the first are among the second, and nothing known but view rows is left out; if not, it is
+            so of no larger one.
+        is_complete: whether step 3 has nothing left to ask for but values of classes of which some are left out.
         steps: how many steps were taken.
     """
 
@@ -94,11 +93,17 @@ class Neighbourhood:
     rules: Rules
     cut: Cut
     classes: ValueClasses
-    meeting: frozenset[int]
+    joined: frozenset[int]
     followed: frozenset[int]
     copies: Mapping[str, str]
-    is_closed: bool
+    may_close: bool
+    is_complete: bool
     steps: int
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no other row meets these."""
+        return self.may_close and self.is_complete
 
     @property
     def size(self) -> int:
@@ -109,18 +114,18 @@ class Neighbourhood:
 def neighbourhoods(known: Knowledge[D]) -> Iterator[Neighbourhood]:
     """Larger and larger neighbourhoods of an update, in what is known; none if the update alone is too large."""
     growing = _Growing.around(known)
-    if growing is None:
+    if growing is None or not growing.has_room():
         return
     growing.add_anchors()
-    before = -1
+    before = (-1, False)
     for steps in range(_STEPS[-1] + 1):
         if steps:
             growing.step()
-        if steps in _STEPS or growing.is_done:
+        if steps in _STEPS or growing.is_complete:
             found = growing.found(steps)
-            if found.size > before or found.is_closed:
+            if (found.size, found.is_closed) > before:
                 yield found
-            before = found.size
+            before = (found.size, found.is_closed)
         if growing.is_done:
             return
 
@@ -142,13 +147,14 @@ class _Growing(Generic[D]):
         self.whole: set[str] = set()
         self.may_lose: set[str] = set()
         self.left_out: set[int] = set()
-        self.is_done = False
+        self.is_complete = self.is_done = False
         self.classes = ValueClasses(Given(self.known.catalog, self.known.situation, {}, {}), self.rules)
-        self.meeting = _meeting(self.known.catalog, self.rules, self.classes)
+        self.joined = joined(self.rules, self.classes)
+        self.meeting = self.joined | meeting(self.known.catalog, self.joined, self.classes)
         self._asked: set[tuple[str, Columns, Values]] = set()
-        self.until = monotonic() + SECONDS
+        self.until = monotonic() + self.budget.seconds
         for name, data in self.stored.items():
-            rows = self.known.engine.fetch(data, min(_WHOLE, self.left))
+            rows = self.known.engine.fetch(data, min(WHOLE, self.left))
             if rows is not None:
                 self.whole.add(name)
                 self._add(name, rows)
@@ -162,7 +168,7 @@ class _Growing(Generic[D]):
             n: facts.relations[p] for n in rules if (p := Predicate(n, Version.STORED)) in facts.relations
         }
         given: dict[Predicate, frozenset[Row]] = {}
-        left, missing = MOST_ROWS, set[Predicate]()
+        left, missing = known.decision.search.rows, set[Predicate]()
         relations = known.catalog.relations
         for predicate, data in facts.relations.items():
             if predicate.name not in relations or predicate.version not in (*_CHANGES, *_COPIES):
@@ -208,14 +214,29 @@ class _Growing(Generic[D]):
         return Neighbourhood(
             given_rows(self.known, rows),
             self.rules,
-            Cut(frozenset(self.whole), covered, frozenset(self.may_lose)),
+            Cut(frozenset(self.whole), covered, frozenset(self.may_lose), self.budget.labelled_nulls),
             self.classes,
-            self.meeting,
+            self.joined,
             frozenset(one.number for one in self.classes.every) - self._few - self.left_out,
             {n: copy_of(n) for n in self.known.catalog.relations if copy_of(n) in self.stored},
-            self.is_done and not self.is_less and not self.meeting & (self.left_out | self._few),
+            not self.is_less and not self.joined & (self.left_out | self._few),
+            self.is_complete,
             steps,
         )
+
+    @property
+    def budget(self) -> SearchBudget:
+        """How many rows there may be, and how long they may be looked for."""
+        return self.known.decision.search
+
+    def has_room(self) -> bool:
+        """Whether the update alone leaves room for stored rows among the values that nothing tells."""
+        found = self.found(0)
+        try:
+            instance(found.known, found.rules, cut=found.cut)
+        except TooManyFactsError:
+            return False
+        return True
 
     # ------------------------------------------------------------------------------------------------- asking
 
@@ -247,22 +268,31 @@ class _Growing(Generic[D]):
                     yield atom, version, row
 
     def step(self) -> None:
-        """Condition 3."""
+        """Condition 3: first of the classes of which nothing is left out."""
+        if self.is_complete:
+            self.is_complete = self.is_done = not self._ask_for_values_but(frozenset())
+        else:
+            self.is_complete = not self._ask_for_values_but(self.left_out)
+            self.is_done = self.is_complete and not self.left_out
+
+    def _ask_for_values_but(self, classes: AbstractSet[int]) -> bool:
+        """Asks for the rows with the values at hand, but those of some classes; whether there were any to ask for."""
         values = self._values()
         places = [
             (number not in self.meeting, view, column, number)
             for view in self.stored
             if view not in self.whole
             for column in range(len(self.rules[view][0].head))
-            if (number := self.classes.of_column(view, column).number) in values
+            if (number := self.classes.of_column(view, column).number) in values and number not in classes
         ]
-        self.is_done = True
+        asked = False
         for _, view, column, number in sorted(places, key=lambda place: place[0]):
             keys = [(v,) for v in values[number] if (view, (column,), (v,)) not in self._asked]
             if keys:
                 check()
-                self.is_done = False
-                self._ask(view, (column,), keys, per_value=_PER_VALUE)
+                asked = True
+                self._ask(view, (column,), keys, per_value=self.budget.rows_per_value)
+        return asked
 
     def _values(self) -> dict[int, list[Constant]]:
         """The values of the rows at hand, by class; null meets nothing."""
@@ -320,7 +350,10 @@ class _Growing(Generic[D]):
     def _with(self, view: str, columns: Columns, keys: Sequence[Values], most: int) -> Collection[Row] | None:
         engine, data = self.known.engine, self.stored[view]
         types = [self._type(view, i) for i in columns]
-        if None in types:
+        kinds = [{value_kind(key[at].value) for key in keys} for at in range(len(columns))]
+        if None in types or any(len(its) > 1 for its in kinds):  # condition 5
+            return None
+        if ANY in types and engine.fetch(engine.empty(data), 0) is None:  # condition 5
             return None
         names = engine.columns(data) or tuple(f"c{i}" for i in range(len(self.rules[view][0].head)))
         wanted = Predicate("wanted", Version.STEP)
@@ -365,26 +398,3 @@ def _told(head: Sequence[Term], terms: Sequence[Term], row: Row) -> dict[int, Co
         for i, t in enumerate(head)
         if isinstance(t, Variable) and t in binding and binding[t].value is not None
     }
-
-
-def _meeting(catalog: Catalog, rules: Rules, classes: ValueClasses) -> frozenset[int]:
-    """The classes in which values meet; of a relation without such a column, those of all its columns."""
-    meeting: set[ValueClass] = set()
-    for its in rules.values():
-        for query in its:
-            seen: set[Term] = set()
-            for term in (t for atom in query.body for t in atom.terms):
-                if isinstance(term, Variable) and term in seen:
-                    meeting.add(classes.of_variable(query, term))
-                seen.add(term)
-    relations = catalog.relations
-    for relation in relations.values():
-        keys = [i for key in relation.unique for i in key]
-        meeting.update(classes.of_column(relation.name, i) for i in keys)
-        for reference in relation.references:
-            meeting.update(classes.of_column(relation.name, i) for i in reference.columns)
-    for relation in relations.values():
-        columns = [classes.of_column(relation.name, i) for i in range(relation.arity)]
-        if not meeting.intersection(columns):
-            meeting.update(columns)
-    return frozenset(one.number for one in meeting)

@@ -170,7 +170,7 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
     if summands is None or not isinstance(verdict, Undecided):
         return verdict
     if not situation.effective:
-        return _because(verdict, UNCOUNTABLE)
+        return verdict.because_of(UNCOUNTABLE)
     apart = replace(situation, followed=frozenset(), ruled_out=frozenset())
     there = known.decision.over_summands.knowledge(known.engine, known.facts, apart)
     changed = situation.inserted | situation.deleted
@@ -181,11 +181,11 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
                 found = _told(there, part)
                 if found is None:
                     number = part.name.rpartition("#")[2]
-                    return _because(verdict, f"what its query {number} gains or loses is not determined")
+                    return verdict.because_of(f"what its query {number} gains or loses is not determined")
                 told.append(found)
         summed = Summed(known, view, told)
         if summed.is_open():
-            return _because(verdict, MAY_STAY)
+            return verdict.because_of(MAY_STAY)
         return SelfMaintainable(view.name, delta=summed.delta)
     return verdict
 
@@ -215,11 +215,6 @@ def _verdict(
         return SelfMaintainable(view.name, exact=exact)
     doubts = decision.doubts(view, situation, failing)
     return Undecided(view.name, doubts, found) if doubts else NotSelfMaintainable(view.name, found)
-
-
-def _because(verdict: Undecided, reason: str) -> Undecided:
-    """The verdict with one more reason."""
-    return replace(verdict, reasons=(*verdict.reasons, reason))
 
 
 def _witnesses(engine: Engine[D], failing: Failing[D], number: int) -> tuple[Witness, ...]:

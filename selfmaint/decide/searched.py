@@ -31,21 +31,18 @@ MOST_ROWS = 400
 MOST_SECONDS = 3.0
 """How long one may take, whatever the budget; after so long for some views others are not searched for."""
 
-NEAR_SECONDS = 1.0
-"""The same of large data."""
-
 
 def searched(known: Knowledge[D], verdict: Undecided) -> Verdict:
     """The verdict on a view that was left undecided, with the reason if it still is."""
     view = known.catalog.view(verdict.view)
     if view.name not in known.decision.searchable:
         return verdict
-    search = searches(known)
+    search, budget = searches(known), known.decision.search
     if search.spent > search.seconds:
-        return replace(verdict, reasons=(*verdict.reasons, "the searches for other views took the time"))
+        return verdict.because_of("the searches for other views took the time")
     found = search.of(view)
     if found is None:
-        return replace(verdict, reasons=(*verdict.reasons, "the update has more rows than are searched"))
+        return verdict.because_of(f"the update has more rows than are searched; {budget.larger('rows')}")
     match found.answer:
         case Determined(state):
             stored = found.states.stored(view)
@@ -53,8 +50,11 @@ def searched(known: Knowledge[D], verdict: Undecided) -> Verdict:
             return SelfMaintainable(view.name, change=change, exact=found.near is None, near=found.near)
         case TwoDatabases() as pair:
             return NotSelfMaintainable(view.name, (), databases=pair, near=found.near)
-        case Open(reason):
-            return replace(verdict, reasons=(*verdict.reasons, reason), near=found.near)
+        case Open(reason, larger):
+            near = found.near
+            is_too_small = near is not None and not near.is_closed
+            more = f"; {budget.larger(larger)}" if larger is not None and is_too_small else ""
+            return replace(verdict.because_of(f"{reason}{more}"), near=near)
 
 
 def found_databases(known: Knowledge[D], verdict: NotSelfMaintainable) -> Counterexample | None:
@@ -104,7 +104,10 @@ class Searches(Generic[D]):
         start = process_time()
         for step in self._every_step():
             found = step.of(view)
-            if not isinstance(found.answer, Open) or process_time() - start > self.seconds:
+            answer = found.answer
+            if not isinstance(answer, Open) or process_time() - start > self.seconds:
+                break
+            if answer.is_final and not step.may_be_no:
                 break
         return found
 
@@ -133,6 +136,11 @@ class _Step:
         return Found(answer, self._for_yes, near)
 
     @cached_property
+    def may_be_no(self) -> bool:
+        """Whether this neighbourhood or a larger one may give a "no"."""
+        return self._separation.may_allow()
+
+    @cached_property
     def _separation(self) -> Separation:
         return Separation(self.near)
 
@@ -151,9 +159,9 @@ def searches(known: Knowledge[D]) -> Searches[D]:
     """The searches over everything known."""
     if Searches not in known.kept:
         given = at_hand(known)
-        seconds = min(known.decision.budget_s, MOST_SECONDS)
+        seconds = min(known.decision.budget_s, max(MOST_SECONDS, known.decision.search.seconds))
         whole = None if given is None else NewStates(given, seconds)
-        limit = seconds if whole else min(seconds, NEAR_SECONDS)
+        limit = seconds if whole else known.decision.search.within(seconds)
         known.kept[Searches] = Searches(whole, neighbourhoods(known), limit)
     found: Searches[D] = known.kept[Searches]
     return found

@@ -7,16 +7,17 @@ explains the rows not in N: a match for each, and what these reference. Rename i
 to one of its own. Then E and A1, E and A2 explain everything, and differ after the update, if:
 
 1. The neighbourhood is closed; what was read for some keys, and what is known to be absent, is not there; all
-   views are unions of conjunctive queries; classes in which values meet are followed; followed classes have no
-   order, no comparison, and no type of few values.
+   views are unions of conjunctive queries; classes by which rules join are followed; followed classes have no
+   order, no comparison, and no type of few values. Others are not renamed: E and A1 may share their values.
 2. No constant of the rules is in C, and none is a followed value of A1, A2 or the update. So E has no value of theirs.
-3. The subgoals of each rule are connected by variables. So no match needs facts of both E and A1, A2 or the update.
+3. The subgoals of each rule are connected by variables, which are followed. So no match needs facts of both E and A1,
+   A2 or the update.
 4. Where a fact of E has a value that its view's row does not tell, in a followed class, each view that shows it shows
    also a value that the row tells, not null, in a followed class. So no row that E gives has a value of C before it is
    renamed: with one it is in N, and then so is the value that was told, which no row outside N has. What is renamed is
    shown nowhere, and E gives the rows that it gave in D.
 5. Each row of the update, and each key of A1 and A2, has a followed value, not null: no row of E is deleted, none was
-   inserted, and none has their key.
+   inserted, and none has their key. Foreign keys lead from E into E, and from A1 into A1, before the update and after.
 6. The row that makes the difference has one, too: E does not give it.
 
 The search has asserted the rest of A1 and A2, and `countermodel.model_check` has held them against N.
@@ -61,11 +62,20 @@ class Separation:
 
     near: Neighbourhood
 
+    def may_allow(self) -> bool:
+        """Whether a larger neighbourhood may: conditions 1 and 3 as far as they do not come with more rows."""
+        situation = self.near.known.situation
+        others = {view.name for view in self._catalog.views} - {*self.near.rules}
+        if not self.near.may_close or situation.regions or situation.absent or others:
+            return False
+        return self.near.joined <= self.followed and all(map(_is_connected, self._queries))
+
     def allows(self) -> bool:
         """Whether conditions 1, 3 and 4 hold, and 2 and 5 of the update and the rows at hand."""
         return (
-            self._is_plain()
-            and all(map(_is_connected, self._queries))
+            self.near.is_closed
+            and self.may_allow()
+            and all(map(self._is_joined_plainly, self._queries))
             and all(map(self._is_told, self._far_facts()))
             and self._has_values()
         )
@@ -95,7 +105,7 @@ class Separation:
         return self.near.classes
 
     @cached_property
-    def _followed(self) -> frozenset[int]:
+    def followed(self) -> frozenset[int]:
         """The numbers of the classes without an order and with many values of whose values all rows are at hand."""
         return self.near.followed & {
             one.number
@@ -106,14 +116,6 @@ class Separation:
     @property
     def _queries(self) -> Iterator[Query]:
         return (query for rules in self.near.rules.values() for query in rules)
-
-    def _is_plain(self) -> bool:
-        """Condition 1."""
-        situation = self.near.known.situation
-        others = {view.name for view in self._catalog.views} - {*self.near.rules}
-        if not self.near.is_closed or situation.regions or situation.absent or others:
-            return False
-        return self.near.meeting <= self._followed and all(map(self._is_joined_plainly, self._queries))
 
     def _is_joined_plainly(self, query: Query) -> bool:
         compared = {t for f in query.filters if isinstance(f, Comparison) for t in (f.left, f.right)}
@@ -126,10 +128,10 @@ class Separation:
         return not any(isinstance(t, Variable) and self._is_followed_variable(query, t) for t in compared)
 
     def _is_followed_variable(self, query: Query, variable: Variable) -> bool:
-        return self._classes.of_variable(query, variable).number in self._followed
+        return self._classes.of_variable(query, variable).number in self.followed
 
     def _is_followed(self, name: str, column: int) -> bool:
-        return self._classes.of_column(name, column).number in self._followed
+        return self._classes.of_column(name, column).number in self.followed
 
     def _far_facts(self) -> Iterator[_FarFact]:
         """The kinds of facts of matches, and those that they reference, one after the other."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum, unique
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -213,6 +213,10 @@ class Undecided(_Stated):
     def because(self) -> str:
         """The reasons; of those that lie in other views the first, and how many more there are."""
         return "\n".join(folded(self.reasons))
+
+    def because_of(self, reason: str) -> Undecided:
+        """The same with one more reason."""
+        return replace(self, reasons=(*self.reasons, reason))
 
     def __repr__(self) -> str:
         shown = f", {_some(self.witnesses)}" if self.witnesses else ""

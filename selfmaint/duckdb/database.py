@@ -7,6 +7,7 @@ is used, and keeps what it reads alive.
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import shutil
 import tempfile
@@ -29,8 +30,10 @@ from datalog.sql import read_set, text
 from datalog.sql.duckdb import SqlType, UnlikeSparkError
 from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, rows_of
 from selfmaint.duckdb.failures import as_input_error, changed, mark, refused
-from selfmaint.duckdb.loading import Loading
+from selfmaint.duckdb.join_order import JoinOrder
+from selfmaint.duckdb.loading import UNCHECKED
 from selfmaint.duckdb.watch import within_budget
+from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.guard import require_allowed
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import InputError
@@ -91,6 +94,14 @@ class Stored:
         columns = zip(*(() if self.few is None else self.few.rows), strict=True)
         return frozenset(i for i, column in enumerate(columns) if NoneType in set(map(type, column)))
 
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """From where to where the values of a first column of whole numbers go; without bounds where these are not."""
+        if not self.types or not is_integer(self.types[0]):
+            return -math.inf, math.inf
+        ((first, last),) = self.database.plain_rows(sql.span(self.name), [self.name])
+        return (-math.inf, math.inf) if first is None else (first, last)
+
     @property
     def known_rows(self) -> int | None:
         """The number of rows, if it is known without computing them."""
@@ -136,38 +147,39 @@ class Database:
 
     def __init__(self, settings: Mapping[str, str | int] | None = None, most_few: int = MOST_FEW) -> None:
         """Settings are DuckDB's, such as `memory_limit` and `threads`; relations of at most so many rows are few."""
-        self.most_few, self.loading, self.settings = most_few, Loading(), settings
+        self.most_few, self.settings = most_few, settings
         folder = Path(tempfile.gettempdir()) / f"selfmaint-{uuid.uuid4().hex}"  # made when DuckDB spills
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         config: dict[str, Any] = {
-            **self.loading.settings,
+            **UNCHECKED,
             "preserve_insertion_order": "false",
             "temp_directory": str(folder),
             **(settings or {}),
         }
         self._connection = duckdb.connect(":memory:", config=config)
+        self.join_order = JoinOrder(self._connection)
         self._numbers = count()
         self._unused: list[tuple[str, bool]] = []
         self._files: dict[str, tuple[int, int] | None] = {}
-        self._execute(text(sql.setting("TimeZone", "UTC"), dialect="duckdb"))
+        self._connection.execute(text(sql.setting("TimeZone", "UTC"), dialect="duckdb"))
 
     def write_parquet(self, query: sql.Query, file: Path, reads: Collection[str]) -> None:
         """Writes the rows of a query as a file."""
         _require_reads(query, reads)
         with self._computing():
-            self._connection.sql(text(query, dialect="duckdb")).write_parquet(str(file))
+            self._sql(text(query, dialect="duckdb")).write_parquet(str(file))
 
     def write_csv(self, query: sql.Query, file: Path, reads: Collection[str]) -> None:
         """Writes the texts of a query as a CSV file with a header line: null is nothing, the empty text two quotes."""
         _require_reads(query, reads)
         with self._computing():
-            self._connection.sql(text(query, dialect="duckdb")).write_csv(str(file), header=True, na_rep="")
+            self._sql(text(query, dialect="duckdb")).write_csv(str(file), header=True, na_rep="")
 
     def batches(self, query: sql.Query, reads: Collection[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a query, some at a time."""
         _require_reads(query, reads)
         with self._computing():
-            yield from self._connection.sql(text(query, dialect="duckdb")).to_arrow_reader()
+            yield from self._sql(text(query, dialect="duckdb")).to_arrow_reader()
 
     def table(self, query: Any, types: Sequence[SqlType], reads: Collection[str]) -> Stored:
         """A table of the rows of a query, computed now; it may read nothing else than some relations.
@@ -180,10 +192,11 @@ class Database:
         rows = self._table(f"selfmaint_{number}", query, reads)
         return self._watched(Stored(self, number, tuple(types), rows), held=True)
 
-    def _table(self, name: str, query: Any, reads: Collection[str]) -> int:
+    def _table(self, name: str, query: Any, reads: Collection[str], *, joins: bool = True) -> int:
         _require_reads(query, reads)
         with self._computing():
-            made = self._execute(text(sql.create(name, query, held=True), dialect="duckdb")).fetchone()
+            statement = text(sql.create(name, query, held=True), dialect="duckdb")
+            made = self._execute(statement, joins=joins).fetchone()
         assert made is not None
         return int(made[0])
 
@@ -236,15 +249,22 @@ class Database:
         ((number, mixed),) = self.run(f"SELECT count(*), bit_xor(md5_number({row})) FROM {stored.name}")  # noqa: S608
         return int(number), str(mixed)
 
-    def plain_rows(self, query: Any, reads: Collection[str]) -> list[tuple[Any, ...]]:
+    def plain_rows(self, query: Any, reads: Collection[str], *, joins: bool = True) -> list[tuple[Any, ...]]:
         """The rows of a query, here: truths, whole numbers and texts, which Python has as they are.
+
+        Args:
+            query: the query.
+            reads: what it may read.
+            joins: whether there may be a join in it.
 
         Raises:
             InputError: SM104 a value that an expression or a type does not have.
         """
         _require_reads(query, reads)
         with self._computing():
-            found: list[tuple[Any, ...]] = self._execute(text(query, dialect="duckdb")).fetchall()
+            found: list[tuple[Any, ...]] = self._execute(
+                text(query, dialect="duckdb"), joins=joins
+            ).fetchall()
         return found
 
     def given(self, rows: ArrowTable, types: Sequence[SqlType]) -> Stored:
@@ -258,7 +278,7 @@ class Database:
         self._connection.register(f"{name}_rows", numbered)
         try:
             query = sql.values_of(f"{name}_rows", numbered.column_names if types else (), types)
-            return self._table(name, query, [f"{name}_rows"])
+            return self._table(name, query, [f"{name}_rows"], joins=False)
         finally:
             self._connection.unregister(f"{name}_rows")
 
@@ -289,7 +309,7 @@ class Database:
 
     def stream(self, statement: str) -> pa.RecordBatchReader:
         """What a statement of a store gives, some rows at a time; no other may be run until it ends."""
-        return self._connection.sql(statement).to_arrow_reader()
+        return self._sql(statement).to_arrow_reader()
 
     def stored(self, statement: str, files: Collection[str], layout: Layout) -> Stored:
         """The rows of a statement over a table of the lake, and of its files, read when they are used."""
@@ -312,15 +332,22 @@ class Database:
         types = tuple(sql.sql_type(str(kind)) for kind in read.types)
         stored = Stored(self, next(self._numbers), types, layout=layout or Layout())
         # By position: a name may have full stops and quotes.
-        read.project(", ".join(f"#{i + 1} AS c{i}" for i in range(len(read.columns)))).create_view(
-            stored.name
-        )
+        names = ", ".join(f"#{i + 1} AS c{i}" for i in range(len(read.columns)))
+        read.project(names).create_view(stored.name)
         return self._watched(stored, held=False)
 
-    def _execute(self, statement: str, values: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
+    def _sql(self, statement: str) -> duckdb.DuckDBPyRelation:
+        self.join_order.settle()
+        return self._connection.sql(statement)
+
+    def _execute(
+        self, statement: str, values: Sequence[object] = (), *, joins: bool = True
+    ) -> duckdb.DuckDBPyConnection:
         while self._unused:
             name, held = self._unused.pop()
             self._connection.execute(text(sql.drop(name, held=held), dialect="duckdb"))
+        if joins:
+            self.join_order.settle()
         with within_budget(self._connection):
             return self._connection.execute(statement, values)
 

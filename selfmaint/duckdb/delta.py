@@ -182,7 +182,8 @@ class DeltaTables:
         if losing is None:
             return 0
         ((number,),) = run(f"SELECT count(*) FROM {losing}")
-        if not change.is_bag:
+        # The table compares bits: of doubles the rows as they are stored are to go, for 0.0 that with -0.0.
+        if not change.is_bag and not {"FLOAT", "DOUBLE"}.intersection(table.types):
             run(insert.format("true", losing))
             return int(number)
         # The stored rows that agree with a lost one, numbered.
@@ -290,6 +291,10 @@ class DeltaTables:
             message = f"somebody else writes to the Delta store `{self.place.folder}` just now"
             raise BusyError(input_error(Code.WRITE_FAILED, message, "run the command again").diagnostics)
         return delta_table(self.place.table(name), found.last)
+
+    def require_writable(self) -> None:
+        """See `Store`."""
+        self.place.require_writable()
 
     def is_half_done(self) -> bool:
         """See `Store`."""

@@ -38,7 +38,7 @@ from selfmaint.duckdb.exact_rows import (
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.programs import Programs
 from selfmaint.engine.guard import require_given
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import Asked, Facts
 
 _LEFT, _RIGHT, _FOUND = Predicate("left"), Predicate("right"), Predicate("found")
 
@@ -175,6 +175,10 @@ class DuckEngine:
             InputError: SM502 DuckDB compares otherwise than Spark.
         """
         return self.programs.nonempty(program, goals, facts)
+
+    def foresee(self, asked: Sequence[Asked], facts: Facts[Relation]) -> None:
+        """See `Engine`: rows that are looked up by keys from the update are read with the first of their relation."""
+        self.programs.foresee(asked, facts)
 
     def sample(self, data: Relation, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values."""

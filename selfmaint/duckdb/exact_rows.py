@@ -61,7 +61,7 @@ def rows_of(stored: Stored, query: Query) -> list[Row]:
     """
     width = len(stored.types)
     if are_plain(stored.types):
-        found = stored.database.plain_rows(query, [stored.name])
+        found = stored.database.plain_rows(query, [stored.name], joins=stored.rows is None)
         if not has_odd_value(found, stored.types):
             return found if width else [()] * len(found)
     return found_rows(stored.database.rows(query, [stored.name]), width)

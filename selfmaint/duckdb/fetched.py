@@ -5,19 +5,32 @@
 
 A relation's rows are kept by the columns of the key that they were first asked for by. Who asks by these and further
 columns is answered from them as well, and of the keys that are new only the columns that are asked for are read: a
-program's look-ups by one demand are read together. What is read under a promise that a column is never null does not
+program's look-ups by one demand are read together. What later programs will look up by the same columns is read with
+the first of them, as far as its keys follow from the update alone: a column that is searched for some keys is searched
+for others, too. What is read under a promise that a column is never null does not
 have the rows that break it: who is not given the promise reads again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from datalog.model import Atom, Negation, NullTest, Predicate, Rule, Variable, Version
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Negation,
+    NullTest,
+    Predicate,
+    Rule,
+    Variable,
+    Version,
+)
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.extensions import Extension
+from selfmaint.engine.column_types import is_integer
 
 Compute: TypeAlias = Callable[[Sequence[Rule], Mapping[Predicate, Extension]], Extension]
 """The rows of rules over tables."""
@@ -66,6 +79,24 @@ def lookup_of(rules: Sequence[Rule]) -> Lookup | None:
     return None
 
 
+APART = 3
+"""For so many keys, whole numbers, each is looked for by itself in a relation of `MANY_ROWS`."""
+
+MANY_ROWS = 1_000_000
+
+
+def one_by_one(rule: Rule, keys: Extension, stored: Extension) -> list[Rule]:
+    """A rule over `KEYS` and `STORED` for each key, if these are few: DuckDB decodes all rows between several keys."""
+    number, rows = keys.stored.rows or 0, stored.stored.known_rows or 0
+    is_apart = 1 < number <= APART and rows >= MANY_ROWS and all(map(is_integer, keys.stored.types))
+    few = keys.stored.few if is_apart else None
+    if few is None or keys.stored.with_null:
+        return [rule]
+    terms = rule.atoms[0].terms
+    tests = ([Comparison("=", t, Constant(v)) for t, v in zip(terms, row, strict=True)] for row in few.rows)
+    return [replace(rule, body=(*rule.body, *its)) for its in tests]
+
+
 @dataclass
 class _Part:
     """Rows of one relation, cut to some columns, and the keys whose rows these are."""
@@ -90,10 +121,21 @@ class Fetched:
         self._compute = compute
         self._parts: dict[Hashable, list[_Part]] = {}
         self._together: dict[tuple[object, ...], set[int]] = {}
+        self._foreseen: dict[Hashable, list[tuple[Lookup, Extension]]] = {}
 
     def release(self) -> None:
         """Lets go of them."""
         self._parts.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is foreseen."""
+        self._foreseen.clear()
+
+    def foresee(self, asked: Lookup, keys: Extension, name: Hashable) -> None:
+        """Says what will be asked for; see `rows`. It is read when rows of that relation are, by these columns."""
+        if keys.stored.rows:
+            self._foreseen.setdefault((name, asked.by, keys.stored.types), []).append((asked, keys))
 
     def expect(self, program: Iterable[Sequence[Rule]]) -> None:
         """Says what will be looked up: the rules of each predicate of a program."""
@@ -131,7 +173,7 @@ class Fetched:
                 used += [part] if not left.stored.rows or left.stored.rows != missing.stored.rows else []
                 missing = left
         if missing.stored.rows != 0 or not used:
-            more = self._read(asked, missing, types, read, parts)
+            more = self._read(asked, missing, self._along(asked, missing, name), read, parts)
             if more is None:
                 return None
             used.append(more)
@@ -143,22 +185,35 @@ class Fetched:
             rules.append(Rule(Atom(_FOUND, tuple(terms[c] for c in asked.wanted)), body))
         return self._compute(rules, given)
 
+    def _along(self, asked: Lookup, keys: Extension, name: Hashable) -> list[tuple[Lookup, Extension]]:
+        """What is foreseen and read along with some keys: that lies among them, else more would be searched."""
+        waiting = self._foreseen.get((name, asked.by, keys.stored.types), [])
+        if not waiting or not keys.stored.rows:
+            return []
+        first, last = keys.stored.span
+        found = [one for one in waiting if one[1].stored.span[0] <= last and first <= one[1].stored.span[1]]
+        waiting[:] = [one for one in waiting if one not in found]
+        return found
+
     def _read(
         self,
         asked: Lookup,
         keys: Extension,
-        types: Mapping[int, SqlType],
+        foreseen: Sequence[tuple[Lookup, Extension]],
         read: Callable[[Rule, Extension], Extension | None],
         parts: list[_Part],
     ) -> _Part | None:
-        """A part with the rows of some keys, read now."""
-        columns = tuple(sorted({*asked.by, *asked.wanted, *self._together.get(asked.demand, ())}))
+        """A part with the rows of some keys, and of those foreseen, read now."""
+        wanted = {*asked.by, *asked.wanted, *self._together.get(asked.demand, ())}
+        columns = tuple(sorted(wanted.union(*(later.wanted for later, _ in foreseen))))
         terms = tuple(Variable(f"X{i}") for i in range(asked.width))
         key, kept = (tuple(terms[c] for c in some) for some in (asked.by, columns))
+        for _, others in foreseen:
+            keys = self._both(key, keys, others)
         found = read(Rule(Atom(_FOUND, kept), (Atom(KEYS, key), Atom(STORED, terms))), keys)
         if found is None:
             return None
-        kinds = tuple(types[c] for c in asked.by)
+        kinds = keys.stored.types
         part = next(
             (one for one in parts if (one.by, one.types, one.columns) == (asked.by, kinds, columns)), None
         )

@@ -20,7 +20,7 @@ from datalog.sql import duckdb as sql
 from selfmaint.duckdb import objects
 from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.failures import STORAGE
-from selfmaint.duckdb.loading import extension_file
+from selfmaint.duckdb.loading import check_ahead, extension_file, load
 from selfmaint.duckdb.store import (
     Change,
     Committed,
@@ -31,7 +31,7 @@ from selfmaint.duckdb.store import (
     require_names,
     stored_rows,
 )
-from selfmaint.engine.column_types import is_integer
+from selfmaint.engine.column_types import is_floating, is_integer
 from selfmaint.errors import LONGEST_LINE, Code, InputError, first_line, input_error
 from selfmaint.store.commit import Commit
 from selfmaint.store.lake_catalog import HELPERS, LakeCatalog
@@ -43,6 +43,10 @@ _LAKE = "lake"
 _PLACES = "selfmaint_places"
 _META = f"__ducklake_metadata_{_LAKE}"
 _COMMITS = f"{_LAKE}.selfmaint.commits"
+_OPTIONS = {"data_inlining_row_limit": 0, "parquet_version": 2, "parquet_row_group_size": 61_440}
+"""Of all tables. Delta encodings make files smaller, and keys half as dear to look for; a key that a table is in the
+order of is found in few of the smaller row groups, where dictionaries are not yet repeated too often."""
+
 _INLINED_ROWS = 1_000
 """Commits are few rows each, and only added: so many wait in the catalog before they become a file."""
 
@@ -75,7 +79,8 @@ class Lake:
         objects.reach(database, place)
         was_begun = objects.require_none(database, place)
         with _attached(database, place, "made", is_new=True) as run:
-            run(f"CALL {_LAKE}.set_option('data_inlining_row_limit', 0)")
+            for name, value in _OPTIONS.items():
+                run(f"CALL {_LAKE}.set_option('{name}', {value})")
             run(f"CREATE SCHEMA {_LAKE}.selfmaint")
             run(f"CREATE TABLE {_COMMITS} (version BIGINT, said VARCHAR)")
             run(
@@ -109,7 +114,10 @@ class Lake:
     ) -> Committed:
         """See `Store`: one transaction of DuckLake."""
         require_names(new or {}, self.place, _RESERVED, "_ducklake_")
-        there = self.catalog.hidden(self.catalog.newest())
+        now = self.catalog.newest()
+        there = self.catalog.hidden(now)
+        losing = [name for name, change in changes.items() if change.lost is not None]
+        spreads = {name: self.catalog.table(name, now).spreads for name in losing}
         with _attached(self.database, self.place, "written to") as run:
             run("BEGIN")
             try:
@@ -124,7 +132,7 @@ class Lake:
                     run(f"CREATE OR REPLACE TABLE {_name(name, hidden)} AS {named(rows)}")
                 for name, change in changes.items():
                     if change.lost is not None:
-                        self._delete(_name(name, there), name, change.lost, change.key)
+                        self._delete(_name(name, there), name, change.lost, change.key, spreads[name])
                     if change.gained is not None:
                         run(f"INSERT INTO {_name(name, there)} {named(change.gained)}")
                 run(f"INSERT INTO {_COMMITS} VALUES (?, ?)", [before + 1, said.text()])
@@ -135,6 +143,11 @@ class Lake:
                     run("ROLLBACK")
                 raise
         return Committed(before + 1)
+
+    def require_writable(self) -> None:
+        """See `Store`."""
+        self.place.require_writable()
+        check_ahead(_extensions(self.place))
 
     def is_half_done(self) -> bool:
         """See `Store`: a transaction never is."""
@@ -156,7 +169,9 @@ class Lake:
         """See `Store`."""
         _compacted(self, keep_days)
 
-    def _delete(self, table: str, name: str, lost: Relation, key: tuple[int, ...]) -> None:
+    def _delete(
+        self, table: str, name: str, lost: Relation, key: tuple[int, ...], spreads: Mapping[int, int]
+    ) -> None:
         """Deletes from a table as many copies of each row as there are to be lost.
 
         Raises:
@@ -167,10 +182,11 @@ class Lake:
         nulls = ", ".join(f"count(*) - count(c{i})" for i in every)
         ((number, *with_null),) = run(f"SELECT count(*), {nulls or '0'} FROM {given}")
         columns = [row[0] for row in run(f"DESCRIBE {table}")]
-        # Equality is what a hash join looks up; where no null is lost it says the same.
+        # Equality is what a hash join looks up; where no null is lost it says the same, but for 0.0 and -0.0, which the
+        # Bloom filters of files tell apart.
         tests = [
-            f"old.{quoted(column)} {'IS NOT DISTINCT FROM' if nulls else '='} lost.c{i}"
-            for i, column, nulls in zip(every, columns, with_null, strict=True)
+            f"old.{quoted(column)} {'IS NOT DISTINCT FROM' if nulls or is_floating(kind) else '='} lost.c{i}"
+            for i, column, nulls, kind in zip(every, columns, with_null, lost.types, strict=True)
         ]
 
         def find(by: Sequence[int], more: str = "") -> int:
@@ -182,7 +198,14 @@ class Lake:
             return int(found)
 
         # What is lost was read from this very state. So if some columns find as many rows as are lost, it is these:
-        # a key's, or else numbers, so that no text has to be read.
+        # the one of the most values, a key's, or else numbers, so that no text has to be read.
+        whole = [column for column in spreads if not with_null[column]]  # IN finds no null
+        if whole:
+            best = max(whole, key=lambda column: spreads[column])
+            among = f"{table} WHERE {quoted(columns[best])} IN (SELECT c{best} FROM {given})"
+            if run(f"SELECT count(*) FROM {among}") == [(number,)]:
+                run(f"DELETE FROM {among}")
+                return
         guess = key if 0 < len(key) < len(every) else [i for i in every if is_integer(lost.types[i])]
         if not guess or find(guess) != number:
             copy = f"row_number() OVER (PARTITION BY {', '.join(f'lost.c{i}' for i in every)})"
@@ -260,10 +283,9 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
         **own,
     }
     said = ", ".join(f"{name} {value}" for name, value in options.items())
-    scanner = "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"
     try:
-        for extension in ("ducklake", scanner):
-            database.loading.load(database.run, extension_file(extension))
+        for extension in _extensions(place):
+            load(database.run, extension_file(extension))
         if not is_new:
             place.require_catalog()
         if (
@@ -277,6 +299,10 @@ def _attach(database: Database, place: LakePlace, *, is_new: bool = False) -> No
             _say_where(database, place)
     except duckdb.Error as failure:
         raise _failed(place, "cannot be opened", failure) from failure
+
+
+def _extensions(place: LakePlace) -> tuple[str, str]:
+    return "ducklake", "postgres_scanner" if place.catalog.is_shared else "sqlite_scanner"
 
 
 def _say_where(database: Database, place: LakePlace) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import duckdb
 
-from selfmaint.errors import Code, input_error
+from selfmaint.errors import Code, InputError, input_error
 
 EXTENSIONS = {
     "ducklake": "duckdb_extension_ducklake",
@@ -20,41 +22,58 @@ EXTENSIONS = {
 }
 """DuckDB's extensions and the packages that have them."""
 
-_OWN: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+SETTINGS: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+"""Every database's: an extension is loaded by `load` alone."""
+
+UNCHECKED = {**SETTINGS, "allow_unsigned_extensions": "true"}
+"""Those of a database that is given files whose signature was checked before."""
+
 _checked: dict[str, tuple[int, int]] = {}
 """The files whose signature DuckDB has found good, with their sizes and times."""
 
+_checking: list[Thread] = []
 
-class Loading:
-    """How one database loads extensions."""
 
-    def __init__(self) -> None:
-        """A database that is opened before a file was checked does so itself: it takes no such setting later."""
-        self._checks = not _checked
+def load(run: Callable[[str], object], file: Path) -> None:
+    """Loads a file whose signature is good.
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What the database is opened with."""
-        return _OWN if self._checks else {**_OWN, "allow_unsigned_extensions": "true"}
+    Args:
+        run: runs a statement of a database with the settings `UNCHECKED`.
+        file: the extension's.
 
-    def load(self, run: Callable[[str], object], file: Path) -> None:
-        """Loads a file.
+    Raises:
+        duckdb.Error: it has no good signature, or cannot be loaded.
+    """
+    while _checking:
+        _checking.pop().join()
+    _check(file)
+    run(_loading(file))
 
-        Args:
-            run: runs a statement of the database.
-            file: the extension's.
 
-        Raises:
-            duckdb.Error: it has no good signature, or cannot be loaded.
-        """
-        found, path = file.stat(), str(file)
-        mark = found.st_size, found.st_mtime_ns
-        statement = "LOAD '{}'".format(path.replace("'", "''"))
-        if not self._checks and _checked.get(path) != mark:
-            with duckdb.connect(":memory:", config=_OWN) as strict:
-                strict.execute(statement)
-        run(statement)
-        _checked[path] = mark
+def check_ahead(names: Iterable[str]) -> None:
+    """Begins to check the signatures of some extensions, beside what is done until they are loaded."""
+
+    def check() -> None:
+        for name in names:
+            with suppress(InputError, duckdb.Error):  # who loads it is told
+                _check(extension_file(name))
+
+    thread = Thread(target=check)
+    thread.start()
+    _checking.append(thread)
+
+
+def _check(file: Path) -> None:
+    found = file.stat()
+    mark = found.st_size, found.st_mtime_ns
+    if _checked.get(str(file)) != mark:
+        with duckdb.connect(":memory:", config=SETTINGS) as strict:
+            strict.execute(_loading(file))
+        _checked[str(file)] = mark
+
+
+def _loading(file: Path) -> str:
+    return "LOAD '{}'".format(str(file).replace("'", "''"))
 
 
 def extension_file(name: str) -> Path:

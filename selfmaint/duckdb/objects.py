@@ -8,7 +8,7 @@ import duckdb
 
 from selfmaint.duckdb.database import Database, escaped
 from selfmaint.duckdb.failures import STORAGE
-from selfmaint.duckdb.loading import extension_file
+from selfmaint.duckdb.loading import extension_file, load
 from selfmaint.duckdb.store import literal
 from selfmaint.errors import Code, first_line, input_error
 from selfmaint.store.place import LakePlace
@@ -36,7 +36,7 @@ def reach(database: Database, place: LakePlace) -> None:
     said = ", ".join(f"{name} {value}" for name, value in options.items())
     try:
         for extension in ("httpfs", "aws"):
-            database.loading.load(database.run, extension_file(extension))
+            load(database.run, extension_file(extension))
         database.run(
             f"CREATE OR REPLACE TEMPORARY SECRET selfmaint_objects (TYPE s3, PROVIDER credential_chain, {said})"
         )

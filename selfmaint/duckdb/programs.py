@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -18,11 +17,11 @@ from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.extensions import Extension
-from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of
+from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of, one_by_one
 from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
-from selfmaint.engine.plans import over_tables, prepared
-from selfmaint.engine.protocol import Facts, Layout
+from selfmaint.engine.plans import over_tables, prepared, without_columns
+from selfmaint.engine.protocol import Asked, Facts, Layout
 
 MOST_HELD = 5_000
 """Of so many predicates the rows are kept for the next program that has the same rules over the same tables."""
@@ -75,9 +74,12 @@ class Programs:
     def nonempty(
         self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
     ) -> frozenset[Predicate]:
-        """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row."""
+        """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row.
+
+        What their own columns hold is not asked, so that nothing is read for it.
+        """
         distinct = list(dict.fromkeys(goals))
-        needed = self._prepared(program, distinct, facts)
+        needed = self._prepared(without_columns(program, distinct), distinct, facts)
         rules = needed.by_head()
         used = {p for rule in needed.rules for p in predicates_of(rule.body)}
         known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])
@@ -90,6 +92,23 @@ class Programs:
             if has_row:
                 found.add(goal)
         return frozenset(found)
+
+    def foresee(self, asked: Sequence[Asked], facts: Facts[Relation]) -> None:
+        """See `Engine`: finds out what will be looked up by keys that follow from small relations alone."""
+        self.fetched.forget()
+        for one in asked:
+            program = one.program if one.whole else without_columns(one.program, one.goals)
+            needed = self._prepared(program, one.goals, facts)
+            rules, given = needed.by_head(), _given(facts)
+            known = {p: its for p, its in given.items() if p in facts.small and p not in rules}
+            for predicate in evaluation_order(needed):
+                lookup = lookup_of(rules[predicate])
+                if lookup is not None and lookup.keys in known:
+                    stored = given[lookup.stored]
+                    name = stored.stored.number, stored.not_null
+                    self.fetched.foresee(lookup, known[lookup.keys], name)
+                elif all(p in known for rule in rules[predicate] for p in predicates_of(rule.body)):
+                    known[predicate] = self.table(rules[predicate], known)
 
     def _prepared(self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]) -> Program:
         def found_by(predicate: Predicate, columns: tuple[int, ...]) -> tuple[int, ...]:
@@ -147,7 +166,7 @@ class Programs:
             else:
                 made = self._written([mark], read)
                 names = [extension.stored.name for extension in read.values()]
-                with self._in_order():
+                with self._database.join_order.as_written():
                     rows = (self._database.plain_rows(sql.first(query), names) for query in made.queries)
                     self._matches[key] = any(rows)
         return self._matches[key]
@@ -156,13 +175,7 @@ class Programs:
         self, program: Program, facts: Facts[Relation], without: Sequence[Predicate]
     ) -> dict[Predicate, Extension]:
         """The rows of everything that a program reads or defines, but for some that nothing else uses."""
-        known = {
-            predicate: Extension(
-                relation.stored,
-                facts.not_null.get(predicate, frozenset()) | relation.stored.layout.never_null,
-            )
-            for predicate, relation in facts.relations.items()
-        }
+        known = _given(facts)
         rules = program.by_head()
         self.fetched.expect(rules.values())
         for predicate in rules:
@@ -195,7 +208,7 @@ class Programs:
             asked,
             read[asked.keys],
             (stored.stored.number, stored.not_null),
-            lambda rule, keys: self.made([rule], {KEYS: keys, STORED: stored}),
+            lambda rule, keys: self.made(one_by_one(rule, keys, stored), {KEYS: keys, STORED: stored}),
         )
         assert found is not None
         return found
@@ -215,7 +228,7 @@ class Programs:
         if not any(may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
-        with self._in_order():
+        with self._database.join_order.as_written():
             stored = self._database.table(made.query(), made.types, names if made.queries else ())
         return Extension(stored, made.not_null)
 
@@ -241,15 +254,6 @@ class Programs:
                 body = tuple(literal for part in needed for literal in part.body)
                 found.append(replace(rule, body=(*body, *links)))
         return found or [replace(rules[0], body=(*rules[0].body, NullTest(Constant(None))))], known
-
-    @contextmanager
-    def _in_order(self) -> Iterator[None]:
-        """Joins go in the order of the bodies, which has the sizes: DuckDB's own guesses were 200 times slower."""
-        self._database.run("SET disabled_optimizers = 'join_order'")
-        try:
-            yield
-        finally:
-            self._database.run("RESET disabled_optimizers")
 
     def _product(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension | None:
         """The rows of a rule of independent parts, if those are many: put together when they are used."""
@@ -301,6 +305,16 @@ class Programs:
         tables = {p: extension.table() for p, extension in read.items()}
         with writing_sql():
             return sql.derived(rules, tables, {p: one.stored.types for p, one in read.items()})
+
+
+def _given(facts: Facts[Relation]) -> dict[Predicate, Extension]:
+    return {
+        predicate: Extension(
+            relation.stored,
+            facts.not_null.get(predicate, frozenset()) | relation.stored.layout.never_null,
+        )
+        for predicate, relation in facts.relations.items()
+    }
 
 
 def _is_bare(part: Rule) -> bool:

@@ -72,6 +72,14 @@ class Store(Protocol):
         """What was committed, oldest first, with the snapshots."""
         ...
 
+    def require_writable(self) -> None:
+        """Refuses who may not write, before there is work; readies what writing needs beside it.
+
+        Raises:
+            InputError: SM405.
+        """
+        ...
+
     def is_half_done(self) -> bool:
         """Whether a commit has not ended, of a process that works or of one that died."""
         ...
@@ -179,8 +187,13 @@ def stored_rows(database: Database, table: TableFiles) -> Relation:
 
 
 def files_query(table: TableFiles) -> str:
-    """The rows of a table, from its files."""
-    names = ", ".join(quoted(column) for column in table.columns)
+    """The rows of a table, from its files; no test of doubles reaches these, see `datalog.sql.duckdb.values_of`."""
+    names = ", ".join(
+        f"{quoted(column)} * CAST(1 AS {kind}) AS {quoted(column)}"
+        if kind in ("FLOAT", "DOUBLE")
+        else quoted(column)
+        for column, kind in zip(table.columns, table.types, strict=True)
+    )
     plain = [file.path for file in table.files if file.deleted is None and not file.is_newer]
     parts = []
     if plain:

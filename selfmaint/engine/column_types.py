@@ -10,6 +10,11 @@ def is_integer(kind: ColumnType | str) -> bool:
     return isinstance(kind, ColumnType) and kind.name.is_integer
 
 
+def is_floating(kind: ColumnType | str) -> bool:
+    """Whether a type is one of floating-point numbers."""
+    return isinstance(kind, ColumnType) and kind.name.is_floating
+
+
 def fits(stored: ColumnType, declared: ColumnType) -> bool:
     """Whether every value of the stored type is a value of the declared one.
 

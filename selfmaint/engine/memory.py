@@ -8,7 +8,7 @@ from itertools import islice
 
 from datalog.evaluate import Evaluator, evaluate_view
 from datalog.model import ColumnType, OpaqueView, Predicate, Program, Row, Value, ViewDefinition, value_kind
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import Asked, Facts
 from selfmaint.errors import Code, input_error
 
 
@@ -130,6 +130,9 @@ class MemoryEngine:
         """The goals that have a row."""
         evaluator = self._evaluator(program, facts)
         return frozenset(goal for goal in goals if evaluator.first(goal) is not None)
+
+    def foresee(self, asked: Sequence[Asked], facts: Facts[frozenset[Row]]) -> None:
+        """Nothing is read twice here."""
 
     def sample(self, data: frozenset[Row], limit: int) -> list[Row]:
         """Some rows."""

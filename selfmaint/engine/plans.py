@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule, Version
 from datalog.rewrite import demand, drop_unreachable, drop_unused_columns
 from datalog.rewrite.demand import Choice
+from datalog.rewrite.reachable import predicates_of
 from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.guard import require_given, undefined
 
@@ -34,6 +36,17 @@ def prepared(
         return best or tuple(c for c in columns if is_integer(types[predicate][c])) or columns
 
     return drop_unused_columns(demand(program, goals, small, kinds, by_keys), goals)
+
+
+def without_columns(program: Program, goals: Collection[Predicate]) -> Program:
+    """A program whose goals have no columns, but for those that its bodies read."""
+    used = {p for rule in program.rules for p in predicates_of(rule.body)}
+    bare = frozenset(goals) - used
+    rules = (
+        replace(rule, head=replace(rule.head, terms=())) if rule.head.predicate in bare else rule
+        for rule in program.rules
+    )
+    return replace(program, rules=tuple(rules))
 
 
 def in_one_query(program: Program, goal: Predicate) -> Program:

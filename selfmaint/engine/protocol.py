@@ -61,6 +61,21 @@ class Layout:
     most: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of an engine.
+
+    Attributes:
+        program: safe, non-recursive rules.
+        goals: the predicates asked for.
+        whole: whether their rows are asked for, or only whether they have one.
+    """
+
+    program: Program
+    goals: tuple[Predicate, ...]
+    whole: bool
+
+
 class Bags(Protocol[D]):
     """What an engine does with bags. They are given as counted rows: each row once, its number of copies last."""
 
@@ -163,6 +178,15 @@ class Engine(Protocol[D]):
 
     def nonempty(self, program: Program, goals: Sequence[Predicate], facts: Facts[D]) -> frozenset[Predicate]:
         """Which goals have a row; one job for all of them."""
+        ...
+
+    def foresee(self, asked: Sequence[Asked], facts: Facts[D]) -> None:
+        """Says what will be evaluated, so that it can be read along with what is read before; only costs depend on it.
+
+        Args:
+            asked: all that is known of; what was foreseen before is forgotten.
+            facts: what it reads.
+        """
         ...
 
     def sample(self, data: D, limit: int) -> list[Row]:

@@ -51,7 +51,7 @@ class DebeziumReader:
     _readers: dict[tuple[str, ...], RowReader | None] = field(default_factory=dict)
 
     def read(self, record: object) -> Event:
-        """What an envelope says; see `events.EventReader`."""
+        """What an envelope says; see `changes.EventReader`."""
         if record is None:
             return Ignored.TOMBSTONE
         payload, schema = _unwrapped(record)

@@ -55,7 +55,7 @@ class ColumnFeedReader:
     rows: RowReader
 
     def read(self, record: object) -> Event:
-        """What a row says; see `events.EventReader`."""
+        """What a row says; see `changes.EventReader`."""
         own = self.format
         if not isinstance(record, Mapping) or CHANGE_TYPE not in record or own.order not in record:
             found = ", ".join(f"`{c}`" for c in record) if isinstance(record, Mapping) else "none"

@@ -25,7 +25,7 @@ from itertools import combinations
 
 from datalog.budget import check
 from datalog.model import Atom, Constant, Row, Variable, Version
-from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
+from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part, TooManyFactsError
 from selfmaint.possible.narrowing import Narrowing
 from selfmaint.possible.queries import Query
 
@@ -33,10 +33,6 @@ Queries = Mapping[str, Sequence[Query]]
 
 MOST_PAIRS = 2_000_000
 """So many pairs of facts of one relation are compared for a column of their keys."""
-
-
-class TooManyFactsError(Exception):
-    """There are too many facts with labelled nulls in a key."""
 
 
 class Candidates:
@@ -60,6 +56,9 @@ class Candidates:
             self._add_given(fact)
         while self._merge_by_keys(facts):
             pass
+        self._members: dict[LabelledNull, list[LabelledNull]] = {}
+        for null in self._groups:
+            self._members.setdefault(self._group(null), []).append(null)
 
     def constants(self, null: LabelledNull) -> Iterator[int]:
         """The numbers of the constants that a null may be, by its types, and by what asks for it."""
@@ -78,8 +77,7 @@ class Candidates:
             return [n for n in self._nulls if n.number < null.number and n.value_class is null.value_class]
         if null not in self._groups:
             return []
-        mine = self._group(null)
-        return [n for n in self._groups if n.number < null.number and self._group(n) is mine]
+        return [n for n in self._members[self._group(null)] if n.number < null.number]
 
     # ------------------------------------------------------------------------------------------------ 1 and 2
 
@@ -251,8 +249,12 @@ class Candidates:
         return null.admits(value) and self._narrowing.admits(null, value)
 
     def _group(self, null: LabelledNull) -> LabelledNull:
+        path = []
         while (parent := self._groups.get(null, null)) is not null:
+            path.append(null)
             null = parent
+        for one in path:
+            self._groups[one] = null
         return null
 
 

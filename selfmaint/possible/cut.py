@@ -19,6 +19,7 @@ hand may rule it out.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -37,11 +38,13 @@ class Cut:
         whole: the views with all their rows.
         covered: for other views, by columns, the values of which all rows are at hand.
         may_lose: the views that may lose rows that are not at hand.
+        nulls: with more labelled nulls nothing is searched.
     """
 
     whole: frozenset[str]
     covered: Mapping[str, Mapping[Columns, frozenset[Values]]]
     may_lose: frozenset[str] = frozenset()
+    nulls: int = sys.maxsize
 
     def has_all(self, view: str, told: Mapping[int, Constant]) -> bool:
         """Whether all rows of a view that have some values are at hand."""

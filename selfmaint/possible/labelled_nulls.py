@@ -32,6 +32,10 @@ _DEEPEST = 6
 """So many foreign keys are followed one after the other."""
 
 
+class TooManyFactsError(Exception):
+    """There are too many facts with labelled nulls."""
+
+
 @dataclass(frozen=True, eq=False)
 class LabelledNull:
     """A value that nothing known tells.
@@ -134,7 +138,13 @@ class Instance:
         return f"{kind}{next(self._names)}"
 
     def null(self, atoms: Sequence[tuple[ValueClass, ColumnType, bool]], where: str) -> LabelledNull:
-        """A labelled null of some columns: their class, types, and whether they may hold null."""
+        """A labelled null of some columns: their class, types, and whether they may hold null.
+
+        Raises:
+            TooManyFactsError: there are too many.
+        """
+        if self.cut is not None and len(self.nulls) >= self.cut.nulls:
+            raise TooManyFactsError
         made = LabelledNull(
             len(self.nulls) + 1,
             atoms[0][0],

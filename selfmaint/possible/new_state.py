@@ -15,22 +15,25 @@ Of large data a part is at hand (`cut.py`): then what changes of the view is com
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import Row, Version
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given, why_not
-from selfmaint.possible.candidates import TooManyFactsError
 from selfmaint.possible.cut import Cut
 from selfmaint.possible.encoding import BEFORE, MOST_GROUND_RULES, Encoding, TooLargeError
 from selfmaint.possible.instances import Queries, Wanted, Way, instance, ways
+from selfmaint.possible.labelled_nulls import TooManyFactsError
 from selfmaint.possible.queries import queries
 from selfmaint.possible.real_values import real_database
-from selfmaint.possible.solver import Model, Solver, SolverStoppedError
+from selfmaint.possible.solver import Model, Solver, SolverLateError, SolverStoppedError
 from selfmaint.possible.value_classes import NotComparableError
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import Catalog, View
+
+T = TypeVar("T")
 
 _ATTEMPTS = 3
 """How many choices of values are tried for an answer set."""
@@ -71,9 +74,13 @@ class Open:
 
     Attributes:
         reason: why.
+        larger: which part of a budget may be too small for one: `rows` or `seconds`.
+        is_final: whether there is none for more rows either, or none in that time.
     """
 
     reason: str
+    larger: Literal["rows", "seconds"] | None = None
+    is_final: bool = False
 
 
 Answer = Determined | TwoDatabases | Open
@@ -107,35 +114,39 @@ class NewStates:
     def of(self, view: View) -> Answer:
         """Whether the view's state after the update is determined, and what it is."""
         if self.cut is not None and view.name in self.cut.may_lose:
-            return Open(TOO_MANY_LOST)
+            return Open(TOO_MANY_LOST, "rows", is_final=True)
+        if self._first is None:
+            self._first = self._within(self._found_first)
+        if isinstance(self._first, Open):
+            return self._first
+        encoding, model = self._first
+        return self._within(lambda solver: self._compared(view, encoding, model, solver))
+
+    def _within(self, search: Callable[[Solver], T]) -> T | Open:
+        """What a search gives, or why it has no end here."""
         try:
             with limit(self._seconds, "searching"):
-                solver = Solver(self._seconds)
-                if self._first is None:
-                    self._first = self._found_first(solver)
-                if isinstance(self._first, Open):
-                    return self._first
-                return self._compared(view, *self._first, solver)
-        except BudgetSpentError:
-            return Open(f"the search did not end within {self._seconds:g} s")
+                return search(Solver(self._seconds))
+        except (BudgetSpentError, SolverLateError):
+            return Open(f"the search did not end within {self._seconds:g} s", "seconds", is_final=True)
         except SolverStoppedError as error:
-            return Open(str(error))
+            return Open(str(error), is_final=True)
         except (TooLargeError, TooManyFactsError):
-            return Open("there are too many possibilities to search")
+            return Open("there are too many possibilities to search", is_final=True)
         except NotComparableError:
-            return Open("values of several kinds, or without an order, are compared")
+            return Open("values of several kinds, or without an order, are compared", is_final=True)
 
     def _found_first(self, solver: Solver) -> tuple[Encoding, Model] | Open:
         if any(value != value for rows in self.known.rows.values() for row in rows for value in row):  # noqa: PLR0124
-            return Open("some value is not a number")
+            return Open("some value is not a number", is_final=True)
         made = instance(self.known, self._queries, cut=self.cut)
         if made.unexplained is not None:
             view, row = made.unexplained
-            return Open(f"{self.known.catalog.view(view).shown} cannot give its row {row}")
+            return Open(f"{self.known.catalog.view(view).shown} cannot give its row {row}", is_final=True)
         encoding = Encoding(made, self._queries)
         model = solver.answer_set(encoding.text, _names(encoding))
         if model is None:
-            return Open("no database explains what is known" if not made.is_cut else _CIRCLES)
+            return Open(_CIRCLES if made.is_cut else "no database explains what is known", is_final=True)
         return encoding, model
 
     def _compared(self, view: View, encoding: Encoding, model: Model, solver: Solver) -> Answer:
@@ -147,7 +158,7 @@ class NewStates:
         if self.cut is not None and not all(
             self.cut.has_all_like(view.name, row) for row in state - self.stored(view)
         ):
-            return Open(TOO_MANY_LIKE)
+            return Open(TOO_MANY_LIKE, "rows")
         if self._state(view, renamed) != state:
             return self._pair(view, first, [renamed])
         every = tuple(ways(self.known, self._queries, view.name, state))
@@ -184,7 +195,7 @@ class NewStates:
     def _pair(self, view: View, first: Rows, others: Sequence[Rows | None]) -> Answer:
         """The first database and one of some others, if both explain all that is known."""
         if self.cut is not None:
-            return Open(_left_open(first, others))
+            return Open(_left_open(self.known.catalog, first, others), "rows")
         if why_not(self.known, first):
             return Open(_NO_VALUES)
         less = self._state(view, first)
@@ -215,12 +226,14 @@ _NO_VALUES = "the databases found do not explain what is known of views of other
 _CIRCLES = "foreign keys go in circles"
 
 
-def _left_open(first: Rows, others: Sequence[Rows | None]) -> str:
+def _left_open(catalog: Catalog, first: Rows, others: Sequence[Rows | None]) -> str:
     """That what is at hand does not decide between two databases, and what would."""
     names = {n for other in others if other is not None for n in first if first[n] != other.get(n)}
     told = ", ".join(f"`{n}`" for n in sorted(names)) or "the base relations"
+    keyless = ", ".join(f"`{n}`" for n in sorted(names) if not catalog.relations[n].unique)
+    key = f", or a key of {keyless} to be declared" if keyless else ""
     return (
-        f"the rows near the update leave two states open: rows of {told} decide between them, which a read finds; "
+        f"the rows near the update leave two states open: rows of {told} decide between them, which a read finds{key}; "
         "rows of views farther away may decide, too"
     )
 

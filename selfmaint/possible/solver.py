@@ -32,6 +32,10 @@ class SolverStoppedError(Exception):
     """The solver gave no answer; why, in words."""
 
 
+class SolverLateError(SolverStoppedError):
+    """The time is over."""
+
+
 @dataclass
 class Solver:
     """Runs programs until a deadline.
@@ -50,16 +54,17 @@ class Solver:
         """An answer set of a program, its atoms of some names; None if it has none.
 
         Raises:
-            SolverStoppedError: the time is over, there is not enough memory, or the solver's process died.
+            SolverLateError: the time is over.
+            SolverStoppedError: there is not enough memory, or the solver's process died.
         """
         late = f"the search did not end within {self.seconds:g} s"
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise SolverStoppedError(late)
+            raise SolverLateError(late)
         with _LOCK:
             found, why = _worker().asked(text, names, left)
         if why is not None:
-            raise SolverStoppedError(late if why == "late" else why)
+            raise SolverLateError(late) if why == "late" else SolverStoppedError(why)
         return found
 
 

@@ -25,19 +25,32 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from datalog.model import ANY, ColumnType, Comparison, Constant, Row, Value, Variable, Version, value_kind
+from datalog.model import (
+    ANY,
+    ColumnType,
+    Comparison,
+    Constant,
+    Row,
+    Term,
+    Value,
+    Variable,
+    Version,
+    value_kind,
+)
 from datalog.order import satisfiable
 from datalog.order.domains import Grid, domain_of
 from datalog.order.points import point_of
 from selfmaint.countermodel.model_check import Given
 from selfmaint.possible.queries import Query
+from selfmaint.warehouse.catalog import Catalog
 
 _COLUMN = Variable("Column")
 
 
+@lru_cache(maxsize=100_000, typed=True)
 def fits(value: Value, column_type: ColumnType) -> bool:
     """Whether a column of a type can hold a value that is not null."""
     if not column_type.accepts(value):
@@ -315,3 +328,30 @@ class ValueClasses:
         """The numbers of a row's values."""
         places = range(len(row)) if columns is None else columns
         return tuple(self.number(name, i, value) for i, value in zip(places, row, strict=True))
+
+
+def joined(rules: Mapping[str, Sequence[Query]], classes: ValueClasses) -> frozenset[int]:
+    """The classes of variables by which rules join."""
+    found: set[ValueClass] = set()
+    for query in (query for its in rules.values() for query in its):
+        seen: set[Term] = set()
+        for term in (t for atom in query.body for t in atom.terms):
+            if isinstance(term, Variable) and term in seen:
+                found.add(classes.of_variable(query, term))
+            seen.add(term)
+    return frozenset(one.number for one in found)
+
+
+def meeting(catalog: Catalog, joined: frozenset[int], classes: ValueClasses) -> frozenset[int]:
+    """The classes of keys and foreign keys; of a relation without such a column or a join, those of all its columns."""
+    found: set[int] = set()
+    relations = catalog.relations
+    for relation in relations.values():
+        columns = [i for key in relation.unique for i in key]
+        columns += [i for reference in relation.references for i in reference.columns]
+        found.update(classes.of_column(relation.name, i).number for i in columns)
+    for relation in relations.values():
+        numbers = {classes.of_column(relation.name, i).number for i in range(relation.arity)}
+        if numbers.isdisjoint(found | joined):
+            found |= numbers
+    return frozenset(found)

@@ -23,7 +23,7 @@ from selfmaint.duckdb.database import Relation
 from selfmaint.engine.arrow_rows import ArrowTable, arrow_table, python_rows
 from selfmaint.engine.arrow_types import column_type
 from selfmaint.engine.guard import require_given
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import Asked, Facts
 from selfmaint.spark.bags import FrameBags
 from selfmaint.spark.bounds import held
 from selfmaint.spark.column_types import types_of
@@ -181,6 +181,9 @@ class SparkEngine:
             InputError: SM103 or SM104, stored contents that turn out to be unreadable.
         """
         return self._programs.nonempty(program, goals, facts)
+
+    def foresee(self, asked: Sequence[Asked], facts: Facts[DataFrame]) -> None:
+        """Nothing is done about it: no gain was measured."""
 
     def sample(self, data: DataFrame, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values.

@@ -24,7 +24,7 @@ from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.fetched import KEYS, STORED, lookup_of
 from selfmaint.duckdb.layouts import finding
-from selfmaint.engine.plans import over_tables, prepared
+from selfmaint.engine.plans import over_tables, prepared, without_columns
 from selfmaint.engine.protocol import Facts, Layout
 from selfmaint.errors import InputError
 from selfmaint.spark.bounds import Measure, bounded, held, measured
@@ -101,7 +101,7 @@ class Programs:
         Each goal is limited to one row, which Spark pushes down: a rule's joins end at their first row.
         """
         distinct = list(dict.fromkeys(goals))
-        needed = self._prepared(program, distinct, facts)
+        needed = self._prepared(without_columns(program, distinct), distinct, facts)
         rules = needed.by_head()
         used = {p for rule in needed.rules for p in predicates_of(rule.body)}
         known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])

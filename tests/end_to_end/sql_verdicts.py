@@ -7,7 +7,8 @@ followed from base rows, by keys or recomputed, is what the view holds after the
 
     python -m tests.end_to_end.sql_verdicts --seconds 1800 --seed 1
 
-tries random cases for so long, prints how they came out by shape, and the first wrong answer.
+tries random cases for so long, prints how they came out by shape, and the first wrong answer. Some of the questions, or
+all with `--cross-examined 1`, are cross-examined: nothing may contradict what the databases confirm.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -34,6 +37,7 @@ from selfmaint.api.maintain import new_contents
 from selfmaint.api.platform import platform_of, with_counts
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse
+from selfmaint.cross_examine.report import Outcome
 from selfmaint.decide.verdict import Verdict, VerdictKind
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.engine.memory import MemoryEngine
@@ -77,6 +81,9 @@ _DUCKDB = {
 }
 AUDITED, AUDIT_S = 0.15, 5.0
 """How many cases are audited, too, and how long that may take."""
+CROSS_EXAMINED = 0.1
+"""How many questions are cross-examined, too."""
+BUDGET = {"seconds": 4.0, "candidates": 100}
 DIGITS = 5
 """Digits before the point, where DuckDB has more than Spark: enough for the values here."""
 
@@ -99,9 +106,23 @@ class Answered:
 
 
 class Case:
-    """A random schema with its databases, and the warehouse over it."""
+    """A random schema with its databases, and the warehouse over it.
 
-    def __init__(self, random: Random, shape: str, *, effort: int = 1, engines: Engines = ENGINES) -> None:
+    Attributes:
+        examined: how many verdicts came out how, cross-examined.
+    """
+
+    examined: ClassVar[Counter[str]] = Counter()
+
+    def __init__(
+        self,
+        random: Random,
+        shape: str,
+        *,
+        effort: int = 1,
+        engines: Engines = ENGINES,
+        share: float = CROSS_EXAMINED,
+    ) -> None:
         texts = views(random, shape)
         slow = any(map(NOT_SQLITE.search, texts.values())) or {*names_read(texts.values())} & {*TYPED}
         its = tables(random, texts.values(), (BY_DUCKDB if slow else DATABASES) * effort)
@@ -117,6 +138,7 @@ class Case:
         }
         self.every = Everything(its, stored)
         self.is_audited = random.random() < AUDITED
+        self.chance, self.share = Random(random.random()), share
 
     @cached_property
     def schemas(self) -> Mapping[str, pa.Schema]:
@@ -219,9 +241,24 @@ class Case:
                     f"a wrong always on {name}",
                     question,
                 )
+        self.cross_examine(warehouse, update, question)
         setting = "helpers" if self.catalog.helpers else self.engine.name
         how = self.followed(warehouse, update, question, verdicts)
         return {n: Answered(v.kind, len(question.states[n]) == 1, how, setting) for n, v in verdicts.items()}
+
+    def cross_examine(
+        self, warehouse: Warehouse[Any], update: selfmaint.Update[Any], question: Question
+    ) -> None:
+        """Nothing may contradict an answer that is right: what databases over small domains say is known here."""
+        if self.chance.random() >= self.share:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            budget = selfmaint.CrossExamination(**BUDGET, folder=Path(folder))
+            for name, one in warehouse.check(update, cross_examine=budget).examined.items():
+                self.examined[one.outcome.value] += one.because != "it is undecided"
+                text = "" if one.file is None else one.file.read_text(encoding="utf-8")
+                is_wrong = one.outcome is Outcome.CONTRADICTS
+                self.require(not is_wrong, f"{name} is contradicted: {one.because}\n{text}", question)
 
     @cached_property
     def words(self) -> Mapping[tuple[str, str, str], str]:
@@ -383,11 +420,17 @@ def shown(question: Question) -> str:
 
 
 def answered(
-    seed: str, shape: str, questions: int, *, effort: int = 1, engines: Engines = ENGINES
+    seed: str,
+    shape: str,
+    questions: int,
+    *,
+    effort: int = 1,
+    engines: Engines = ENGINES,
+    share: float = CROSS_EXAMINED,
 ) -> list[Answered]:
     """What the product says of the view of a random case, all of it being right."""
     random = Random(f"{shape}.{seed}")
-    case = Case(random, shape, effort=effort, engines=engines)
+    case = Case(random, shape, effort=effort, engines=engines, share=share)
     found = []
     for _ in range(questions):
         chances = random.random() < 0.85, random.random() < 0.2
@@ -431,6 +474,7 @@ def main() -> int:
     parser.add_argument("--questions", type=int, default=6)
     parser.add_argument("--only", nargs="*", default=list(SHAPES))
     parser.add_argument("--engines", nargs="*", default=[engine.name for engine in ENGINES])
+    parser.add_argument("--cross-examined", type=float, default=CROSS_EXAMINED)
     given = parser.parse_args()
     engines = [engine for name in given.engines for engine in {*ENGINES} if engine.name == name]
     end, number, wrong = time.monotonic() + given.seconds, given.seed * 1_000_000, 0
@@ -438,14 +482,21 @@ def main() -> int:
     while time.monotonic() < end and wrong < 20:
         for shape in given.only:
             try:
-                its = answered(str(number), shape, given.questions, effort=given.effort, engines=engines)
+                its = answered(
+                    str(number),
+                    shape,
+                    given.questions,
+                    effort=given.effort,
+                    engines=engines,
+                    share=given.cross_examined,
+                )
                 found[shape] += its
             except Exception as error:  # noqa: BLE001 - a crash is wrong, too
                 wrong += 1
                 print(f"{shape}.{number}: {type(error).__name__}: {error}\n", flush=True)
         number += 1
     print(table(found))
-    print(f"{number - given.seed * 1_000_000} rounds")
+    print(f"{number - given.seed * 1_000_000} rounds; cross-examined: {dict(Case.examined)}")
     return 1 if wrong else 0
 
 

@@ -45,7 +45,7 @@ class Case(_Situation, total=False):
     foreign_keys: Sequence[tuple[str, Sequence[int], str, Sequence[int]]]
     """Each: child, its columns, parent, the columns referred to."""
     types: Mapping[str, Sequence[str]]
-    """A type of `types.KINDS` per column; "any" if not given."""
+    """A type of `column_types.KINDS` per column; "any" if not given."""
     domains: Mapping[str, Sequence[Sequence[Constant]]]
     """All constants that each column may hold before the update."""
 

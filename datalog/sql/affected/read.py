@@ -11,6 +11,7 @@ import sqlglot
 from sqlglot import exp
 
 from datalog.model import TextQuery
+from datalog.sql.affected.grouping_sets import sets_of
 from datalog.sql.affected.inner import Closed, Ctes, Inner
 from datalog.sql.affected.names import Scope, UnknownShapeError
 from datalog.sql.affected.plan import (
@@ -212,8 +213,8 @@ class _Reading:
         if any(not node.expressions for node in nodes):  # `GROUP BY a, b WITH ROLLUP`
             if len(nodes) > 1:
                 raise UnknownShapeError("it has several of ROLLUP, CUBE and GROUPING SETS")
-            return plain, _sets(type(nodes[0])(expressions=plain))
-        choices = [[[one(leaf) for leaf in some] for some in _sets(node)] for node in nodes]
+            return plain, sets_of(type(nodes[0])(expressions=plain))
+        choices = [[[one(leaf) for leaf in some] for some in sets_of(node)] for node in nodes]
         sets = [[*plain, *(leaf for some in way for leaf in some)] for way in product(*choices)]
         return [leaf for some in sets for leaf in some], sets
 
@@ -337,22 +338,30 @@ class _Reading:
 
 
 def _limited(tree: exp.Expr, query: Query) -> Limited:
-    """The first rows of a query; their order is known where it is by columns of the result."""
+    """The first rows of a query; their order is known where it is by columns of the result, named as there or selected.
+
+    `SELECT p.id AS n FROM patient p ORDER BY p.id`: no alias is qualified, so both are one column.
+    """
     limit, order = tree.args.get("limit"), tree.args.get("order")
-    number: exp.Expr | None = limit.expression if isinstance(limit, exp.Limit) else None
-    names = dict(query.outputs)
+    number = limit.expression if isinstance(limit, exp.Limit) else None
+    names, outputs = dict(query.outputs), [output for _, output in query.outputs]
+    selected = [one.unalias().sql().casefold() for one in tree.expressions]
+    shown = (
+        dict(zip(selected, outputs, strict=True)) if len(selected) == len(outputs) else {}
+    )  # else there is `*`
     by: list[tuple[int, bool, bool]] = []
     for one in order.expressions if order is not None else ():
-        column = one.this
-        if not isinstance(column, exp.Column) or column.table or column.name.casefold() not in names:
+        column, (down, first) = one.this, (bool(one.args.get("desc")), one.args.get("nulls_first"))
+        found = None
+        if isinstance(column, exp.Column):
+            found = shown.get(column.sql().casefold()) if column.table else names.get(column.name.casefold())
+        if found is None:
             return Limited(query.plan)
-        down, first = bool(one.args.get("desc")), one.args.get("nulls_first")
-        by.append((names[column.name.casefold()], down, not down if first is None else bool(first)))
-    if tree.args.get("offset") is not None or not by or len(names) < len(query.outputs):
-        return Limited(query.plan)
-    if not isinstance(number, exp.Literal) or not number.is_int:
-        return Limited(query.plan)
-    return Limited(query.plan, tuple(by), int(number.name))
+        by.append((found, down, not down if first is None else bool(first)))
+    is_known = tree.args.get("offset") is None and by and len(names) == len(outputs)
+    if is_known and isinstance(number, exp.Literal) and number.is_int:
+        return Limited(query.plan, tuple(by), int(number.name))
+    return Limited(query.plan)
 
 
 def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:
@@ -360,30 +369,3 @@ def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:
     other = [part for part, value in tree.args.items() if value and part not in known]
     if other:
         raise UnknownShapeError(f"it has a part that is not known: {other[0].strip('_')}")
-
-
-def _sets(node: exp.Expr) -> list[list[exp.Expr]]:
-    """The grouping sets of ROLLUP, CUBE or GROUPING SETS; of anything else it is one."""
-    parts = [_leaves(one) for one in node.expressions]
-    match node:
-        case exp.GroupingSets():
-            return [some for one in node.expressions for some in _sets(one)]
-        case exp.Rollup():
-            chosen = [parts[:number] for number in range(len(parts), -1, -1)]
-        case exp.Cube():
-            chosen = [
-                [part for part, is_in in zip(parts, way, strict=True) if is_in]
-                for way in product((True, False), repeat=len(parts))
-            ]
-        case _:
-            return [_leaves(node)]
-    return [[leaf for part in some for leaf in part] for some in chosen]
-
-
-def _leaves(node: exp.Expr) -> list[exp.Expr]:
-    """What is grouped by inside ROLLUP, CUBE or GROUPING SETS."""
-    if isinstance(node, exp.Tuple | exp.GroupingSets | exp.Rollup | exp.Cube):
-        return [leaf for one in node.expressions for leaf in _leaves(one)]
-    if isinstance(node, exp.Paren):
-        return _leaves(node.this)
-    return [node]

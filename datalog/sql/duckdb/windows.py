@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from datalog.model import ColumnType, TypeName
 from datalog.sql.duckdb.types import Typed, UnlikeSparkError, cast
+
+if TYPE_CHECKING:
+    from datalog.sql.duckdb.plans import Expressions
 
 _INT = ColumnType(TypeName.INT)
 _NUMBERS = (exp.RowNumber, exp.Rank, exp.DenseRank)
@@ -28,15 +31,7 @@ _AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _BOUNDS = ("UNBOUNDED", "CURRENT ROW")
 
 
-class Values(Protocol):
-    """Reads and writes expressions."""
-
-    def value(self, tree: exp.Expr, *, aggregates: bool = False) -> Typed:
-        """An expression's value, and its type in Spark."""
-        ...
-
-
-def windowed(tree: exp.Window, values: Values) -> Typed:
+def windowed(tree: exp.Window, values: Expressions) -> Typed:
     """A window function's value, and its type in Spark.
 
     Raises:
@@ -67,7 +62,7 @@ def windowed(tree: exp.Window, values: Values) -> Typed:
     raise UnlikeSparkError(f"the window function `{call.sql('spark').lower()}`")
 
 
-def _value(call: exp.Expr, values: Values, over: Callable[[exp.Expr], exp.Expr]) -> Typed:
+def _value(call: exp.Expr, values: Expressions, over: Callable[[exp.Expr], exp.Expr]) -> Typed:
     inside, kind = values.value(call.this)
     extra = call.args.get("offset")
     if call.args.get("default") is not None or (extra is not None and not isinstance(extra, exp.Literal)):
@@ -77,7 +72,7 @@ def _value(call: exp.Expr, values: Values, over: Callable[[exp.Expr], exp.Expr])
     return over(exp.Anonymous(this=name, expressions=arguments)), kind
 
 
-def _ordered(one: exp.Expr, values: Values) -> exp.Expr:
+def _ordered(one: exp.Expr, values: Expressions) -> exp.Expr:
     if not isinstance(one, exp.Ordered):
         raise UnlikeSparkError("this order of a window")
     tree, _ = values.value(one.this)

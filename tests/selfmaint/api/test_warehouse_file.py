@@ -14,6 +14,7 @@ from selfmaint.api.places import Location
 from selfmaint.api.secrets import has_password, masked
 from selfmaint.api.toml_tables import dotted, key_places
 from selfmaint.api.warehouse_file import SourceKind, read_warehouse_file
+from selfmaint.decide.search_budget import SearchBudget
 from selfmaint.errors import Code, InputError
 from selfmaint.report.errors import errors_text
 
@@ -80,6 +81,14 @@ def test_what_a_good_file_says(tmp_path: Path) -> None:
     assert file.copies["t"].absent is None
     assert file.effective
     assert file.budget_s == 2.5
+    assert file.search == SearchBudget(seconds=1, rows=200)
+
+
+def test_a_budget_of_searches(tmp_path: Path) -> None:
+    file = read_warehouse_file(write(tmp_path, f"{GOOD}[search]\nrows = 1000\n"))
+    assert file.search == SearchBudget(seconds=1, rows=1000)
+    file = read_warehouse_file(write(tmp_path, f"{GOOD}[search]\nseconds = 0.5\n"))
+    assert file.search == SearchBudget(seconds=0.5, rows=200)
 
 
 def test_absolute_paths_and_uris_are_kept(tmp_path: Path) -> None:
@@ -114,6 +123,28 @@ def test_absolute_paths_and_uris_are_kept(tmp_path: Path) -> None:
         ),
         ("budget_s = 2.5", "budget_s = nan", 2, "`budget_s` in the warehouse file is nan", "give a number"),
         ("budget_s = 2.5", 'budget_s = "1"', 2, "`budget_s` is a string, not a number", None),
+        ("[update]", "[search]\nrows = 0\n[update]", 26, "`rows` in `[search]` is 0", None),
+        (
+            "[update]",
+            "[search]\nrows = 2.5\n[update]",
+            26,
+            "`search.rows` is a number, not a whole number",
+            None,
+        ),
+        (
+            "[update]",
+            "[search]\nrows = true\n[update]",
+            26,
+            "`search.rows` is true or false, not a whole",
+            None,
+        ),
+        (
+            "[update]",
+            "[search]\nseconds = 0\n[update]",
+            26,
+            "`seconds` in `[search]` is 0",
+            "give a number of",
+        ),
         ("effective = true", "effective = 1", 26, "`update.effective` is a number, not true or false", None),
         ('table = "public.r"', 'path = "r"', 16, "a relation in the source `ops` of kind `postgres`", None),
         ('path = "s.parquet"', "", 18, "`[relations.s]` has no `table` or `path`", None),

@@ -64,6 +64,11 @@ def test_new_facts_and_the_rows_that_they_reference(row: Row, problem: str) -> N
     assert why_not(program, {"sale": {row}}, derivation) == problem
 
 
+def test_beside_a_view_that_projects_nothing_is_shown() -> None:
+    program = PROGRAM.replace("w(I, S) :- sale(I, S).", "w(S) :- sale(I, S).")
+    assert why_not(program, {"shop": {(8, "Ulm")}}) == "`w` may hide what D^ lacks"
+
+
 def why_not(program: str, added: Mapping[str, set[Row]], derivation: list[Atom] | None = None) -> str:
     schema = catalog(parse_program(program))
     situation = Situation.of((p for p in GIVEN if p.name in schema.relations), effective=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from selfmaint.conformance.run import case_facts
 from selfmaint.decide import neighbourhood, searched
 from selfmaint.decide.decision import Decision
+from selfmaint.decide.search_budget import SearchBudget
 from selfmaint.decide.searched import searches
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.possible.new_state import Determined, NewStates, Open, TwoDatabases
@@ -35,9 +36,11 @@ def test_what_is_found_near_the_update_is_so(wanted: str, seed: int) -> None:
     case = random_situation(random, WANTED[wanted]).case
     record = recorded(case)
     schema = catalog(record.program)
-    made = embedded(record, schema, random.choice((0, 1, 1, 2, 4)), random.choice((0, 0.3, 0.7)), random)
-    assume(made is not None and sum(map(len, made.contents.values())) <= searched.MOST_ROWS)
-    assert made is not None
+    beside = embedded(record, schema, random.choice((0, 1, 1, 2, 4)), random.choice((0, 0.3, 0.7)), random)
+    assume(beside is not None)
+    assert beside is not None
+    made, _ = beside
+    assume(sum(map(len, made.contents.values())) <= searched.MOST_ROWS)
     engine = MemoryEngine()
     situation = Situation.of(
         (p for p in made.contents if p.name in schema.relations), effective=made.effective
@@ -45,10 +48,11 @@ def test_what_is_found_near_the_update_is_so(wanted: str, seed: int) -> None:
     whole = NewStates(given_of(made, schema), SECONDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searched, "MOST_ROWS", -1)
-        patch.setattr(neighbourhood, "MOST_ROWS", random.choice((12, 25, 60, 400)))
-        patch.setattr(neighbourhood, "_WHOLE", random.choice((0, 0, 2, 24)))
-        patch.setattr(neighbourhood, "_PER_VALUE", random.choice((1, 2, 40)))
-        near = searches(Decision(schema).knowledge(engine, case_facts(made, schema, engine), situation))
+        patch.setattr(neighbourhood, "WHOLE", random.choice((0, 0, 2, 24)))
+        budget = SearchBudget(rows=random.choice((5, 12, 25, 60, 400)))
+        near = searches(
+            Decision(schema, search=budget).knowledge(engine, case_facts(made, schema, engine), situation)
+        )
         for view in schema.views:
             found = near.of(view) if whole.covers(view) else None
             if found is None or isinstance(found.answer, Open):

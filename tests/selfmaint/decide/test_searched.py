@@ -13,10 +13,12 @@ from selfmaint.api.explain import explain
 from selfmaint.api.maintain import NotMaintainedError, maintain, new_contents
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
-from selfmaint.decide import neighbourhood, searched
+from selfmaint.decide import searched
+from selfmaint.decide.search_budget import SearchBudget
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.memory import MemoryEngine
+from selfmaint.errors import InputError
 from selfmaint.fallback.settle import Readable
 from selfmaint.report.explanation import explanation_json, explanation_sql
 from selfmaint.sources.memory import RowsSource
@@ -177,6 +179,22 @@ def test_columns_of_several_types_are_searched_with_values_of_all(seed: int) -> 
     assert (ran.stdout, ran.stderr) == ("yes\n", "")
 
 
+def test_doubles_are_not_taken_for_whole_numbers_that_the_engine_has_for_equal() -> None:
+    """The engine joins 2^53 + 1 with the double 2^53: so there is nothing at hand of a view that stores doubles."""
+    number, engine = ColumnType(TypeName.BIGINT), DuckEngine()
+    middles = [(float(2**53), 5000), *((float(n), 5000 + n) for n in range(1, 1000))]
+    contents = {
+        "ends": engine.load([(n, 5000 + n) for n in range(1000)], ["x", "z"], [INT, INT]),
+        "middles": engine.load(middles, ["y", "z"], [ColumnType(TypeName.DOUBLE), INT]),
+    }
+    here = build("ends(X, Z) :- s(X, Y), t(Y, Z).  middles(Y, Z) :- t(Y, Z).", contents, engine)
+    deleted = {"s": engine.load([(0, 2**53 + 1)], ["a", "b"], [INT, number])}
+    verdict = here.check(Update({}, deleted, effective=True))["ends"]
+    assert isinstance(verdict, Undecided)
+    assert verdict.near is not None
+    assert (verdict.near.rows, verdict.near.is_closed) == (2, False)
+
+
 def test_a_no_found_by_search_is_settled_by_no_more_reads_than_one_that_is_undecided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -193,19 +211,41 @@ def test_a_no_found_by_search_is_settled_by_no_more_reads_than_one_that_is_undec
 
 def test_an_update_with_too_many_rows_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searched, "MOST_ROWS", 1)
-    monkeypatch.setattr(neighbourhood, "MOST_ROWS", 1)
     here = warehouse(EITHER, v=rows((1,), (2,)), w=rows((1, 5)))
+    here.search = SearchBudget(rows=1)
     verdict = here.check(Update({"r": rows((3, 4))}))["v"]
     assert isinstance(verdict, Undecided)
-    assert verdict.reasons[-1] == "the update has more rows than are searched"
+    assert verdict.reasons[-1] == (
+        "the update has more rows than are searched; "
+        "a larger budget may decide it: `--search-rows`, or `rows` of `[search]`, now 1"
+    )
+
+
+def test_a_larger_budget_that_is_named_decides() -> None:
+    update = Update({}, {"s": rows(*((n, MANY + n) for n in range(5, 11)))}, effective=True)
+    too_small = many()
+    too_small.search = SearchBudget(rows=12)
+    verdict = too_small.check(update)["ends"]
+    assert isinstance(verdict, Undecided)
+    assert (
+        "a larger budget may decide it: `--search-rows`, or `rows` of `[search]`, now 12" in verdict.because
+    )
+    assert isinstance(many().check(update)["ends"], SelfMaintainable)
+
+
+@pytest.mark.parametrize("budget", [{"rows": 0}, {"seconds": 0.0}, {"seconds": float("nan")}])
+def test_a_budget_is_positive(budget: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="SM101"):
+        SearchBudget(**budget)  # type: ignore[arg-type]
 
 
 def test_the_search_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searched, "MOST_SECONDS", 0.0)
     here = warehouse(EITHER, v=rows((1,), (2,)), w=rows((1, 5)))
+    here.search = SearchBudget(seconds=1e-9)
     verdict = here.check(Update({"r": rows((3, 4))}))["v"]
     assert isinstance(verdict, Undecided)
-    assert verdict.reasons[-1] == "the search did not end within 0 s"
+    assert verdict.reasons[-1] == "the search did not end within 1e-09 s"
 
 
 def test_hidden_columns_of_many_rows_are_too_much() -> None:

@@ -13,8 +13,7 @@ from selfmaint.duckdb.loading import extension_file
 
 
 def load(file: Path) -> None:
-    database = Database()
-    database.loading.load(database.run, file)
+    loading.load(Database().run, file)
 
 
 def test_a_file_is_checked_once_and_again_when_it_has_changed(
@@ -40,3 +39,18 @@ def test_a_file_is_checked_once_and_again_when_it_has_changed(
     spoilt.replace(copy)  # not written over: it is mapped into this process
     with pytest.raises(duckdb.Error, match="signature"):
         load(copy)
+
+
+def test_what_is_checked_ahead_is_checked_where_it_is_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_checked", {})
+    good = extension_file("sqlite_scanner")
+    spoilt = tmp_path / good.name
+    spoilt.write_bytes(good.read_bytes()[:-1] + b"x")
+    monkeypatch.setattr(loading, "extension_file", {"good": good, "spoilt": spoilt}.__getitem__)
+    loading.check_ahead(["spoilt", "good"])
+    load(good)
+    assert list(loading._checked) == [str(good)]
+    with pytest.raises(duckdb.Error, match="signature"):
+        load(spoilt)

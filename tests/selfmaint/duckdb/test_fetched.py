@@ -6,6 +6,7 @@ programs, one after the other, over the same relations, which are computed when 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
@@ -17,11 +18,11 @@ from datalog.model import Atom, ColumnType, Predicate, Program, TypeName, Variab
 from datalog.sql import duckdb as sql
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine, Relation, fetched
-from selfmaint.engine.protocol import Facts
+from selfmaint.engine.protocol import Asked, Facts
 from tests.datalog.sql.sql_programs import PLAIN, Generator, meaning, random_facts, relations
 
 STORED = relations(PLAIN)
-SMALL, NEW, BIG, V = (Predicate(name) for name in ("small", "new", "big", "v"))
+SMALL, NEW, OLD, BIG, V, W = (Predicate(name) for name in ("small", "new", "old", "big", "v", "w"))
 TYPES = {"int": ColumnType(TypeName.INT), "name": ColumnType(TypeName.STRING)}
 
 
@@ -31,15 +32,25 @@ def in_files(engine: DuckEngine, data: Relation) -> Relation:
     return Relation(engine.database.view(query, data.types, [data.stored]), data.columns)
 
 
+@pytest.fixture(scope="module")
+def small_ones_are_large() -> Iterator[None]:
+    """A few keys are looked for one by one in relations of any size."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fetched, "MANY_ROWS", 0)
+        yield
+
+
+@pytest.mark.usefixtures("small_ones_are_large")
 @given(random=st.randoms(use_true_random=False))
 def test_one_program_after_the_other_has_its_meaning(random: Random) -> None:
-    """Every rule starts at a small relation, so that there is something to look up with."""
+    """Every rule starts at a small relation, so that there is something to look up with; some programs are foreseen."""
     engine, facts = DuckEngine(most_few=random.choice([0, 20_000])), random_facts(random, STORED)
     stored = {}
     for one in STORED:
         names = [f"c{i}" for i in range(len(one.types))]
-        rows = engine.load(facts[one.predicate], names, [TYPES[t] for t in one.types])
-        stored[one.predicate] = in_files(engine, rows)
+        loaded = engine.load(facts[one.predicate], names, [TYPES[t] for t in one.types])
+        stored[one.predicate] = in_files(engine, loaded)
+    asked = []
     for _ in range(3):
         program, _, _ = Generator(random, STORED).program()
         some = random.sample(
@@ -56,15 +67,27 @@ def test_one_program_after_the_other_has_its_meaning(random: Random) -> None:
         anchored = Program(tuple(rules))
         small = engine.load(keys, ["k"], [TYPES[STORED[0].types[0]]])
         given_ = Facts({**stored, SMALL: small}, small=frozenset({SMALL}))
-        for goal in anchored.heads:
-            expected = meaning(anchored, goal, {**facts, SMALL: keys})
-            assert frozenset(engine.sample(engine.evaluate(anchored, goal, given_), 10_000)) == expected
+        asked.append((anchored, given_, {**facts, SMALL: keys}))
+        if random.random() < 0.5:
+            engine.foresee([Asked(anchored, tuple(anchored.heads), random.random() < 0.5)], given_)
+    for anchored, given_, rows in asked:
+        expected = {goal: meaning(anchored, goal, rows) for goal in anchored.heads}
+        assert engine.nonempty(anchored, list(expected), given_) == {
+            goal for goal in expected if expected[goal]
+        }
+        for goal, its in expected.items():
+            assert frozenset(engine.sample(engine.evaluate(anchored, goal, given_), 10_000)) == its
 
 
-def test_the_rows_of_one_key_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = DuckEngine()
-    int_ = TYPES["int"]
-    big = in_files(engine, engine.load([(n, n % 3, -n) for n in range(100)], ["k", "g", "x"], [int_] * 3))
+INT = TYPES["int"]
+LOOKS = parse_program("v(X) :- new(K), big(K, G, X).")
+PAIRS = parse_program("v(K, G) :- new(K), big(K, G, X).")
+OTHERS = parse_program("w(K, G) :- old(K), big(K, G, X).")
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of each read of a large relation how many keys it was for."""
     asked: list[int] = []
     plain = fetched.Fetched.rows
 
@@ -76,18 +99,57 @@ def test_the_rows_of_one_key_are_read_once(monkeypatch: pytest.MonkeyPatch) -> N
         return plain(self, lookup, keys, name, counted)
 
     monkeypatch.setattr(fetched.Fetched, "rows", spied)
-    program = parse_program("v(X) :- new(K), big(K, G, X).")
+    return asked
+
+
+def a_hundred(engine: DuckEngine) -> Relation:
+    rows = [(n, n % 3, -n) for n in range(100)]
+    return in_files(engine, engine.load(rows, ["k", "g", "x"], [INT] * 3))
+
+
+def asking(engine: DuckEngine, big: Relation, *keys: int) -> Facts[Relation]:
+    new = engine.load([(key,) for key in keys], ["k"], [INT])
+    return Facts({NEW: new, BIG: big}, small=frozenset({NEW}))
+
+
+def test_the_rows_of_one_key_are_read_once(reads: list[int]) -> None:
+    engine = DuckEngine()
+    big = a_hundred(engine)
     for keys, missing in (((1, 2), [2]), ((2, 3, 4), [2]), ((1, 4), []), ((1, 2), [])):
-        new = engine.load([(k,) for k in keys], ["k"], [int_])
-        facts = Facts({NEW: new, BIG: big}, small=frozenset({NEW}))
-        found = engine.evaluate(program, V, facts)
+        found = engine.evaluate(LOOKS, V, asking(engine, big, *keys))
         assert set(engine.sample(found, 99)) == {(-k,) for k in keys}
-        assert asked == missing
-        asked.clear()
+        assert reads == missing
+        reads.clear()
     engine.release()
-    new = engine.load([(1,)], ["k"], [int_])
-    engine.evaluate(program, V, Facts({NEW: new, BIG: big}, small=frozenset({NEW})))
-    assert asked == [1]
+    engine.evaluate(LOOKS, V, asking(engine, big, 1))
+    assert reads == [1]
+
+
+def test_what_is_foreseen_is_read_along_with_what_it_lies_among(reads: list[int]) -> None:
+    engine = DuckEngine()
+    big = a_hundred(engine)
+    first, among, apart = (asking(engine, big, *keys) for keys in ((1, 5), (2, 3), (50, 60)))
+    both = replace(
+        among, relations={**among.relations, OLD: apart.relations[NEW]}, small=frozenset({NEW, OLD})
+    )
+    engine.foresee([Asked(PAIRS, (V,), True)], asking(engine, big, 4))  # forgotten
+    engine.foresee([Asked(PAIRS, (V,), True), Asked(OTHERS, (W,), True)], both)
+    assert not reads
+    engine.evaluate(LOOKS, V, first)
+    assert reads == [4]
+    assert set(engine.sample(engine.evaluate(PAIRS, V, among), 99)) == {(2, 2), (3, 0)}
+    assert reads == [4]
+    assert set(engine.sample(engine.evaluate(PAIRS, V, apart), 99)) == {(50, 2), (60, 0)}
+    assert reads == [4, 2]
+
+
+def test_whether_there_is_a_row_does_not_ask_what_it_holds(reads: list[int]) -> None:
+    engine = DuckEngine()
+    big = a_hundred(engine)
+    facts = asking(engine, big, 7)
+    assert engine.nonempty(PAIRS, [V], facts) == {V}
+    assert set(engine.sample(engine.evaluate(PAIRS, V, facts), 99)) == {(7, 1)}
+    assert reads == [1, 1]
 
 
 NULLS = [(None, "a"), (1, None), (1, "b")]

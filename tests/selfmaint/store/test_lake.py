@@ -415,6 +415,13 @@ def test_a_row_that_is_not_there_cannot_be_lost(shop: Shop) -> None:
     assert shop.stored()["lines"] != shop.expected()["lines"]
 
 
+def test_a_lost_null_is_found_beside_a_value_that_another_row_has_too(shop: Shop) -> None:
+    update = shop.update("up", {}, {"sale": {(1, 1, 10), (2, 1, None)}})
+    done = shop.command("maintain", "--update", update)
+    assert done.status == 0, done
+    assert shop.stored() == shop.expected()
+
+
 def test_one_writes_at_a_time_and_is_named(shop: Shop) -> None:
     update = a_change(shop)
     with LakePlace(shop.folder / "lake").writing("a long import"):

@@ -46,6 +46,8 @@ QUERIES = [
     "select id, row_number() over (partition by date_trunc('month', ts) order by a, id) as n from sale",
     "select i, sum(a) as t, sum(sum(a)) over (order by i) as r, count(*) * 100 as q from sale group by i",
     "select id, a, date_format(ts, 'yyyy-MM') as m from sale order by a desc, id limit 5",
+    "select s.id, s.a as n from sale s order by S.a desc, s.ID limit 5",
+    "select s.c as id, t.a as n, s.id as k from sale s join sale t on s.c = t.id order by s.id desc, t.a limit 4",
     "select id, p - (select avg(p) from sale) as d from sale where p >= (select avg(p) from sale where i > 0)",
     "select id, c from sale where c not in (select i from sale where id > 3) or a in (select a from sale where i = 1)",
     "select s.id, t.m from sale s cross join (select max(a) as m, count(*) as n from sale) t where s.a = t.m",
