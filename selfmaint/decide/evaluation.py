@@ -6,7 +6,7 @@ tests one that fails proves as much as ever; that none does proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
@@ -86,19 +86,21 @@ def _in_parts(
 
 def foresee(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> None:
     """Tells the engine what the tests of some views will read, and what their changes will, if they are maintained."""
-    decision, situation = known.decision, known.situation
-    asked = []
+    known.engine.foresee(_foreseen(known, views, maintained=maintained), known.facts)
+
+
+def _foreseen(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> Iterator[Asked]:
+    decision, situation, rules = known.decision, known.situation, list[DependsRules]()
     with suppress(BudgetSpentError):
         rules = [r for view in views for r in decision.depends(view, situation, FORESEEN_SHARE)]
-        if len(rules) <= TOGETHER:
-            program = compact_program(known.support, rules)
-            asked.append(Asked(program, tuple(_goals(program, rules)), whole=False))
+    if 0 < len(rules) <= TOGETHER:
+        program = compact_program(known.support, rules)
+        yield Asked(program, tuple(_goals(program, rules)), whole=False)
     for view in views if maintained else ():
         if not isinstance(view, GroupedView):
             program = maintenance_program(known.support, situation, view)
             goals = (goal for goal in (lost(view), gained(view)) if program.rules_for(goal))
-            asked += [Asked(program, (goal,), whole=True) for goal in goals]
-    known.engine.foresee(asked, known.facts)
+            yield from (Asked(program, (goal,), whole=True) for goal in goals)
 
 
 def is_failing(known: Knowledge[D], view: View) -> bool:

@@ -176,7 +176,7 @@ class DuckEngine:
         """
         return self.programs.nonempty(program, goals, facts)
 
-    def foresee(self, asked: Sequence[Asked], facts: Facts[Relation]) -> None:
+    def foresee(self, asked: Iterable[Asked], facts: Facts[Relation]) -> None:
         """See `Engine`: rows that are looked up by keys from the update are read with the first of their relation."""
         self.programs.foresee(asked, facts)
 

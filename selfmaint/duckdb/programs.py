@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -93,7 +93,7 @@ class Programs:
                 found.add(goal)
         return frozenset(found)
 
-    def foresee(self, asked: Sequence[Asked], facts: Facts[Relation]) -> None:
+    def foresee(self, asked: Iterable[Asked], facts: Facts[Relation]) -> None:
         """See `Engine`: finds out what will be looked up by keys that follow from small relations alone."""
         self.fetched.forget()
         for one in asked:

@@ -131,7 +131,7 @@ class MemoryEngine:
         evaluator = self._evaluator(program, facts)
         return frozenset(goal for goal in goals if evaluator.first(goal) is not None)
 
-    def foresee(self, asked: Sequence[Asked], facts: Facts[frozenset[Row]]) -> None:
+    def foresee(self, asked: Iterable[Asked], facts: Facts[frozenset[Row]]) -> None:
         """Nothing is read twice here."""
 
     def sample(self, data: frozenset[Row], limit: int) -> list[Row]:

@@ -180,11 +180,11 @@ class Engine(Protocol[D]):
         """Which goals have a row; one job for all of them."""
         ...
 
-    def foresee(self, asked: Sequence[Asked], facts: Facts[D]) -> None:
+    def foresee(self, asked: Iterable[Asked], facts: Facts[D]) -> None:
         """Says what will be evaluated, so that it can be read along with what is read before; only costs depend on it.
 
         Args:
-            asked: all that is known of; what was foreseen before is forgotten.
+            asked: all that is known of, found out only if it is gone through; what was foreseen before is forgotten.
             facts: what it reads.
         """
         ...

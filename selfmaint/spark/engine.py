@@ -182,7 +182,7 @@ class SparkEngine:
         """
         return self._programs.nonempty(program, goals, facts)
 
-    def foresee(self, asked: Sequence[Asked], facts: Facts[DataFrame]) -> None:
+    def foresee(self, asked: Iterable[Asked], facts: Facts[DataFrame]) -> None:
         """Nothing is done about it: no gain was measured."""
 
     def sample(self, data: DataFrame, limit: int) -> list[Row]:
