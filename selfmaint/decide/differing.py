@@ -24,7 +24,8 @@ from selfmaint.cross_examine.question import Differing, Question
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.searched import at_hand
 from selfmaint.decide.verdict import NotSelfMaintainable, Undecided, Verdict
-from selfmaint.engine.protocol import D
+from selfmaint.engine.memory import MemoryEngine
+from selfmaint.engine.protocol import D, Facts
 from selfmaint.possible.new_state import TwoDatabases
 from selfmaint.warehouse.catalog import View
 
@@ -71,7 +72,7 @@ def _pairs(known: Knowledge[D], given: Given, names: Iterable[str]) -> Iterator[
     catalog, situation, left = known.catalog, known.situation, dict[str, None].fromkeys(names)
     for most in NEAR_ROWS:
         try:
-            rows = near(known.engine, catalog, known.facts, situation, most)
+            rows = near(MemoryEngine(), catalog, Facts(given.rows), situation, most)
         except TooManyRowsError:
             continue
         question = Question(catalog, situation, rows.rows, dict(left), most_candidates=MOST_CANDIDATES)

@@ -208,7 +208,7 @@ class SparkEngine:
             InputError: SM103 or SM104, stored contents that turn out to be unreadable.
         """
         if not are_exact([field.dataType for field in data.schema.fields]):
-            return None
+            return None if self.sample(data, 1) else frozenset()
         here = self._relation(data)
         if not data.columns:
             found: list[Row] | None = self.sample(data, limit + 1)
