@@ -97,7 +97,7 @@ def _foreseen(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -
         program = compact_program(known.support, rules)
         yield Asked(program, tuple(_goals(program, rules)), whole=False)
     for view in views if maintained else ():
-        if not isinstance(view, GroupedView):
+        if view.is_decided and not isinstance(view, GroupedView):
             program = maintenance_program(known.support, situation, view)
             goals = (goal for goal in (lost(view), gained(view)) if program.rules_for(goal))
             yield from (Asked(program, (goal,), whole=True) for goal in goals)
