@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from selfmaint import SelfMaintainable, SelfmaintError, Undecided, Update, build, load
+from selfmaint import NotSelfMaintainable, SelfMaintainable, SelfmaintError, Update, build, load
 from selfmaint.errors import Code, InputError
 from selfmaint.sources.protocol import Source
 
@@ -172,7 +172,7 @@ def test_build_refuses_what_does_not_fit(spark: SparkSession) -> None:
     assert codes(caught.value) == ["SM104"]
 
 
-def test_an_undecided_view_and_one_that_a_search_decides(spark: SparkSession) -> None:
+def test_views_that_searches_decide(spark: SparkSession) -> None:
     frames = {
         "v": spark.createDataFrame([(1,)], "x int"),
         "w": spark.createDataFrame([(1, 1)], "x int, count bigint"),
@@ -181,7 +181,7 @@ def test_an_undecided_view_and_one_that_a_search_decides(spark: SparkSession) ->
     update = Update.from_frames(warehouse, inserted={"r": spark.createDataFrame([(1, 2)], "p int, q int")})
     found = warehouse.check(update)
     assert isinstance(found["v"], SelfMaintainable)
-    assert isinstance(found["w"], Undecided)
+    assert isinstance(found["w"], NotSelfMaintainable)  # whether (1, 2) was there is not told
 
 
 def test_a_write_that_was_cut_off_is_put_right_when_loading(tmp_path: Path, spark: SparkSession) -> None:

@@ -167,7 +167,7 @@ def open_by_hand(view: View, schema: Schema) -> set[object]:
     found: set[object] = set()
     for group in {row[0] for row in (before - after) + (after - before)}:
         lost, gained = ([r[2] for r in part if r[0] == group] for part in (before - after, after - before))
-        if counted and not any(row[0] == group for row in after):
+        if counted and not any(row[0] == group for row in before & after):
             continue
         for aggregate, value in zip(view.aggregates, stored.get(group, ()), strict=False):
             if aggregate.function in ("min", "max") and lost:
