@@ -138,7 +138,7 @@ class Journal:
 
     @classmethod
     def read(cls, file: Path, known: Collection[Path]) -> tuple[State, Journal]:
-        """The state on disk, and the journal. Its paths are relative to it: all may have been moved.
+        """The state on disk, and the journal.
 
         Its paths are relative to it: all may have been moved. A path that is not `known` is refused.
 
