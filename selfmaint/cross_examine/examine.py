@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -177,8 +178,8 @@ def _agrees(view: str, answer: NothingFound) -> Examined:
 def asked(question: Question, seconds: float, memory: int = MOST_MEMORY) -> dict[str, Answer]:
     """The answers, by view.
 
-    The seconds are of the search, without the start of the process; `memory` is the bytes of address space that it may
-    have.
+    The seconds are of the search, without the start of the process, which ends soon after them; `memory` is the bytes
+    of address space that it may have.
     """
     given = pickle.dumps((seconds, memory, question))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -194,7 +195,7 @@ def asked(question: Question, seconds: float, memory: int = MOST_MEMORY) -> dict
             check=False,
         )
         output = ended.stdout
-        if ended.returncode:
+        if ended.returncode not in (0, -getattr(signal, "SIGALRM", 0)):
             why = _died(ended.returncode, ended.stderr)
     except subprocess.TimeoutExpired as late:
         output = late.stdout or b""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
+import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -273,6 +275,23 @@ def test_a_solver_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(examine.sys, "executable", str(sleeper))
     monkeypatch.setattr(examine, "_STARTING_S", 0.2)
     assert "within 0.1 s" in asked(here, update, seconds=0.1).reason
+
+
+def test_one_that_looks_at_no_time_ends_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while a program is ground."""
+    here, update, _ = shop(tmp_path)
+    endless = (
+        "import selfmaint.cross_examine.search as s; s.answers = lambda *_: filter(None, iter(int, 1)); "
+    )
+    code = f"{endless}from selfmaint.cross_examine.worker import main; main()"
+    worker = tmp_path / "ground"
+    worker.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}"\n', encoding="utf-8")
+    worker.chmod(0o755)
+    monkeypatch.setattr(examine.sys, "executable", str(worker))
+    monkeypatch.setattr(examine, "_STARTING_S", 40)
+    started = time.monotonic()
+    assert "within 0.1 s" in asked(here, update, seconds=0.1).reason
+    assert time.monotonic() - started < 30  # who waits for it would end it later
 
 
 def test_what_is_not_examined_has_a_reason(tmp_path: Path) -> None:

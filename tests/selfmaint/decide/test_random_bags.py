@@ -15,11 +15,14 @@ import pytest
 from tests.effort import effort
 from tests.oracle.aggregates import Schema
 from tests.oracle.random_stars import random_bag_above, random_star
-from tests.selfmaint.decide.test_group_decision import LEAST_DECIDED, decided
+from tests.selfmaint.decide.test_group_decision import decided
 from tests.selfmaint.maintain.test_group_maintenance import maintained
 
 random_bags = partial(random_star, bags=0.8)
 """Schemas in which most of the views that are not plain keep or remove duplicates."""
+
+LEAST_DECIDED = 0.7
+"""Of the views that are determined in the small domains, how many must be decided at least."""
 
 
 @pytest.mark.parametrize("make", [random_bags, random_bag_above])
