@@ -104,7 +104,7 @@ def hold(seed: int, bags: float) -> Counter[str]:
                 [p for p in facts.relations if p.version is not Version.STORED], effective=True
             )
             stages = decision.knowledge(MemoryEngine(), facts, situation)
-            verdicts = check(stages, decision.catalog.views, sample=0)
+            verdicts = check(stages, [decision.catalog.view(view.name) for view in always], sample=0)
             for view in always:
                 shown = (
                     f"{seed} {change} {view.name}\n{schema.text}\n{before}\n{after}\n{verdicts[view.name]}"
