@@ -32,7 +32,7 @@ from selfmaint.warehouse.catalog import View
 NEAR_ROWS = (8, 24)
 """So many rows of it, those near the update, are looked at, then more; what is found is completed to explain all."""
 
-MOST_SECONDS = 1.0
+MOST_SECONDS = 0.5
 """How long a search may take for all views together, besides the start of its process."""
 
 MOST_CANDIDATES = 300
