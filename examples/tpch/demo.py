@@ -35,7 +35,7 @@ MOVERS = 2
 ORDERS_AT_SCALE_1 = 1_500
 """TPC-H's own refresh functions change so many orders."""
 QUESTION = "SELECT max(ordered) AS newest, count(*) AS lines, sum(price) AS price FROM order_lines"
-EXAMINED_S, EXAMINED_ROWS = 5.0, 60
+EXAMINED_S, EXAMINED_ROWS = 5.0, 200
 """How long a cross-examination searches, and how many rows near the update it looks at."""
 WIDTHS = (80, 110)
 """Between these the tables are as wide as the terminal."""
