@@ -33,12 +33,12 @@ from datalog.model import (
 from datalog.rewrite import drop_empty, drop_unreachable, simplify
 from datalog.rewrite.branches import Branch, in_none
 from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE, Check, constraint_checks, never_there
+from selfmaint.canonical.evidence import derived, of_subgoals_alone, without_given
 from selfmaint.canonical.group_checks import group_checks
 from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
 from selfmaint.errors import Code
 from selfmaint.warehouse.base_relations import certain_variables, row_atom
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, Outside, View
-from selfmaint.warehouse.constraints import given_subgoal
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 _NET_EFFECT = (
@@ -73,7 +73,7 @@ def checks(
         found.extend(_update_checks(relation, situation))
     found.extend(constraint_checks(catalog, situation, wholly_known(catalog, situation, kept), full=full))
     if full:
-        found.extend(_explained(view) for view in catalog.views if _of_subgoals_alone(view))
+        found.extend(_explained(view) for view in catalog.views if of_subgoals_alone(view))
         found.extend(_readable(r) for n, r in catalog.relations.items() if n in situation.readable)
     return tuple(replace(check, rules=_numbered(check.rules, i)) for i, check in enumerate(found))
 
@@ -284,7 +284,7 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
     A row that the view itself proves present is left out: what lacks then contradicts the other views, not the update.
     What a foreign key says to be there is not asked for, nor is what the view would show of it.
     """
-    its = _derived(view)
+    its = derived(view)
     if its is None:
         return
     body, filters, head = its
@@ -293,9 +293,7 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
         name, relation = atom.predicate.name, catalog.relations[atom.predicate.name]
         if name not in situation.deleted:
             continue
-        left, used = list(body), variables_of([atom, *filters])
-        while (given := given_subgoal(left, used, catalog.relations, not_null)) not in (None, atom):
-            left.remove(given)
+        left = without_given(body, atom, filters, catalog.relations, not_null)
         others = (a.of(Version.KNOWN) for a in left if a != atom)
         lost = not_null - certain_variables(left, catalog.relations) - set(variables_of(filters))
         tests = (*filters, *(NullTest(v) for v in variables_of(left) if v in lost))
@@ -312,15 +310,6 @@ def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterato
         )
 
 
-def _derived(view: View) -> tuple[tuple[Atom, ...], tuple[Literal, ...], Atom] | None:
-    """A body each match of which gives a view a row, the body's tests, and that row; None where it may not."""
-    if isinstance(view, GroupedView) and not _of_subgoals_alone(view):
-        if view.is_counted or not view.grouped.tells_absence:
-            return None
-        return view.core.body, view.core.filters, view.grouped.stored(view.predicate, "any_")
-    return (view.body, view.filters, view.head) if _of_subgoals_alone(view) else None
-
-
 def _unproved(atom: Atom, body: Sequence[Atom], head: Atom) -> tuple[Negation, ...]:
     """That no row of a view comes from a row of one of several subgoals, as far as the view shows it."""
     if len(body) == 1:
@@ -330,13 +319,6 @@ def _unproved(atom: Atom, body: Sequence[Atom], head: Atom) -> tuple[Negation, .
         t if t in its or isinstance(t, Constant) else Variable(f"other_{i}") for i, t in enumerate(head.terms)
     )
     return (Negation((Atom(head.predicate, tuple(free)),)),)
-
-
-def _of_subgoals_alone(view: View) -> bool:
-    """Whether the view's rows are those of its subgoals and guards: then more facts never take a row away."""
-    if view.unchanging:
-        return False
-    return view.limitation is None or view.limitation.kind is Outside.PROJECTION
 
 
 def _explained(view: View) -> Check:

@@ -10,6 +10,7 @@ Conditions of soundness, beside those of `evidence.py`:
 2. A row that stays, and whose reference is deleted and not inserted again, references nothing.
 3. A row that an effective update deletes was there, so no other row was that has its key.
 4. Of a relation that is wholly known its rows tell all this; what views show of it in part is not asked.
+5. What references a row that was not there, and is not inserted, references nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from datalog.model import (
     Variable,
     Version,
 )
-from selfmaint.canonical.evidence import Evidence, evidence
+from selfmaint.canonical.evidence import Evidence, evidence, listing
 from selfmaint.errors import Code
 from selfmaint.warehouse.base_relations import row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, Reference, View
@@ -269,7 +270,11 @@ def _reference_checks(
             staying=False,
         )
     if reference.target in whole:
-        yield from _missing_targets(key, full=full)
+        yield from _missing_targets(key, lambda by: Negation((key.referenced(by, Version.KNOWN),)), full=full)
+    elif (listed := listing(catalog, key.target, reference.target_columns)) is not None:
+        yield from _missing_targets(
+            key, lambda by: listed.lacks(reference.target_columns, reference.key_of(by)), full=full
+        )
 
 
 def _deleted_targets(key: _Reference, in_part: Sequence[Evidence]) -> Iterator[Check]:
@@ -318,22 +323,20 @@ def _of_referencing(
             yield from _check(code, shown.view, its, [body], row, once=message)
 
 
-def _missing_targets(key: _Reference, *, full: bool) -> Iterator[Check]:
-    """What references no row of a relation that is wholly known."""
+def _missing_targets(key: _Reference, lacks: Callable[[Atom], Literal], *, full: bool) -> Iterator[Check]:
+    """What references no row of a relation that is wholly known, or of which a view lists the keys."""
     relation, situation = key.relation, key.situation
     nothing = f"reference ({key.names}) no row of `{key.target.name}`"
     if relation.name in situation.inserted:
         row = key.row(Version.INSERTED)
-        missing = Negation((key.referenced(row, Version.KNOWN),))
         arrives = key.unless(row, Version.INSERTED, situation.inserted)
-        body = (row, *key.present(row), missing, *arrives)
+        body = (row, *key.present(row), lacks(row), *arrives)
         message = f"rows inserted into `{relation.name}` {nothing}"
         yield from _check(Code.BREAKS_CONSTRAINT, relation, message, [body])
     if full:
         row = key.row(Version.KNOWN)
-        missing = Negation((key.referenced(row, Version.KNOWN),))
         message = f"the views prove rows of `{relation.name}` that {nothing}"
-        yield from _check(Code.NOT_EXPLAINED, relation, message, [(row, *key.present(row), missing)])
+        yield from _check(Code.NOT_EXPLAINED, relation, message, [(row, *key.present(row), lacks(row))])
 
 
 def _check(

@@ -13,11 +13,14 @@ Conditions of soundness:
    the core's comparisons and guards on these. It goes only if it is deleted. So where no deleted row has all that, a
    row that has it stays.
 3. Several stored rows may come from one base row: that one deleted row has what they show is enough for all of them.
+4. A view has a row for each row of a relation if each match of its body gives it one, and its body is a subgoal of that
+   relation with distinct variables, beside subgoals that have their row by foreign keys. So a value that the relation
+   has in a column that the view shows is in the view, and what is not there the relation did not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from datalog.model import (
@@ -32,8 +35,9 @@ from datalog.model import (
     apply_literal,
     variables_of,
 )
-from selfmaint.warehouse.base_relations import BaseRelation
-from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+from selfmaint.warehouse.base_relations import BaseRelation, certain_variables
+from selfmaint.warehouse.catalog import Catalog, GroupedView, Outside, View
+from selfmaint.warehouse.constraints import given_subgoal
 from selfmaint.warehouse.situation import Situation
 
 
@@ -81,3 +85,77 @@ def evidence(catalog: Catalog, relation: BaseRelation) -> Iterator[Evidence]:
             if atom.predicate.name == relation.name and not set(variables_of([subgoal])) <= set(stored.terms):
                 its = tuple(li for li in filters if bound.issuperset(variables_of([li])))
                 yield Evidence(view, stored, subgoal, its)
+
+
+def derived(view: View) -> tuple[tuple[Atom, ...], tuple[Literal, ...], Atom] | None:
+    """A body each match of which gives a view a row, the body's tests, and that row; None where it may not."""
+    if isinstance(view, GroupedView) and not of_subgoals_alone(view):
+        if view.is_counted or not view.grouped.tells_absence:
+            return None
+        return view.core.body, view.core.filters, view.grouped.stored(view.predicate, "any_")
+    return (view.body, view.filters, view.head) if of_subgoals_alone(view) else None
+
+
+def of_subgoals_alone(view: View) -> bool:
+    """Whether the view's rows are those of its subgoals and guards: then more facts never take a row away."""
+    if view.unchanging:
+        return False
+    return view.limitation is None or view.limitation.kind is Outside.PROJECTION
+
+
+def without_given(
+    body: Sequence[Atom],
+    atom: Atom,
+    filters: Sequence[Literal],
+    relations: Mapping[str, BaseRelation],
+    not_null: frozenset[Variable],
+) -> list[Atom]:
+    """A body without the subgoals beside one that foreign keys give a row, and nothing used of it."""
+    left, used = list(body), variables_of([atom, *filters])
+    while (given := given_subgoal(left, used, relations, not_null)) not in (None, atom):
+        left.remove(given)
+    return left
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A view that has a row for each row of a relation: condition 4.
+
+    Attributes:
+        head: the view's row for one of the relation.
+        row: that row.
+    """
+
+    head: Atom
+    row: Atom
+
+    def lacks(self, columns: Sequence[int], values: Sequence[Term]) -> Negation:
+        """That the relation did not have these values in some columns that the view shows."""
+        at: dict[Term, Term] = dict(zip((self.row.terms[i] for i in columns), values, strict=True))
+        terms = (
+            at.get(t, t if isinstance(t, Constant) else Variable(f"its_{i}"))
+            for i, t in enumerate(self.head.terms)
+        )
+        return Negation((Atom(self.head.predicate, tuple(terms)),))
+
+
+def listing(catalog: Catalog, relation: BaseRelation, columns: Sequence[int]) -> Listing | None:
+    """A view that has a row for each row of a relation and shows these columns, or None."""
+    for view in catalog.views:
+        if view.always_empty or (its := derived(view)) is None:
+            continue
+        body, filters, head = its
+        not_null = view.decided.not_null | view.decided.certain
+        for row in body:
+            if row.predicate.name != relation.name or len(set(variables_of([row]))) < relation.arity:
+                continue
+            left = without_given(body, row, filters, catalog.relations, not_null)
+            may_be_null = not_null - certain_variables(left, catalog.relations)
+            if (
+                left == [row]
+                and not filters
+                and may_be_null.isdisjoint(row.terms)
+                and all(row.terms[i] in head.terms for i in columns)
+            ):
+                return Listing(head, row)
+    return None

@@ -45,6 +45,7 @@ VIEWS = (
     "select id, patient, fee + 1 as more from visit",
     "select id, patient from visit where fee < 1",
     "select distinct a.patient from visit a join visit b on a.patient = b.patient and a.fee < b.fee",
+    "select id, region || '!' as label from patient",
     "select distinct 'visit' as kind, patient as id from visit union select 'patient', id from patient",
 )
 TELLING = (
@@ -53,6 +54,14 @@ TELLING = (
     "select id, patient from visit",
 )
 """Views that show a visit's key and its patient, though no visit whole."""
+LISTING = (
+    "select id, region || '!' as label from patient",
+    "select id from patient",
+    "select id, count(*) as n from patient group by id",
+    "select v.id, v.patient, p.id as other, p.region || '!' as label from visit v join patient p on v.id = p.id",
+    "select id, region || '!' as label from patient where region < 'p'",
+)
+"""Views of patients: the first three show which there are."""
 ASKED = 160
 
 
@@ -147,3 +156,22 @@ def test_one_that_none_explains_is_refused_where_a_view_shows_key_and_reference(
     found.update(world.asked(random, sure=1) for _ in range(ASKED))
     assert found[True, False] > ASKED // 4 < found[False, True]
     assert not found[False, False], found
+
+
+@pytest.mark.parametrize("view", LISTING)
+def test_a_row_that_references_none_of_those_listed_is_refused(view: str) -> None:
+    random, found = Random(LISTING.index(view)), Counter[tuple[bool, bool]]()
+    world = World([view], MemoryEngine())
+    visits = [(1, patient, 0) for patient in (None, 1, 2)]
+    for _ in range(ASKED):
+        states = world.every.states(random.choice(world.every.databases))
+        visit, patient = frozenset({random.choice(visits)}), frozenset({(random.choice((1, 2)), "n")})
+        inserted = [frozenset(), visit] if random.random() < 0.5 else [patient, visit]
+        legal = world.explained(states, inserted, [frozenset(), frozenset()], effective=True)
+        sides = {t.name: rows for t, rows in zip(TABLES, inserted, strict=True) if rows}
+        refused = is_refused(world.warehouse(states), Update(sides, effective=True))
+        assert not (legal and refused)
+        found[legal, refused] += 1
+    assert found[True, False]
+    if view in LISTING[:3]:
+        assert found[False, True] > ASKED // 8 and not found[False, False], found
