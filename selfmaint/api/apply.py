@@ -139,7 +139,7 @@ def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Writ
     changes = {name: (side(name, _GAINED), side(name, _LOST)) for name in stored}
     changes = {name: pair for name, pair in changes.items() if pair != (None, None)}
     now = None if maintained.moved is None else maintained.moved.catalog
-    if not changes and now is None and _is_nothing(maintained.update):
+    if not changes and now is None and _is_nothing(maintained.update, warehouse.store.positions()):
         return ()
     moment = None if now is None or now.clock is None else now.clock.moment
     done = commit_changes(warehouse, changes, maintained.update, moment)
@@ -150,9 +150,10 @@ def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Writ
     return tuple(Written(name, str(where(name)), done.rewritten.get(name)) for name in changes)
 
 
-def _is_nothing(update: Update[D]) -> bool:
-    """Whether an update has no rows, no name to know it by, and no position to go on from."""
-    return not (update.digest or update.files or update.id or update.positions or update.log)
+def _is_nothing(update: Update[D], positions: Mapping[str, str]) -> bool:
+    """Whether an update has no rows that anybody knows again, no id, and no position beyond those of the feeds so far."""
+    moves = any(positions.get(feed) != end for feed, end in update.positions.items())
+    return not (update.digest or update.id or moves or update.log)
 
 
 def _read_again(warehouse: Warehouse[D], changed: Collection[str]) -> None:

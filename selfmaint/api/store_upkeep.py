@@ -167,7 +167,7 @@ def undo(path: str | Path, to: int | str | None = None) -> tuple[Snapshot, int]:
 
 
 def undone(path: str | Path, to: int | str | None) -> tuple[Snapshot, int, tuple[str, ...]]:
-    """The same, with the updates that were taken back, by what tells people which they were."""
+    """The same, with the updates and imports that were taken back, by what tells people which they were."""
     open_ = store_of(path)
     known = {one.version: one for one in _snapshots(open_)}
     done = [version for version, said in open_.commits() if said.kind == "maintain"]
@@ -178,10 +178,14 @@ def undone(path: str | Path, to: int | str | None) -> tuple[Snapshot, int, tuple
         hint = "`selfmaint history` lists the snapshots"
         raise input_error(Code.LAKE, f"`{open_.store.place.folder}`: {what}", hint, "nothing was changed")
     kept = [said for version, said in open_.commits() if version <= wanted]
-    back = [said for version, said in open_.commits() if version > wanted and said.kind == "maintain"]
+    back = [
+        said.about or f"{said.kind} in snapshot {version}"
+        for version, said in open_.commits()
+        if version > wanted
+    ]
     with changing(open_, "undo"):
         new = open_.store.undo(wanted, Commit("undo", str(wanted), kept[-1].positions if kept else None))
-    return known[wanted], new, tuple(said.about for said in back)
+    return known[wanted], new, tuple(back)
 
 
 def compact(

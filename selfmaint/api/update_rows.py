@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Predicate, Version
+from datalog.model import Predicate, Program, Version
 from selfmaint.api.columns import Columns, columns_of
 from selfmaint.api.places import Location, require_outside
 from selfmaint.api.platform import Platform, known_families, platform_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.engine.protocol import D
+from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.commit import ROWS
 from selfmaint.store.formats import data_files
@@ -119,9 +119,9 @@ def _files(
 def digest_of(platform: Platform[D], files: Mapping[Predicate, str], update: Update[D]) -> str | None:
     """What tells an update from another: the contents of its files, the rows of its frames, and what these are of.
 
-    None for files in other places, and for an update without parts, or of frames without rows.
+    None for files in other places, and for an update without rows: that is no second time of another one.
     """
-    digest, name, some = hashlib.sha256(), "", bool(files)
+    digest, name, some = hashlib.sha256(), "", False
     for predicate, frame in sorted(update.sides.items(), key=lambda entry: str(entry[0])):
         if predicate not in files:
             number, mixed = platform.digest(frame)
@@ -135,6 +135,7 @@ def digest_of(platform: Platform[D], files: Mapping[Predicate, str], update: Upd
         for part in parts:
             with part.open("rb") as rows:
                 digest.update(f"{predicate}\0".encode() + hashlib.file_digest(rows, "sha256").digest())
+        some = some or bool(platform.engine.nonempty(Program(), (predicate,), Facts({predicate: frame})))
     return name + digest.hexdigest() if some else None
 
 

@@ -97,6 +97,7 @@ class _Result:
     written: tuple[Written, ...]
     dry_run: bool
     is_inexact: bool
+    snapshot: int | None
 
 
 def maintain(given: Namespace) -> int:
@@ -113,6 +114,7 @@ def maintain(given: Namespace) -> int:
         before = None if opened.store is None else opened.store.committed(change)
         if before is not None:
             return before
+        newest = None if opened.store is None else opened.store.version
         if opened.store is not None and not given.dry_run:
             opened.store.store.require_writable()
         helpers = opened.catalog.helpers
@@ -133,15 +135,17 @@ def maintain(given: Namespace) -> int:
             raise error.without(helpers) from None
         sizes = tuple(one for one in changes(opened, found) if one.view not in helpers)
         written: tuple[Written, ...] = ()
+        snapshot = None
         if not given.dry_run and not found.differences:
             progress("writing")
             written = tuple(one for one in apply(opened, found) if one.name not in helpers)
             if opened.store is not None:
+                snapshot = opened.store.version if opened.store.version != newest else None
                 from selfmaint.api.store_upkeep import compact_if_due  # noqa: PLC0415 - only where there is one
 
                 compact_if_due(opened.store, progress)
         is_inexact = any(isinstance(v, GroupedView) and v.grouped.inexact for v in opened.catalog.views)
-        return _Result(found, sizes, written, given.dry_run, is_inexact)
+        return _Result(found, sizes, written, given.dry_run, is_inexact, snapshot)
 
     arguments = update_arguments(given)
     with reporting(given.format), refusing(given.format), progressing() as progress:
@@ -205,6 +209,8 @@ def _print_result(result: _Result, format_: Format) -> None:
     elif result.written:
         print_text(cell("written: " + ", ".join(entry.name for entry in result.written)))
         _print_rewritten([entry.rewritten for entry in result.written if entry.rewritten is not None])
+    elif result.snapshot is not None:
+        print_text(f"no view changed; snapshot {result.snapshot} says that the update was there")
     else:
         print_text("nothing changed, nothing was written")
 

@@ -250,6 +250,25 @@ def test_an_id_is_remembered_behind_other_updates_and_files_are_not(shop: Shop) 
     assert shop.stored() == shop.expected()
 
 
+def test_updates_of_no_rows_are_told_apart_and_remembered_by_their_ids_alone(shop: Shop) -> None:
+    def snapshots() -> int:
+        return len(json.loads(shop.command("history", "--format", "json").stdout)["snapshots"])
+
+    empty = shop.folder / "empty"
+    write(empty / "sale.insert.parquet", "sale", [])
+    assert "nothing was written" in shop.command("maintain", "--update", empty).stdout
+    assert snapshots() == 1
+    assert shop.command("maintain", "--update", a_change(shop)).status == 0
+    again = shop.command("maintain", "--update", empty)
+    assert again.status == 0, again
+    assert snapshots() == 2
+    done = shop.command("maintain", "--update", empty, "--id", "night")
+    assert "no view changed; snapshot" in done.stdout
+    assert snapshots() == 3
+    assert "committed before" in shop.command("maintain", "--update", empty, "--id", "night").stdout
+    assert shop.stored() == shop.expected()
+
+
 def test_a_moved_lake_says_where_its_files_are(shop: Shop) -> None:
     (shop.folder / "lake").rename(shop.folder / "moved")
     shop.toml.write_text(WAREHOUSE.replace('path = "lake"', 'path = "moved"'), encoding="utf-8")
@@ -287,6 +306,12 @@ def test_undo_names_the_updates_that_it_takes_back(shop: Shop) -> None:
     assert "taken back: wednesday\n" in shop.command("undo").stdout
     done = shop.command("undo", "--to", "monday", "--format", "json")
     assert json.loads(done.stdout)["undone"] == ["tuesday"]
+    brought = shop.command("import", "--format", "json")
+    assert brought.status == 0, brought
+    (*_, last) = json.loads(shop.command("history", "--format", "json").stdout)["snapshots"]
+    assert last["what"] == "import"
+    done = shop.command("undo", "--format", "json")
+    assert json.loads(done.stdout)["undone"] == ["monday", f"import in snapshot {last['snapshot']}"]
     refused = shop.command("undo", "--to", "sunday")
     assert refused.status == 2
     assert "no update `sunday` was committed" in refused.stderr
