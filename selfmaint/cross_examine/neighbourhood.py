@@ -42,7 +42,7 @@ _MOST_VALUES = 400
 
 
 class TooManyRowsError(Exception):
-    """The update alone has more rows than are looked at; or they have no exact values here."""
+    """The update alone has more rows than are looked at, or a NaN."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,11 @@ def near(engine: Engine[D], catalog: Catalog, facts: Facts[D], situation: Situat
     repeating = [view.predicate for view in catalog.views if may_repeat(view)]
     stored = {p: d for p, d in stored.items() if p not in repeating}
     catalog = without(catalog, {p.name for p in repeating})
-    changes = fetched(engine, catalog, {p: d for p, d in stored.items() if p.version in _CHANGES}, most)
+    given = {p: d for p, d in stored.items() if p.version in _CHANGES}
+    changes = fetched(engine, catalog, given, most)
     if changes is None:
-        raise TooManyRowsError(f"the update has more than {most} rows, or values that are not exact here")
+        is_large = sum(map(engine.count, given.values())) > most
+        raise TooManyRowsError(f"the update has {f'more than {most} rows' if is_large else 'a NaN'}")
     others = {p: d for p, d in stored.items() if p.version not in _CHANGES}
     found = _Neighbourhood(engine, catalog, situation, others, changes, most)
     grown = Question(catalog, situation, found.grown())

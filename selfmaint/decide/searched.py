@@ -12,7 +12,7 @@ from functools import cached_property
 from time import process_time
 from typing import Generic
 
-from datalog.model import ANY, Predicate, Row
+from datalog.model import ANY, Predicate, Row, Version
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.neighbourhood import Neighbourhood, neighbourhoods
@@ -28,6 +28,8 @@ from selfmaint.warehouse.catalog import View
 MOST_ROWS = 400
 """A search is made where everything known, the views, the update and the copies, has at most so many rows in all."""
 
+_CHANGES = (Version.INSERTED, Version.DELETED)
+
 MOST_SECONDS = 3.0
 """How long one may take, whatever the budget; after so long for some views others are not searched for."""
 
@@ -42,7 +44,10 @@ def searched(known: Knowledge[D], verdict: Undecided) -> Verdict:
         return verdict.because_of("the searches for other views took the time")
     found = search.of(view)
     if found is None:
-        return verdict.because_of(f"the update has more rows than are searched; {budget.larger('rows')}")
+        changed = (rows for p, rows in known.facts.relations.items() if p.version in _CHANGES)
+        size = sum(map(known.engine.count, changed))
+        its = f"the update, of {size:,} {'row' if size == 1 else 'rows'}, leaves more open than is searched"
+        return verdict.because_of(f"{its}; {budget.larger('rows')}")
     match found.answer:
         case Determined(state):
             stored = found.states.stored(view)

@@ -216,7 +216,7 @@ def test_an_update_with_too_many_rows_is_not_searched(monkeypatch: pytest.Monkey
     verdict = here.check(Update({"r": rows((3, 4))}))["v"]
     assert isinstance(verdict, Undecided)
     assert verdict.reasons[-1] == (
-        "the update has more rows than are searched; "
+        "the update, of 1 row, leaves more open than is searched; "
         "a larger budget may decide it: `--search-rows`, or `rows` of `[search]`, now 1"
     )
 
