@@ -80,8 +80,8 @@ def _filled(warehouse: Warehouse[D], maintained: Maintained[D]) -> frozenset[Pre
         view.predicate.of(version): rows
         for view in warehouse.catalog.views
         for version, rows in (
-            (_GAINED, maintained.deltas[view.name].gained),
-            (_LOST, maintained.deltas[view.name].lost),
+            (_GAINED, maintained.every[view.name].gained),
+            (_LOST, maintained.every[view.name].lost),
         )
     }
     return warehouse.engine.nonempty(Program(), tuple(deltas), Facts(deltas))
@@ -98,7 +98,7 @@ def _table_changes(
     for view in warehouse.catalog.views:
         if view.name not in warehouse.tables or not {view.predicate.of(v) for v in (_GAINED, _LOST)} & filled:
             continue
-        delta, stored = maintained.deltas[view.name], warehouse.contents[view.name]
+        delta, stored = maintained.every[view.name], warehouse.contents[view.name]
         gained, lost = (
             engine.like(rows, stored) if view.predicate.of(version) in filled else None
             for version, rows in ((_GAINED, delta.gained), (_LOST, delta.lost))
@@ -117,7 +117,7 @@ def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Writ
     sides: dict[Predicate, D] = {}
     stored: dict[str, D] = {}
     for view in catalog.views:
-        delta, stored[view.name] = maintained.deltas[view.name], warehouse.contents[view.name]
+        delta, stored[view.name] = maintained.every[view.name], warehouse.contents[view.name]
         sides |= {view.predicate.of(_GAINED): delta.gained, view.predicate.of(_LOST): delta.lost}
     changed = maintained.update.sides
     for copy, rows, joining, leaving in _copies(warehouse):
@@ -224,7 +224,7 @@ def _views(
     return {
         view.predicate: maintained.recomputed[view.name]
         if view.name in maintained.recomputed
-        else new_contents(warehouse, view, maintained.deltas[view.name])
+        else new_contents(warehouse, view, maintained.every[view.name])
         for view in warehouse.catalog.views
         if view.name not in warehouse.tables
         and {view.predicate.of(_GAINED), view.predicate.of(_LOST)} & filled

@@ -52,6 +52,7 @@ class Maintained(Generic[D]):
         reads: every read of a base relation, in order.
         deltas: each view's change; of a view that keeps duplicates as counted rows, the number of copies gained or
             lost last.
+        helpers: the same of the hidden views that others are computed from.
         differences: what recomputing the views from their sources shows to be different; None if not asked for.
         update: the update, which partial copies follow as well.
         recomputed: the new contents of the views that were recomputed from their sources; their deltas count
@@ -71,6 +72,12 @@ class Maintained(Generic[D]):
     before: Mapping[str, D] = field(default_factory=dict)
     keyed: Mapping[str, KeyedDelta[D]] = field(default_factory=dict)
     moved: Moved | None = None
+    helpers: Mapping[str, Delta[D]] = field(default_factory=dict)
+
+    @property
+    def every(self) -> Mapping[str, Delta[D]]:
+        """The changes of all that is stored, hidden or not."""
+        return {**self.deltas, **self.helpers}
 
     def __repr__(self) -> str:
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
@@ -123,8 +130,9 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     differ = _differences(warehouse, update, deltas, anew.contents, turned) if verify else None
     reads = (*reader.reads, *by_keys.reads, *anew.reads)
     told = Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
+    kept = {name: deltas.pop(name) for name in catalog.helpers}
     return Maintained(
-        told, reads, deltas, differ, update, anew.contents, warehouse.contents, followed, turned
+        told, reads, deltas, differ, update, anew.contents, warehouse.contents, followed, turned, kept
     )
 
 

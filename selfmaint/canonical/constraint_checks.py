@@ -16,7 +16,7 @@ Conditions of soundness, beside those of `evidence.py`:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from datalog.model import (
     Atom,
@@ -316,11 +316,14 @@ def _of_referencing(
     yield from _check(code, key.relation, message, [body], once=message)
     for shown in in_part:
         if shown.shows(key.reference.columns):
-            row, by = shown.stored, shown.subgoal
+            by, its = shown.subgoal, [i for i in range(key.relation.arity) if shown.shows([i])]
             stays = shown.stays(key.situation) if staying else ()
-            body = (*tests(by), row, *key.present(by), *stays)
-            its = f"{message}, as {shown.view.shown} shows"
-            yield from _check(code, shown.view, its, [body], row, once=message)
+            body = (*tests(by), shown.stored, *key.present(by), *stays)
+            row = Atom(by.predicate, tuple(by.terms[i] for i in its))
+            for check in _check(
+                code, shown.view, f"{message}, as {shown.view.shown} shows", [body], row, once=message
+            ):
+                yield replace(check, columns=tuple(key.relation.columns[i] for i in its))
 
 
 def _missing_targets(key: _Reference, lacks: Callable[[Atom], Literal], *, full: bool) -> Iterator[Check]:

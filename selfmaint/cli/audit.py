@@ -106,7 +106,8 @@ def audit(given: Namespace) -> int:
         raise UsageError("--write-baseline needs --baseline FILE")
     with reporting(errors), progressing() as progress:
         file = read_warehouse_file(given.warehouse)
-        print_warnings(file.catalog.warnings, errors)
+        warnings = file.catalog.warnings_of(given.view) if given.view else file.catalog.warnings
+        print_warnings(warnings, errors)
         if file.catalog.clock is not None:
             print_note(errors, file.catalog.clock.note)
         if given.contents:

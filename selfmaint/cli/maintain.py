@@ -133,7 +133,7 @@ def maintain(given: Namespace) -> int:
             )
         except NotMaintainedError as error:
             raise error.without(helpers) from None
-        sizes = tuple(one for one in changes(opened, found) if one.view not in helpers)
+        sizes = changes(opened, found)
         written: tuple[Written, ...] = ()
         snapshot = None
         if not given.dry_run and not found.differences:

@@ -7,7 +7,7 @@ body variable in the head, constants anywhere, `is not null` guards and equaliti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -164,6 +164,19 @@ class Catalog:
         """What is odd about the program but no reason to refuse it, in the order of the text: DL codes and SM106."""
         own = [*self.remarks, *diagnose(self.program)]
         return in_text_order(with_empty_views(own, self.program, self.views))
+
+    def warnings_of(self, names: Collection[str]) -> tuple[Diagnostic, ...]:
+        """The warnings that stand in the definitions of some views, or have no place."""
+        heads = [(view.rule.span, view.name) for view in self.views]
+        heads += [(rule.span, rule.head.predicate.name) for rule in self.program.rules]
+        starts = sorted((s.source, s.line, s.column, name) for s, name in heads if s is not None)
+        found = []
+        for one in self.warnings:
+            place = one.span and (one.span.source, one.span.line, one.span.column)
+            before = [start for start in starts if place and start[0] == place[0] and start[:3] <= place]
+            if not before or before[-1][3] in names:
+                found.append(one)
+        return tuple(found)
 
     @cached_property
     def is_constrained(self) -> bool:

@@ -302,8 +302,8 @@ class _Reading:
         columns: tuple[str, ...],
         place: Named | Statement,
     ) -> None:
-        words = tuple(f"`{name}`: {one.message[:_LONGEST_REASON]}" for one in reasons)
-        self.opaque[name] = OpaqueView(name, text, words, columns, place.span)
+        words = dict.fromkeys(f"`{name}`: {one.message[:_LONGEST_REASON]}" for one in reasons)
+        self.opaque[name] = OpaqueView(name, text, tuple(words), columns, place.span)
 
 
 def _block(name: str, number: int, draft: Draft) -> Block:
