@@ -151,7 +151,7 @@ def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Writ
 
 
 def _is_nothing(update: Update[D], positions: Mapping[str, str]) -> bool:
-    """Whether an update has no rows that anybody knows again, no id, and no position beyond those of the feeds so far."""
+    """Whether an update has no rows to know it by, no id, and no position beyond those that its feeds had."""
     moves = any(positions.get(feed) != end for feed, end in update.positions.items())
     return not (update.digest or update.id or moves or update.log)
 

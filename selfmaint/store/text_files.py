@@ -5,14 +5,13 @@ The latest reading of each location is remembered, so that a failure which names
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import ColumnType, Span, TypeName
+from datalog.model import ColumnType, Span
 from selfmaint.errors import Code
 from selfmaint.store.bad_values import BadValue, bad_values
 from selfmaint.store.formats import Format, data_files
@@ -22,9 +21,6 @@ REMEMBERED = 1000
 
 SHOWN_VALUES = 5
 """How many bad values of a file are shown."""
-
-_HOUR_ZONE = re.compile(r":\d\d(\.\d+)?[+-]\d\d$")
-"""A time whose zone is hours alone, as DuckDB and PostgreSQL print it."""
 
 SHOWN_CHARACTERS = 80
 """How much of a value is shown."""
@@ -106,7 +102,5 @@ def _diagnostic(file: Path, reading: TextReading, found: BadValue) -> Diagnostic
         f"column `{found.column}` of `{reading.name}` is `{declared}`, which cannot hold `{text}`",
         place,
         f"not of type `{declared}`",
-        hint="write the zone as `+00:00` or `Z`"
-        if declared.name is TypeName.TIMESTAMP and _HOUR_ZONE.search(found.text)
-        else f"correct the value, or declare `{found.column}` with another type",
+        hint=f"correct the value, or declare `{found.column}` with another type",
     )

@@ -314,6 +314,7 @@ def followed(seed: str, made: Callable[[Random], str] = query) -> str:
     except selfmaint.NotMaintainedError as error:
         return f"refused: {error.diagnostics[0].note}"
     assert not found.differences, (text, before, after)
+    assert (set(found.deltas), set(found.helpers)) == ({"v"}, set(warehouse.catalog.helpers))
     view = warehouse.catalog.view("v")
     stored = new_contents(warehouse, view, found.deltas["v"])
     if view.is_counted:

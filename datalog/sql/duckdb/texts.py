@@ -17,7 +17,10 @@ CANNOT_HOLD = ", which cannot hold "
 _FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|NaN|[+-]?Inf(inity)?|[+-]?INF"
 _DAY = r"\d{4}-\d\d-\d\d"
 _ZONE = r"(Z|[+-](0\d|1[0-8]):[0-5]\d)"
+_HOURS = r"[+-](0\d|1[0-8])"
+"""A zone as PostgreSQL and DuckDB print it; where no type is declared, Spark need not take such a text for a time."""
 _TIME = r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)"
+_TIME_OF_SECONDS = r"[T ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?"
 _SURELY_TEXT = r"(?is)[^\s\d+.\-nitf].*"
 INFERRED = tuple(
     ColumnType(name)
@@ -121,6 +124,8 @@ def _typed(text: exp.Expr, label: str, kind: ColumnType) -> exp.Expr:
     pattern = _pattern(kind)
     if pattern is None:
         return text
+    if kind.name is TypeName.TIMESTAMP:
+        pattern = f"{pattern}|{_DAY}{_TIME_OF_SECONDS}{_HOURS}"
     if kind.name is TypeName.DECIMAL:
         text = _without_exponent(text)
     fits = _matches(text, pattern)

@@ -44,6 +44,23 @@ def test_the_table_shows_verdicts_example_and_advice(tmp_path: Path) -> None:
         assert part in ran.stdout
 
 
+def test_warnings_are_of_the_views_that_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(
+        "create table r (a int primary key, b int);\n"
+        "create view g as select a, grouping(a) as x, grouping(b) as y, count(*) as n from r group by cube (a, b);\n"
+        "create view w as select a from r;\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "w.toml").write_text(
+        'program = "views.sql"\n[views.g]\npath = "g.csv"\n[views.w]\npath = "w.csv"\n', encoding="utf-8"
+    )
+    path = str(tmp_path / "w.toml")
+    assert "grouping" not in run("audit", path, "--view", "w").stderr
+    of_g = run("audit", path, "--view", "g", "--no-advice")
+    assert of_g.stderr.count("`grouping` cannot be analysed") == 2  # each has its place
+    assert of_g.stdout.count("`grouping` cannot be") == 1
+
+
 @pytest.mark.parametrize(
     ("rules", "options", "status"),
     [

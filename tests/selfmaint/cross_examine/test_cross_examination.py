@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -21,11 +22,13 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.cross_examine import domains, examine
 from selfmaint.cross_examine.examine import CrossExamination
+from selfmaint.cross_examine.neighbourhood import TooManyRowsError, near
 from selfmaint.cross_examine.question import Differing, NotExamined, Question
 from selfmaint.cross_examine.report import Outcome
 from selfmaint.decide.verdict import Change, NotSelfMaintainable, SelfMaintainable, Undecided, Verdicts
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.memory import MemoryEngine
+from selfmaint.engine.protocol import Facts
 from selfmaint.maintain import Delta
 from selfmaint.possible.new_state import TwoDatabases
 from selfmaint.warehouse.situation import Situation
@@ -245,6 +248,19 @@ def test_values_that_are_made_up_are_of_their_type(
     type_: ColumnType, kind: str, last: Value, made: Value
 ) -> None:
     assert domains._new_value(type_, kind, [last], 1) == made
+
+
+def test_what_is_too_large_to_be_looked_at_says_why() -> None:
+    engine, double = DuckEngine(), [ColumnType(TypeName.DOUBLE)]
+    schema = build(".decl r(x: double).  v(X) :- r(X).", {"v": frozenset()}, MemoryEngine()).catalog
+    many = engine.load([(i / 2,) for i in range(9)], ["x"], double)
+    for rows, why in (
+        (many, "the update has more than 5 rows"),
+        (engine.load([(math.nan,)], ["x"], double), "the update has a NaN"),
+    ):
+        facts = Facts({Predicate("v"): many, Predicate("r", Version.INSERTED): rows})
+        with pytest.raises(TooManyRowsError, match=why):
+            near(engine, schema, facts, Situation.of(facts.relations), 5)
 
 
 def test_a_solver_without_memory_or_time_says_so(tmp_path: Path) -> None:
