@@ -27,12 +27,14 @@ from typing import Any, Generic
 
 from datalog.analysis.expression_types import expression_type
 from datalog.evaluate import evaluate_view
+from datalog.evaluate.order import COMPARISONS
 from datalog.model import (
     ANY,
     AggregateFunction,
     Atom,
     ColumnType,
     Constant,
+    Operator,
     Predicate,
     Row,
     Term,
@@ -270,10 +272,9 @@ def _agrees(function: AggregateFunction, value: Any, count: Any, stored: Any, *,
             return not whole or stored is None
         case _ if stored is None:
             return False
-        case AggregateFunction.MIN:
-            return bool(value == stored if whole else value >= stored)
         case _:
-            return bool(value == stored if whole else value <= stored)
+            reaches: Operator = ">=" if function is AggregateFunction.MIN else "<="
+            return COMPARISONS["=" if whole else reaches](value, stored)
 
 
 def expanded(room: Room[D], facts: Iterable[Atom]) -> frozenset[World]:
