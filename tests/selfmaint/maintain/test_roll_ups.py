@@ -167,7 +167,9 @@ def test_no_number_is_above_all_numbers_where_room_is_asked_for(function: str) -
         f"sales(I, C, A) :- sale(I, C, A).\nby_region(R, count(*), {function}(A)) :- sale(I, C, A), cust(C, R).\n"
     )
     nan = math.nan
-    sales = rows((1, "k2", nan), (2, "k3", 1.0)) if function == "min" else rows((1, "k2", 1.0), (2, "k3", nan))
+    sales = (
+        rows((1, "k2", nan), (2, "k3", 1.0)) if function == "min" else rows((1, "k2", 1.0), (2, "k3", nan))
+    )
     eu = ("eu", 2, 1.0 if function == "min" else nan)
     contents = {"sales": sales | rows((3, "k4", 1.0), (4, "k5", 1.0)), "by_region": rows(eu, ("us", 2, 1.0))}
     warehouse = build(program, contents, MemoryEngine())
