@@ -205,3 +205,16 @@ def test_an_extremum_has_the_type_of_one_of_the_columns_that_are_joined() -> Non
     }
     with selfmaint.build(program, {"v": view}, engine="duckdb", effective=True) as warehouse:
         assert Update.from_frames(warehouse, inserted).inserted.keys() == {"h", "o"}
+
+
+@pytest.mark.parametrize("joined", ["o join h on o.g = h.k", "h join o on h.k = o.g"])
+def test_a_row_may_reference_by_a_number_that_no_row_there_can_have(joined: str) -> None:
+    program = f"""create table h (k int primary key, v boolean);
+    create table o (id int primary key, g bigint);
+    create view v as select distinct o.g, h.v from {joined};
+    create view w as select h.v, count(*) as n from {joined} group by h.v;"""
+    some = {name: pa.array([], pa.int64()) for name in ("g", "n")} | {"v": pa.array([], pa.bool_())}
+    views = {"v": pa.table({n: some[n] for n in ("g", "v")}), "w": pa.table({n: some[n] for n in ("v", "n")})}
+    new = pa.table({"id": pa.array([1, 2], pa.int32()), "g": [1, 2**53]})
+    with selfmaint.build(program, views, engine="duckdb", effective=True) as warehouse:
+        assert warehouse.check(Update.from_frames(warehouse, {"o": new})).keys() == views.keys()
