@@ -394,3 +394,13 @@ def test_a_missing_or_damaged_file_is_told(shop: Shop) -> None:
         pq.write_table(pa.table({"x": [1]}), file)
         file.unlink()
     assert "[SM103]" in shop.command("maintain", "--update", update).stderr
+
+
+def test_an_update_of_no_rows_is_remembered_by_its_id_alone(shop: Shop) -> None:
+    folder = shop.update("no_rows", {}, {})
+    write(folder / "sale.insert.parquet", "sale", [])
+    before = shop.command("history", "--format", "json").stdout
+    assert "nothing was written" in shop.command("maintain", "--update", folder).stdout
+    assert shop.command("history", "--format", "json").stdout == before
+    assert "no view changed" in shop.command("maintain", "--update", folder, "--id", "night").stdout
+    assert "committed before" in shop.command("maintain", "--update", folder, "--id", "night").stdout
