@@ -17,12 +17,12 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.feeds.changes import FeedReport, RelationReport
 from selfmaint.feeds.condense import condensed
 from selfmaint.feeds.formats import FeedFormat
 from selfmaint.feeds.lines import Tally
 from selfmaint.feeds.ranges import Ends, Ranges, bounds, by_relation, ranges, shown
 from selfmaint.feeds.reading import FeedReading, Wanted
-from selfmaint.feeds.report import FeedReport, RelationReport
 from selfmaint.feeds.table import FeedTable, TableNames, feed_table
 from selfmaint.warehouse.near import near_miss, require_known
 

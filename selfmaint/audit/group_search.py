@@ -3,7 +3,7 @@
 "Always" is sound, not exact:
 
 1. The core rows that the view gains and loses are determined if the test for its core never has a row: shown as in
-   `search.py`, with what `parts.py` leaves of the views; knowing more only leaves fewer databases.
+   `search.py`, without what aggregates say of the views; knowing more only leaves fewer databases.
 2. Given them, no value may stay open: `LostValues`. That no core row can be lost, or that all are known, is shown
    by the most general databases with a core row: what the views tell of them they tell wherever these map to.
 
@@ -37,10 +37,9 @@ from datalog.model.expressions import expression_variables
 from selfmaint.audit.candidates import Candidate, Candidates, by_turns
 from selfmaint.audit.changes import Change, Kind
 from selfmaint.audit.choices import Choices
-from selfmaint.audit.example import Example, Replay, second_databases
+from selfmaint.audit.example import Always, Depends, Example, Outcome, Replay, Unclear, second_databases
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_examples import Tried, group_examples
-from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.ruled_out import views_of
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.decision import Decision

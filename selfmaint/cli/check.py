@@ -34,7 +34,7 @@ from selfmaint.decide.verdict import Verdicts
 from selfmaint.report.verdicts import status, verdicts_json, verdicts_table
 
 if TYPE_CHECKING:
-    from selfmaint.feeds.report import FeedReport
+    from selfmaint.feeds.changes import FeedReport
 
 OPTIONS = (
     WAREHOUSE,

@@ -19,11 +19,11 @@ from datalog.errors import DatalogError
 from selfmaint.cli.app import BAD_USAGE, EndedError
 from selfmaint.errors import SelfmaintError
 from selfmaint.report.errors import diagnostics_text, errors_json, errors_text, warnings_json
-from selfmaint.report.feed import feed_json, feed_table
+from selfmaint.report.maintenance import feed_json, feed_table
 from selfmaint.report.values import Json
 
 if TYPE_CHECKING:
-    from selfmaint.feeds.report import FeedReport
+    from selfmaint.feeds.changes import FeedReport
 
 _PATIENCE_S = 1.0
 """How long nothing is said of what is being done."""

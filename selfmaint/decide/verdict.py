@@ -22,7 +22,7 @@ from selfmaint.decide.new_facts import NewFacts, image
 from selfmaint.possible.new_state import TwoDatabases
 
 if TYPE_CHECKING:
-    from selfmaint.cross_examine.report import Examined
+    from selfmaint.cross_examine.examine import Examined
 
 _SHOWN = 3
 """How many witnesses are named."""

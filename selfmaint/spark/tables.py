@@ -30,6 +30,7 @@ from selfmaint.spark.column_types import column_type, spark_type, stored_type
 from selfmaint.spark.failures import translated
 from selfmaint.spark.formats import CSV_OPTIONS, CSV_READ_OPTIONS, parquet_paths, spark_path
 from selfmaint.spark.frames import positional
+from selfmaint.store.bad_values import TextReading, local_path, remember
 from selfmaint.store.expected import (
     Expected,
     is_by_position,
@@ -40,7 +41,6 @@ from selfmaint.store.expected import (
 )
 from selfmaint.store.formats import Format, data_files, format_of, has_wildcard
 from selfmaint.store.stored_tables import SNAPSHOT_COLUMN, DataFile, TableFiles
-from selfmaint.store.text_files import TextReading, local_path, remember
 
 _SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
 """Under this key Spark notes a schema in the files that it writes."""

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from selfmaint.errors import BusyError, Code, InputError, SelfmaintError, first_line, input_error
-from selfmaint.store.commit import Commit
 from selfmaint.store.delta import LogEntry, delta_table, log_entries
 from selfmaint.store.delta_journal import DeltaJournal, Entry
 from selfmaint.store.place import DeltaPlace
+from selfmaint.store.stored_tables import Commit
 
 _MARK = "selfmaint"
 

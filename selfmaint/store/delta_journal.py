@@ -18,10 +18,9 @@ from operator import itemgetter
 from typing import Any
 
 from selfmaint.errors import BusyError, Code, SelfmaintError, first_line, input_error
-from selfmaint.store.commit import Commit
 from selfmaint.store.delta import delta_table, is_delta_table, live_files, sizes, sync_version, table_files
 from selfmaint.store.place import DeltaPlace
-from selfmaint.store.stored_tables import Occupied, Snapshot, TableFiles
+from selfmaint.store.stored_tables import Commit, Occupied, Snapshot, TableFiles
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_FILES = 50

@@ -11,7 +11,6 @@ import sqlglot
 from sqlglot import exp
 
 from datalog.model import TextQuery
-from datalog.sql.affected.grouping_sets import sets_of
 from datalog.sql.affected.inner import Closed, Ctes, Inner
 from datalog.sql.affected.names import Scope, UnknownShapeError
 from datalog.sql.affected.plan import (
@@ -27,7 +26,7 @@ from datalog.sql.affected.plan import (
     column,
     number_of,
 )
-from datalog.sql.affected.selecting import Selecting
+from datalog.sql.affected.selecting import Selecting, sets_of
 from datalog.sql.text import bound_text
 from datalog.sql.views.as_written import parsed
 from datalog.sql.views.named_windows import windows_written_out

@@ -25,9 +25,9 @@ from datalog.sql.views.conditions import compared, condition
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Declared, Piece
 from datalog.sql.views.limits import chain
-from datalog.sql.views.problems import Problems
 from datalog.sql.views.scope import Draft, Query, Variables
 from datalog.sql.views.select import is_grouped
+from datalog.sql.views.source import Problems
 
 _HINT = "join the tables, with DISTINCT if rows would repeat"
 

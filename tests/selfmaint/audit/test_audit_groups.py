@@ -13,7 +13,7 @@ import pytest
 
 from datalog.syntax import parse_program
 from selfmaint.audit.changes import ANYTHING, Change, Kind
-from selfmaint.audit.outcome import Always, Depends
+from selfmaint.audit.example import Always, Depends
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
