@@ -151,7 +151,7 @@ UPDATE = (
         help="Which engine computes; by default the one that the warehouse file names, else DuckDB where it can.",
     ),
 )
-"""How an update is given, and what computes with it; `inputs.update_arguments` reads them."""
+"""How an update is given, and what computes with it; `inputs.using` reads them."""
 
 ENGINE = choice("--engine", EngineKind, help="Which engine computes; by default as for an update.")
 FULL = switch("--full", help="Also check that the views explain each other: as costly as recomputing them.")
@@ -176,7 +176,7 @@ SEARCH = (
         help="How many rows near the update are; 200 by default.",
     ),
 )
-"""How much a search near the update may take; `inputs.update_arguments` reads them."""
+"""How much a search near the update may take; `inputs.using` reads them."""
 CROSS_EXAMINE = (
     switch(
         "--cross-examine",
