@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from datalog.sql.affected.names import Scope, UnknownShapeError
 from datalog.sql.affected.plan import Linked, Plan, Query, never_null, number_of
+from datalog.sql.views.limits import parts_of
 from datalog.sql.views.text_allowed import AGGREGATES
 
 _GENERATORS = frozenset(
@@ -87,7 +88,7 @@ class Inner:
 
     def tests(self, tree: exp.Expr, scope: Scope, ctes: Ctes, plan: Plan) -> list[exp.Expr]:
         """The conditions that must all be true."""
-        return [self._test(one, scope, ctes, plan) for one in conjuncts(tree)]
+        return [self._test(one, scope, ctes, plan) for one in parts_of(tree, exp.And)]
 
     def _test(self, tree: exp.Expr, scope: Scope, ctes: Ctes, plan: Plan) -> exp.Expr:
         """A condition; of one that looks for a value among rows it is known which of these matter."""
@@ -140,16 +141,3 @@ class Inner:
         numbers = tuple(number for _, number in found.outputs)
         self.linked[name] = Linked(name, kind, found.plan, numbers, operand)  # type: ignore[arg-type]
         return exp.column(name)
-
-
-def conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that a conjunction is of."""
-    waiting = [tree]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, exp.And):
-            waiting += [one.expression, one.this]
-        elif isinstance(one, exp.Paren):
-            waiting.append(one.this)
-        else:
-            yield one
