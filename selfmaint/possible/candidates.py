@@ -24,9 +24,9 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations
 
 from datalog.budget import check
-from datalog.model import Atom, Constant, Row, Variable, Version
+from datalog.model import Atom, Constant, Variable, Version
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part, TooManyFactsError
-from selfmaint.possible.narrowing import Narrowing
+from selfmaint.possible.narrowing import Narrowing, RowsByValues
 from selfmaint.possible.queries import Query
 
 Queries = Mapping[str, Sequence[Query]]
@@ -44,7 +44,7 @@ class Candidates:
     def __init__(self, instance: Instance, queries: Queries, narrowing: Narrowing) -> None:
         self._narrowing = narrowing
         self._known = instance.known
-        self._rows: dict[tuple[object, ...], dict[Row, list[Row]]] = {}
+        self._rows = RowsByValues()
         self._groups: dict[LabelledNull, LabelledNull] = {}
         self._constants: dict[LabelledNull, set[Constant]] = {}
         self._nulls = instance.nulls
@@ -102,7 +102,7 @@ class Candidates:
             return
         told = {i: value for i, parts in shown for p in parts if (value := self._narrowing.told(p))}
         stored = self._known.of(view, Version.STORED)
-        for row in self._matching((view, Version.STORED), stored, told):
+        for row in self._rows.matching((view, Version.STORED), stored, told):
             for i, null in nulls:
                 self._take(null, Constant(row[i]))
 
@@ -115,7 +115,7 @@ class Candidates:
         if any(region.name == name for region in known.situation.regions):
             given.append((Version.KNOWN, known.known[name]))
         for version, rows in given:
-            for row in self._matching((name, version), rows, told):
+            for row in self._rows.matching((name, version), rows, told):
                 for null, its in zip(fact.parts, row, strict=True):
                     self._take(null, Constant(its))
         for reference in known.catalog.relations[name].references:
@@ -126,21 +126,9 @@ class Candidates:
             pairs = list(zip(reference.target_columns, parts, strict=True))
             asked = {i: value for i, p in pairs if (value := self._narrowing.told(p))}
             rows = known.of(target, Version.BEFORE)
-            for row in self._matching((target, Version.BEFORE), rows, asked):
+            for row in self._rows.matching((target, Version.BEFORE), rows, asked):
                 for i, null in pairs:
                     self._take(null, Constant(row[i]))
-
-    def _matching(
-        self, of: tuple[object, ...], rows: Iterable[Row], told: Mapping[int, Constant]
-    ) -> Sequence[Row]:
-        """The rows that have given values in some columns."""
-        columns = tuple(sorted(told))
-        index = self._rows.get((*of, columns))
-        if index is None:
-            index = self._rows[*of, columns] = {}
-            for row in rows:
-                index.setdefault(tuple(row[i] for i in columns), []).append(row)
-        return index.get(tuple(told[i].value for i in columns), ())
 
     def _take(self, part: Part, value: Constant) -> bool:
         """A null may be a constant; whether that is new."""
