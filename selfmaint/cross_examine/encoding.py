@@ -116,10 +116,11 @@ class _Rows:
         return found
 
     def _numbers(self, row: Row) -> str:
-        symbols = self._bodies.symbols
-        return _listed(
-            [symbols.of_rounded(v) if i in self._inexact else symbols.of(v) for i, v in enumerate(row)]
-        )
+        """The columns of a stored row, without its number of copies."""
+        return _listed(self._bodies.symbols.of_row(row[: self._width], self._inexact))
+
+    def facts(self, prefix: str, state: frozenset[Row]) -> list[str]:
+        return [f"{prefix}{self.number}({self._numbers(row)})." for row in state]
 
 
 class _Distinct(_Rows):
@@ -129,9 +130,6 @@ class _Distinct(_Rows):
         for body, outputs in self._encoded(time):
             yield from body.helpers
             yield f"v{time}{self.number}({','.join(outputs)}) :- {body.text}."
-
-    def facts(self, prefix: str, state: frozenset[Row]) -> list[str]:
-        return [f"{prefix}{self.number}({self._numbers(row)})." for row in state]
 
     def unlike(self, time: str, prefix: str, state: frozenset[Row]) -> Iterator[str]:
         row = f"({','.join(f'X{i}' for i in range(self._width))})"
@@ -152,15 +150,12 @@ class _Counted(_Rows):
             yield from body.helpers
             yield f"v{time}{self.number}({','.join([*outputs, *match])}) :- {body.text}."
 
-    def facts(self, prefix: str, state: frozenset[Row]) -> list[str]:
-        return [f"{prefix}{self.number}({self._numbers(row[:-1])})." for row in state]
-
     def unlike(self, time: str, prefix: str, state: frozenset[Row]) -> Iterator[str]:
         row = ",".join(f"X{i}" for i in range(self._width))
         match = ",".join(f"M{i}" for i in range(self.derived[self._view.name].hidden))
         yield f"v{time}{self.number}({row},{match}), not {prefix}{self.number}({row})"
         for stored in state:
-            its = self._numbers(stored[:-1])
+            its = self._numbers(stored)
             yield f"not #count {{ {match} : v{time}{self.number}({its},{match}) }} = {stored[-1]}"
 
 

@@ -237,14 +237,14 @@ def _unified(terms: Sequence[Expression], slots: Sequence[Slot]) -> Binding | No
     return binding
 
 
-def holes_of(sketches: Iterable[Sketch]) -> Mapping[Hole, tuple[str, int]]:
-    """The first column that each hole stands in."""
+def own_values(domains: Domains, sketches: Iterable[Sketch]) -> Mapping[Hole, Value]:
+    """For each hole a value of its own, of the first column that it stands in."""
     found: dict[Hole, tuple[str, int]] = {}
     for name, slots in sketches:
         for i, slot in enumerate(slots):
             if isinstance(slot, Hole):
                 found.setdefault(slot, (name, i))
-    return found
+    return {hole: domains.own(column, number) for number, (hole, column) in enumerate(found.items(), 1)}
 
 
 @dataclass(frozen=True)
@@ -307,10 +307,7 @@ def _sketched(
 ) -> None:
     """Adds rows of the relations that are not whole: each sketch has its turn, until there is no room."""
     sketches = [one for one in Sketches(question).make() if one[0] not in whole]
-    own = {
-        hole: domains.own(column, number)
-        for number, (hole, column) in enumerate(holes_of(sketches).items(), 1)
-    }
+    own = own_values(domains, sketches)
     waiting = [(name, _filled(question, domains, own, (name, slots))) for name, slots in sketches]
     width = 1
     while waiting and sum(map(len, found.values())) < question.most_candidates:
