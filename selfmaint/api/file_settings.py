@@ -29,7 +29,7 @@ from typing import TypeVar
 from selfmaint.api.toml_tables import KeyPath, TomlTable, dotted
 from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.errors import Code
-from selfmaint.feeds.table import DecimalText, FeedSettings, TimeUnit
+from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from selfmaint.warehouse.near import near_miss
 
 _OF_DUCKDB = ("memory_limit", "temp_directory", "threads")

@@ -15,7 +15,8 @@ from selfmaint.feeds.changes import RecordError, RowEvent
 from selfmaint.feeds.lines import PlacedEvent
 from selfmaint.feeds.ranges import Scale
 from selfmaint.feeds.record import RowReader
-from selfmaint.feeds.table import FeedSettings, FeedTable
+from selfmaint.feeds.settings import FeedSettings
+from selfmaint.feeds.table import FeedTable
 from selfmaint.feeds.values import Encoding
 from selfmaint.postgres.pgoutput import (
     UNCHANGED,

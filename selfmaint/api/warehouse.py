@@ -15,7 +15,7 @@ from selfmaint.decide.decision import Decision
 from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
-from selfmaint.feeds.table import FeedSettings
+from selfmaint.feeds.settings import FeedSettings
 from selfmaint.sources.protocol import close_sources
 from selfmaint.warehouse.catalog import Catalog, View, with_inexact_sums
 from selfmaint.warehouse.near import require_known

@@ -67,7 +67,7 @@ from selfmaint.api.programs import catalog_of, catalog_of_path, catalog_of_sql
 from selfmaint.api.toml_tables import KeyPath, TomlFile, TomlTable, dotted
 from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.errors import Code, InputError
-from selfmaint.feeds.table import FeedSettings
+from selfmaint.feeds.settings import FeedSettings
 from selfmaint.store.place import Place
 from selfmaint.warehouse import clock
 from selfmaint.warehouse.catalog import Catalog, with_inexact_sums

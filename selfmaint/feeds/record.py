@@ -9,7 +9,8 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Row, Value
 from selfmaint.errors import Code, InputError
 from selfmaint.feeds.changes import RecordError
-from selfmaint.feeds.table import FeedSettings, FeedTable
+from selfmaint.feeds.settings import FeedSettings
+from selfmaint.feeds.table import FeedTable
 from selfmaint.feeds.values import NO_SCHEMA, Encoding, decoded
 
 UNAVAILABLE = "__debezium_unavailable_value"

@@ -1,63 +1,17 @@
-"""What is known of a feed beforehand: a base relation's columns and key, and what a warehouse file says about feeds."""
+"""A base relation as a feed's reader sees it: the columns to take from each record, and the key."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum, unique
+from dataclasses import dataclass
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import ANY, ColumnType, Declaration, TypeName
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.feeds.changes import RecordError
+from selfmaint.feeds.settings import FeedSettings
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.near import near_miss
-
-
-@unique
-class DecimalText(Enum):
-    """How a feed without schemas writes decimals into strings."""
-
-    TEXT = "text"
-    """As digits: `decimal.handling.mode=string`."""
-    BASE64 = "base64"
-    """The unscaled value's bytes, big-endian, in base64: `decimal.handling.mode=precise`, Debezium's default."""
-
-
-@unique
-class TimeUnit(Enum):
-    """What a feed without schemas counts in a timestamp that is an integer; the value is the unit's nanoseconds."""
-
-    MILLIS = "ms"
-    MICROS = "us"
-    NANOS = "ns"
-
-    @property
-    def nanoseconds(self) -> int:
-        """The unit's length."""
-        return {"ms": 1_000_000, "us": 1_000, "ns": 1}[self.value]
-
-
-@dataclass(frozen=True, slots=True)
-class FeedSettings:
-    """How the feeds of a warehouse are to be read.
-
-    Attributes:
-        tables: the base relation of a source table, by `schema.table`, `database.table` or `table`; a table that
-            is not named has the relation of its own name.
-        ignored: source tables whose events are left out.
-        decimals: how decimals are written where no schema says it; None: only what is unambiguous is read.
-        timestamps: what integers count where no schema says it; None: such timestamps are refused.
-        full_before_images: whether every before-image is whole (`REPLICA IDENTITY FULL`), so that one with nothing
-            but nulls besides the key really holds nulls.
-    """
-
-    tables: Mapping[str, str] = field(default_factory=dict)
-    ignored: frozenset[str] = frozenset()
-    decimals: DecimalText | None = None
-    timestamps: TimeUnit | None = None
-    full_before_images: bool = False
-
 
 _OPEN_DECIMAL = ColumnType(TypeName.DECIMAL, 38, 18)
 """What a decimal without precision is read as, as in any text file."""

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from datalog.model import ColumnType, TypeName, Value, WallClock
-from selfmaint.feeds.table import DecimalText, FeedSettings, TimeUnit
+from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp of the language carries no zone
 _MOST_SCALE = 1000

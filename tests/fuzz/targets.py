@@ -30,7 +30,7 @@ from selfmaint.audit.matrix import read_baseline
 from selfmaint.conformance.cases import read_cases
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import SelfmaintError
-from selfmaint.feeds.table import FeedSettings
+from selfmaint.feeds.settings import FeedSettings
 from selfmaint.warehouse.catalog import Catalog, catalog
 from tests.fuzz.corpus import Original, originals
 from tests.fuzz.mutations import mutated, mutated_value

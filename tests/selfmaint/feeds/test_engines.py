@@ -24,7 +24,7 @@ from selfmaint.api.platform import platform_of
 from selfmaint.api.warehouse import build
 from selfmaint.duckdb import DuckEngine
 from selfmaint.errors import Code, InputError
-from selfmaint.feeds.table import DecimalText, FeedSettings, TimeUnit
+from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from selfmaint.store.exchange import Spill
 from tests.many_statements import interpreting
 from tests.selfmaint.feeds.histories import (

@@ -19,7 +19,7 @@ from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.fallback.settle import Readable
-from selfmaint.feeds.table import FeedSettings
+from selfmaint.feeds.settings import FeedSettings
 from selfmaint.sources.memory import RowsSource
 from tests.large_engine import LargeEngine
 from tests.selfmaint.feeds.orders import COLUMNS, PROGRAM, REFERENCE, Batch, Shop, batches

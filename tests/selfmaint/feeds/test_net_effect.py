@@ -19,7 +19,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import Code, InputError
-from selfmaint.feeds.table import DecimalText, FeedSettings, TimeUnit
+from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from tests.selfmaint.feeds.histories import (
     COLUMNS,
     DELTA,

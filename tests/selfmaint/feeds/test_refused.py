@@ -14,7 +14,7 @@ from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
 from selfmaint.feeds.changes import Ignored
-from selfmaint.feeds.table import FeedSettings
+from selfmaint.feeds.settings import FeedSettings
 
 Rows = frozenset[tuple[Any, ...]]
 PROGRAM = """\

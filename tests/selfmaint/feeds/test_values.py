@@ -13,7 +13,7 @@ from selfmaint.errors import InputError
 from selfmaint.feeds.debezium import position_in
 from selfmaint.feeds.formats import recognised
 from selfmaint.feeds.ranges import Scale, bounds, position_of, shown
-from selfmaint.feeds.table import DecimalText, FeedSettings, TimeUnit
+from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from selfmaint.feeds.values import NO_SCHEMA, Encoding, decoded
 
 MONEY = ColumnType(TypeName.DECIMAL, 10, 2)
