@@ -17,9 +17,7 @@ from datalog.model import Atom, Constant, NullTest, Row, Variable, Version
 from selfmaint.countermodel.model_check import Given
 from selfmaint.possible.cut import Cut
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
-from selfmaint.possible.queries import Query
-
-Queries = Mapping[str, Sequence[Query]]
+from selfmaint.possible.queries import Queries, Query
 
 _ROUNDS = 4
 """So often what was narrowed narrows more."""

@@ -41,9 +41,9 @@ from selfmaint.countermodel.model_check import Given, why_not
 from selfmaint.countermodel.values import NUMBER, fresh_value
 from selfmaint.possible.cut import Cut
 from selfmaint.possible.encoding import BEFORE, MOST_GROUND_RULES, Encoding, TooLargeError
-from selfmaint.possible.instances import Queries, Wanted, Way, instance, ways
+from selfmaint.possible.instances import Wanted, Way, instance, ways
 from selfmaint.possible.labelled_nulls import TooManyFactsError
-from selfmaint.possible.queries import queries
+from selfmaint.possible.queries import Queries, queries
 from selfmaint.possible.solver import Model, Solver, SolverLateError, SolverStoppedError
 from selfmaint.possible.value_classes import NULL, NotComparableError, ValueClass, fits
 from selfmaint.warehouse.catalog import Catalog, View
