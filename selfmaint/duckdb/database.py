@@ -99,7 +99,11 @@ class Stored:
         """From where to where the values of a first column of whole numbers go; without bounds where these are not."""
         if not self.types or not is_integer(self.types[0]):
             return -math.inf, math.inf
-        ((first, last),) = self.database.plain_rows(sql.span(self.name), [self.name])
+        if self.here is None:
+            ((first, last),) = self.database.plain_rows(sql.span(self.name), [self.name])
+        else:
+            ends = [row[0] for row in self.here if row[0] is not None] or [None]
+            first, last = min(ends), max(ends)
         return (-math.inf, math.inf) if first is None else (first, last)
 
     @property
