@@ -211,7 +211,14 @@ class Database:
     def settle(self, name: str, stored: Stored) -> None:
         """Makes a table of rows that are in this process."""
         assert stored.here is not None
-        self._given(name, arrow_rows(stored.here, stored.types), stored.types)
+        types = [kind for kind in stored.types if isinstance(kind, ColumnType) and kind.name.is_integer]
+        if 0 < len(types) == len(stored.types):  # as keys mostly are; Arrow takes longer, and is slow to load
+            columns = [list(column) for column in zip(*stored.here, strict=True)] or [[] for _ in types]
+            with self._computing():
+                made = text(sql.create(name, sql.listed(types), held=True), dialect="duckdb")
+                self._execute(made, columns, joins=False)
+        else:
+            self._given(name, arrow_rows(stored.here, stored.types), stored.types)
         weakref.finalize(stored, self._unused.append, (name, True))
 
     def few(self, stored: Stored) -> frozenset[Row] | None:

@@ -100,6 +100,20 @@ def test_from_where_to_where_values_go(case: str) -> None:
     assert spans == {(-math.inf, math.inf) if case == "texts" else (1, 2)}
 
 
+@pytest.mark.parametrize("name", ["BIGINT", "INT", "SMALLINT", "TINYINT"])
+@pytest.mark.parametrize("rows", [[], [(None, 1)], [(0, None), (1, -1), (None, None)]])
+def test_integers_that_were_computed_here_are_those_that_statements_read(
+    name: str, rows: list[tuple[int | None, ...]]
+) -> None:
+    engine, types = DuckEngine(), [ColumnType(TypeName[name])] * 2
+    most = 2 ** {"BIGINT": 63, "INT": 31, "SMALLINT": 15, "TINYINT": 7}[name]
+    rows = [*rows, *([(most - 1, -most)] if rows else [])]
+    stored = engine.database.computed(frozenset(rows), tuple(types))
+    made = Relation(stored, ("a", "b")).arrow()
+    assert made.schema == engine.load(rows, ["a", "b"], types).arrow().schema
+    assert {tuple(row.values()) for row in made.to_pylist()} == set(rows)
+
+
 def test_a_join_of_many_rows_is_left_to_a_statement() -> None:
     engine = DuckEngine()
     rows = engine.load([(i,) for i in range(200)], ["x"], [INT])
