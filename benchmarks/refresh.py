@@ -55,7 +55,8 @@ def main(argv: list[str] | None = None) -> int:
         record = {"scale": arguments.scale, **record}
         print(json.dumps(record), file=sys.stderr, flush=True)
         records.append(record)
-        arguments.json.write_text(json.dumps(records), encoding="utf-8")  # a run that is stopped keeps what it has
+        # A run that is stopped keeps what it has.
+        arguments.json.write_text(json.dumps(records), encoding="utf-8")
 
     with database.server() as url:
         os.environ["TPCH_URL"] = url

@@ -102,7 +102,7 @@ class Stored:
         if self.here is None:
             ((first, last),) = self.database.plain_rows(sql.span(self.name), [self.name])
         else:
-            ends = [row[0] for row in self.here if row[0] is not None] or [None]
+            ends: list[Any] = [row[0] for row in self.here if row[0] is not None] or [None]
             first, last = min(ends), max(ends)
         return (-math.inf, math.inf) if first is None else (first, last)
 
