@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
     from selfmaint.engine.arrow_rows import ArrowTable
 
 _BATCH = 10_000
+_MOST_LISTED = 100  # more rows enter sooner as Arrow's
 MOST_FEW = 5_000
 """Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
 
@@ -211,12 +212,10 @@ class Database:
     def settle(self, name: str, stored: Stored) -> None:
         """Makes a table of rows that are in this process."""
         assert stored.here is not None
-        types = [kind for kind in stored.types if isinstance(kind, ColumnType) and kind.name.is_integer]
-        if 0 < len(types) == len(stored.types):  # as keys mostly are; Arrow takes longer, and is slow to load
-            columns = [list(column) for column in zip(*stored.here, strict=True)] or [[] for _ in types]
+        if stored.types and 0 < len(stored.here) <= _MOST_LISTED and all(map(is_integer, stored.types)):
+            made = text(sql.create(name, sql.listed(stored.types), held=True), dialect="duckdb")
             with self._computing():
-                made = text(sql.create(name, sql.listed(types), held=True), dialect="duckdb")
-                self._execute(made, columns, joins=False)
+                self._execute(made, [list(column) for column in zip(*stored.here, strict=True)], joins=False)
         else:
             self._given(name, arrow_rows(stored.here, stored.types), stored.types)
         weakref.finalize(stored, self._unused.append, (name, True))

@@ -68,7 +68,7 @@ def values_of(name: str, columns: Sequence[str], types: Sequence[SqlType]) -> ex
     )
 
 
-def listed(types: Sequence[ColumnType]) -> exp.Select:
+def listed(types: Sequence[SqlType]) -> exp.Select:
     """Rows that are given as parameters, a list of values for each column."""
     items: list[exp.Expr] = []
     for i, kind in enumerate(types):
