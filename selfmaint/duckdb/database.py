@@ -100,11 +100,10 @@ class Stored:
         """From where to where the values of a first column of whole numbers go; without bounds where these are not."""
         if not self.types or not is_integer(self.types[0]):
             return -math.inf, math.inf
-        if self.here is None:
-            ((first, last),) = self.database.plain_rows(sql.span(self.name), [self.name])
-        else:
-            ends: list[Any] = [row[0] for row in self.here if row[0] is not None] or [None]
-            first, last = min(ends), max(ends)
+        if self.here is not None:
+            ends: list[Any] = [row[0] for row in self.here if row[0] is not None]
+            return (min(ends), max(ends)) if ends else (-math.inf, math.inf)
+        ((first, last),) = self.database.plain_rows(sql.span(self.name), [self.name])
         return (-math.inf, math.inf) if first is None else (first, last)
 
     @property
@@ -216,8 +215,7 @@ class Database:
         assert stored.here is not None
         if stored.types and 0 < len(stored.here) <= _MOST_LISTED and all(map(is_integer, stored.types)):
             made = text(sql.create(name, sql.listed(stored.types), held=True), dialect="duckdb")
-            with self._computing():
-                self._execute(made, [list(column) for column in zip(*stored.here, strict=True)], joins=False)
+            self._execute(made, [list(column) for column in zip(*stored.here, strict=True)], joins=False)
         else:
             self._given(name, arrow_rows(stored.here, stored.types), stored.types)
         weakref.finalize(stored, self._unused.append, (name, True))
