@@ -149,7 +149,7 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
     told = for_all_rows(known.catalog, known.situation, known.support.whole, view)
     if isinstance(told, RollUp):
         return work.rolled_up(found, found.open, told)
-    if told is None and parts["lost"] is not None:
+    if told is None and (parts["lost"] is not None or view.grouped.alone):
         rows, others = work.known_rows(found.open), work.told_beside(found.old)
         if others:
             work = replace(work, others=others)
