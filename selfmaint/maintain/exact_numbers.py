@@ -123,7 +123,8 @@ def from_average(
     """
     if operand is not None and operand.name.bits is not None and not _is_bigint(operand):
         few = Compared("<=", number, Constant(2 ** (_BITS_OF_DOUBLES - operand.name.bits - 2)))
-        return few, Cast(Arithmetic("*", average, number), _WHOLE)
+        near = Arithmetic("+", Arithmetic("*", average, number), Constant(Decimal("0.5")))
+        return few, Call("floor", (near,))
     more = 0 if result is None else (result.scale or 0) - (kind.scale or 0)
     if result is None or more < 1 or (result.precision or 0) + more + 1 > MAX_PRECISION:
         return AnyOf(()), Constant(None)
