@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 
 from datalog.budget import BudgetSpentError, limit
+from datalog.model import AggregateFunction
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.evaluation import Failing, is_failing, passing, tested
@@ -270,4 +271,7 @@ def _group_verdict(known: Knowledge[D], view: GroupedView) -> Verdict:
 def _why(view: GroupedView) -> str:
     if not view.grouped.is_total and view.grouped.count_column is None:
         return f"{view.shown} does not tell whether a group that loses rows is empty: add `count(*)` to it"
+    extrema = AggregateFunction.MIN, AggregateFunction.MAX
+    if view.alone and not any(m.aggregate.function in extrema for m in view.grouped.measures):
+        return view.alone
     return f"a value that an aggregate of {view.shown} rests on is lost, and other rows of the group are not known"
