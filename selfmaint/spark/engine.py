@@ -29,6 +29,7 @@ from selfmaint.spark.bounds import held
 from selfmaint.spark.column_types import types_of
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import difference, empty, once, positional, rows, session_zone
+from selfmaint.spark.local_files import FileFrame
 from selfmaint.spark.near import NEAR_VALUES, NearRows
 from selfmaint.spark.programs import Programs, unless_unlike
 from selfmaint.spark.same_values import are_exact, exact_rows, is_on_utc, names_instants
@@ -325,6 +326,8 @@ class SparkEngine:
 
     def _size(self, frame: DataFrame) -> int:
         """Spark's estimate, in bytes."""
+        if isinstance(frame, FileFrame):
+            return frame.size
         if frame not in self._sizes:
             plan = frame._jdf.queryExecution().optimizedPlan()
             self._sizes[frame] = int(str(plan.stats().sizeInBytes()))

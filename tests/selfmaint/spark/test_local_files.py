@@ -174,7 +174,7 @@ def test_a_file_that_is_gone_is_an_error_of_reading_still(spark: SparkSession, t
 
 
 def test_the_schema_that_spark_wrote(spark: SparkSession, tmp_path: Path) -> None:
-    from selfmaint.spark.tables import stored_schema
+    from selfmaint.spark.local_files import stored_schema
 
     frame = spark.read.parquet(written(tmp_path / "v", some_rows(1)))
     assert stored_schema(tmp_path / "v") is None  # Arrow wrote it
