@@ -16,6 +16,7 @@ from selfmaint.api.warehouse_file import RelationEntry, SourceEntry
 from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.parquet_files import parquet
 from selfmaint.duckdb.store import Store
+from selfmaint.duckdb.writing import writing as near_writing
 from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkEngine
 from selfmaint.spark.bags import counted
@@ -23,6 +24,7 @@ from selfmaint.spark.column_types import column_type, spark_type
 from selfmaint.spark.exchange import SparkExchange
 from selfmaint.spark.formats import writing
 from selfmaint.spark.frames import digest_of, from_arrow, positional
+from selfmaint.spark.near import NearFrame
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.query import answered
 from selfmaint.spark.table_changes import TableWrites, table_writes
@@ -67,7 +69,7 @@ class SparkPlatform:
         return found if columns.open else conform(found, expected_columns(columns))
 
     def in_store(self, store: Store, rows: DataFrame, folder: Path) -> Relation:
-        writing(rows)(folder, Format.PARQUET, None)
+        self.writing(rows)(folder, Format.PARQUET, None)
         return parquet(store.database, data_files(folder), "the rows")
 
     def answered(
@@ -118,7 +120,16 @@ class SparkPlatform:
         return SparkExchange(self.engine)
 
     def writing(self, rows: DataFrame) -> Write:
-        return writing(rows)
+        by_spark = writing(rows)
+        if not isinstance(rows, NearFrame) or not rows.columns:
+            return by_spark
+        here = near_writing(rows.owner.engine.database, rows.relation)
+
+        def write(path: Path, format_: Format, order: str | None, /, *, single: bool = False) -> None:
+            by = here if format_ is Format.PARQUET else by_spark
+            by(path, format_, order, single=single)
+
+        return write
 
     def table_writes(self, changes: Sequence[TableChange[DataFrame]]) -> AbstractContextManager[TableWrites]:
         return table_writes(self.engine.spark, changes)

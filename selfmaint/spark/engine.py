@@ -308,10 +308,9 @@ class SparkEngine:
 
     def _follows_zone(self, parts: Sequence[Relation], definition: ViewDefinition) -> bool:
         """Whether what a definition makes of some relations may depend on the session's clock, which is not UTC's."""
-        if is_on_utc(self._spark):
-            return False
         kinds = (t for r in parts for t in r.types if isinstance(t, ColumnType))
-        return any(t.name is TypeName.TIMESTAMP for t in kinds) or names_instants(definition)
+        names_one = any(t.name is TypeName.TIMESTAMP for t in kinds) or names_instants(definition)
+        return names_one and not is_on_utc(self._spark)
 
     def either(
         self,

@@ -56,6 +56,13 @@ class NearFrame(LazyFrame):
         rows = self._session.createDataFrame(self.owner.rows(self.relation), st.StructType(fields))
         return rows.toDF(*self.relation.columns)
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows, without Spark."""
+        if not self.relation.types:
+            return super().__arrow_c_stream__(requested_schema)
+        rows = self.owner.rows(self.relation).rename_columns(self.columns)
+        return rows.__arrow_c_stream__(requested_schema)
+
 
 class NearRows:
     """The relations that are in this process, of one engine."""
@@ -113,7 +120,8 @@ class NearRows:
         files = self.contents(frame) if isinstance(frame, FileFrame) else None
         if files is not None:
             with contextlib.suppress(InputError):  # Spark reads them, or says what is wrong
-                return self.engine.keep(files) if (files.stored.known_rows or 0) <= most else None
+                rows = files.stored.known_rows
+                return self.engine.keep(files) if rows is not None and rows <= most else None
         with translated():
             if not types:  # Arrow does not count rows without columns
                 count = frame.limit(most + 1).count()
