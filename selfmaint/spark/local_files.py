@@ -1,6 +1,7 @@
-"""Contents in local Parquet files of a session that runs on this machine: rows are looked up in them without a job.
+"""Contents in local Parquet files of a session that runs on this machine: read without a job.
 
-Conditions of soundness; where one does not hold, Spark looks up:
+Spark hears of such contents when it is to read them. Small ones are brought here, in large ones rows are looked up, and
+what reads one of them streams it. Conditions of soundness; where one does not hold, Spark reads:
 
 1. Spark runs in this machine's processes alone.
 2. The DataFrame is nothing but columns of Parquet files that Spark would read as they are: no filter, no partition
@@ -100,29 +101,20 @@ def local_frame(spark: SparkSession, location: str, expected: Expected) -> FileF
         schema, noted = _common_schema(files), stored_schema(path)
     except (OSError, ValueError, pa.ArrowException):
         return None
-    if schema is None or len({name.casefold() for name in schema.names}) < len(schema.names):
+    kinds = {field.name: column_type(field.type) for field in schema or () if _is_plain(field.type)}
+    if schema is None or kinds.keys() != set(names) or len({n.casefold() for n in names}) < len(schema):
         return None
-    kinds = {field.name: stored_type(_field(field)) for field in schema if _is_plain(field.type)}
     if noted is not None and {field.name: stored_type(field) for field in noted.fields} != kinds:
         return None
-    if set(schema.names) != set(names) or kinds.keys() != set(names):
-        return None
     types = [kinds[name] for name in names]
-    declared = expected.given(types).types
-    if any(
-        not isinstance(k, ColumnType) or settled(k, its) != k for k, its in zip(types, declared, strict=True)
-    ):
+    if types != list(map(settled, types, expected.given(types).types)):
         return None
-    fields = (_field(schema.field(name)) for name in names)
+    fields = (st.StructField(name, spark_type(kind)) for name, kind in zip(names, types, strict=True))
     return FileFrame(spark, files, st.StructType(list(fields)))
 
 
 def _is_plain(kind: pa.DataType) -> bool:
     return kind in _PLAIN or pa.types.is_decimal128(kind)
-
-
-def _field(stored: pa.Field) -> st.StructField:
-    return st.StructField(stored.name, spark_type(column_type(stored.type)))
 
 
 def stored_schema(path: Path) -> st.StructType | None:
