@@ -90,16 +90,21 @@ class FileFrame(LazyFrame):
 
 
 def local_frame(spark: SparkSession, location: str, expected: Expected) -> FileFrame | None:
-    """Contents with the expected columns; None if they are not in such files, or Spark is to cast or to refuse them."""
-    path, names = Path(location), expected.columns
-    if "://" in location or not is_on_this_machine(spark):
+    """Contents at a path with the expected columns; see `frame_of_files`."""
+    path = Path(location)
+    if "://" in location or any((path / summary).exists() for summary in _SUMMARIES):
+        return None
+    return frame_of_files(spark, _flat_files(path), expected)
+
+
+def frame_of_files(spark: SparkSession, files: Sequence[Path], expected: Expected) -> FileFrame | None:
+    """The rows of files with the expected columns; None if not all are such, or Spark is to cast or to refuse them."""
+    names = expected.columns
+    if not 0 < len(files) <= FOOTERS_READ or not is_on_this_machine(spark):
         return None
     try:
-        files = _flat_files(path)
-        if not files or len(files) > FOOTERS_READ or any((path / summary).exists() for summary in _SUMMARIES):
-            return None
-        schema, noted = _common_schema(files), stored_schema(path)
-    except (OSError, ValueError, pa.ArrowException):
+        schema, noted = _common_schema(files), _noted(files[0])
+    except (OSError, ValueError, KeyError, pa.ArrowException):
         return None
     kinds = {field.name: column_type(field.type) for field in schema or () if _is_plain(field.type)}
     if schema is None or kinds.keys() != set(names) or len({n.casefold() for n in names}) < len(schema):
@@ -120,13 +125,15 @@ def _is_plain(kind: pa.DataType) -> bool:
 def stored_schema(path: Path) -> st.StructType | None:
     """The columns of a local Parquet file, or of a directory of them, as Spark wrote them; None if they are others'."""
     files = _flat_files(path)
-    if not files:
-        return None
     try:
-        said = (_footer(files[0]).metadata or {}).get(_SCHEMA_KEY)
-        return None if said is None else st.StructType.fromJson(json.loads(said))
+        return _noted(files[0]) if files else None
     except (OSError, pa.ArrowException, ValueError, KeyError):
         return None
+
+
+def _noted(file: Path) -> st.StructType | None:
+    said = (_footer(file).metadata or {}).get(_SCHEMA_KEY)
+    return None if said is None else st.StructType.fromJson(json.loads(said))
 
 
 def _flat_files(path: Path) -> list[Path]:
