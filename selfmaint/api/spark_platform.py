@@ -16,7 +16,6 @@ from selfmaint.api.warehouse_file import RelationEntry, SourceEntry
 from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.parquet_files import parquet
 from selfmaint.duckdb.store import Store
-from selfmaint.duckdb.writing import writing as near_writing
 from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkEngine
 from selfmaint.spark.bags import counted
@@ -74,7 +73,10 @@ class SparkPlatform:
         return conform(stored_rows(spark, table), expected) if found is None else found
 
     def in_store(self, store: Store, rows: DataFrame, folder: Path) -> Relation:
-        self.writing(rows)(folder, Format.PARQUET, None)
+        if isinstance(rows, NearFrame) and rows.columns:
+            here = rows.relation
+            return Relation(store.database.given(rows.owner.rows(here), here.types), here.columns)
+        writing(rows)(folder, Format.PARQUET, None)
         return parquet(store.database, data_files(folder), "the rows")
 
     def answered(
@@ -125,16 +127,7 @@ class SparkPlatform:
         return SparkExchange(self.engine)
 
     def writing(self, rows: DataFrame) -> Write:
-        by_spark = writing(rows)
-        if not isinstance(rows, NearFrame) or not rows.columns:
-            return by_spark
-        here = near_writing(rows.owner.engine.database, rows.relation)
-
-        def write(path: Path, format_: Format, order: str | None, /, *, single: bool = False) -> None:
-            by = here if format_ is Format.PARQUET else by_spark
-            by(path, format_, order, single=single)
-
-        return write
+        return writing(rows)
 
     def table_writes(self, changes: Sequence[TableChange[DataFrame]]) -> AbstractContextManager[TableWrites]:
         return table_writes(self.engine.spark, changes)

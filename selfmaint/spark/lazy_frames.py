@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
@@ -13,10 +13,6 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 class LazyFrame(ClassicFrame):
     """A DataFrame whose columns and types are known without Spark."""
-
-    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
-        """As the class above, whose parent makes something else."""
-        return object.__new__(cls)
 
     def __init__(self, spark: SparkSession, schema: st.StructType) -> None:
         """Not by the class above, which wants to have asked Spark."""
