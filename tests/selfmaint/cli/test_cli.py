@@ -317,6 +317,51 @@ def test_what_cannot_be_verified_is_refused_before_spark_starts(paper: str, tmp_
     assert "no source" in found.stderr
 
 
+ENDS = """\
+program_text = '''
+.decl s(a: int not null, b: int not null). .decl t(b: int not null, c: int not null).
+ends(X, Z) :- s(X, Y), t(Y, Z).  firsts(X) :- s(X, Y).  middles(Y, Z) :- t(Y, Z).
+'''
+[search]
+rows = 12
+[update]
+effective = true
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "`--search-rows`, or `rows` of `[search]`, now 12"),
+        (("--search-rows", "200"), None),
+        (
+            ("--search-rows", "200", "--search-seconds", "0.001"),
+            "`--search-seconds`, or `seconds` of `[search]`, now 0.001",
+        ),
+    ],
+)
+def test_a_command_line_s_budget_of_the_search_goes_before_the_file_s(
+    tmp_path: Path, options: tuple[str, ...], said: str | None
+) -> None:
+    """Six rows go, each the only way from its first to its end: sixty rows near them tell so."""
+    number = 3_000
+    stored = {
+        "ends": {"x": range(number), "z": range(number, 2 * number)},
+        "firsts": {"x": range(number)},
+        "middles": {"y": range(2 * number, 3 * number), "z": range(number, 2 * number)},
+        "s.delete": {"a": range(5, 11), "b": range(2 * number + 5, 2 * number + 11)},
+    }
+    for name, columns in stored.items():
+        table = pa.table({column: pa.array(values, pa.int32()) for column, values in columns.items()})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    views = "".join(f'[views.{v}]\npath = "{v}.parquet"\n' for v in ("ends", "firsts", "middles"))
+    (tmp_path / "w.toml").write_text(ENDS + views, encoding="utf-8")
+    given = ("--delete", f"s={tmp_path / 's.delete.parquet'}", "--engine", "duckdb", "--view", "ends")
+    ran = run("check", str(tmp_path / "w.toml"), *given, "--format", "json", *options)
+    assert ran.status == (0 if said is None else 3)
+    assert said is None or said in ran.stdout
+
+
 def test_an_empty_update_and_a_missing_file_are_told_before_spark_starts(paper: str, tmp_path: Path) -> None:
     (tmp_path / "u").mkdir()
 
