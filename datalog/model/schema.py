@@ -63,6 +63,8 @@ _DIGITS = {name: len(str(2 ** (bits - 1))) for name, bits in _BITS.items()}
 MAX_PRECISION = 38
 """The most digits that a decimal can have."""
 _DEFAULT_DECIMAL = (10, 0)
+_DOUBLE_DIGITS, _DOUBLE_BITS = 15, 53
+"""Decimals of so many digits are as many doubles, in the same order; so are whole numbers of so many bits."""
 
 _FAMILY = {
     TypeName.BOOLEAN: "boolean",
@@ -101,6 +103,12 @@ class ColumnType:
     def decimal_size(self) -> tuple[int, int]:
         """Precision and scale of a decimal; Spark's default where none is declared."""
         return _DEFAULT_DECIMAL if self.precision is None else (self.precision, self.scale or 0)
+
+    def has_one_near(self, number: float) -> bool:
+        """Whether no two numbers of a type that is no floating-point one are the same double, near a double."""
+        if self.name is TypeName.DECIMAL:
+            return (self.precision or MAX_PRECISION) <= _DOUBLE_DIGITS
+        return (self.name.bits or 0) <= _DOUBLE_BITS or abs(number) < 2**_DOUBLE_BITS
 
     def accepts(self, value: Value) -> bool:
         """Whether a constant may stand in a column of this type."""

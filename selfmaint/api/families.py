@@ -198,8 +198,10 @@ def _is_sum(view: GroupedView, column: int) -> bool:
 def _joined_types(
     view: GroupedView, column: int, relations: Mapping[str, BaseRelation]
 ) -> Iterator[ColumnType]:
-    """The types of the base columns that are joined in a column: the view holds the values of one of them."""
+    """The types of the base columns that are joined in a column: the view holds values of one of them."""
     output = view.grouped.block.outputs[column]
+    if isinstance(output, Aggregate) and output.function in (AggregateFunction.MIN, AggregateFunction.MAX):
+        output = output.operand or output
     term = view.grouped.terms[output] if isinstance(output, Variable) else None
     for atom in view.core.body:
         if atom.predicate.name in relations:

@@ -14,6 +14,7 @@ Conditions of soundness:
 4. A group with a core row is stored.
 5. Where a finer view's row joins with a world's fact, the coarser view's group is stored: a value that is not told
    is then one of the groups' (`expanded`).
+6. A fact has values that its columns' types have: a join may ask an `int` for a `bigint`.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from typing import Any, Generic
 
 from datalog.analysis.expression_types import expression_type
 from datalog.evaluate import evaluate_view
+from datalog.evaluate.order import COMPARISONS
 from datalog.model import (
     ANY,
     AggregateFunction,
     Atom,
     ColumnType,
     Constant,
+    Operator,
     Predicate,
     Row,
     Term,
@@ -48,6 +51,7 @@ from selfmaint.engine.protocol import D
 from selfmaint.maintain import RollUp, roll_ups
 from selfmaint.maintain.core_rows import Asked
 from selfmaint.maintain.group_plan import ROWS, GroupPlan
+from selfmaint.possible.value_classes import fits
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView
 
@@ -125,7 +129,9 @@ class Room(Generic[D]):
 
     def impossible(self, worlds: Iterable[World]) -> frozenset[World]:
         """The worlds for which some group has no room."""
-        waiting, refuted = list(dict.fromkeys(worlds)), set[World]()
+        every = dict.fromkeys(worlds)
+        waiting = [world for world in every if all(self._can_be(*fact) for fact in world)]
+        refuted = every.keys() - waiting
         loaded = self._loaded(waiting)
         for view in self.known.catalog.grouped_views:
             for source in sources(self.known.catalog, view) if waiting else ():
@@ -136,6 +142,11 @@ class Room(Generic[D]):
                     waiting = [world for world in waiting if world not in refuted]
                     loaded = self._loaded(waiting)
         return frozenset(refuted)
+
+    def _can_be(self, name: str, row: Row) -> bool:
+        """Condition 6."""
+        types = self.known.catalog.relations[name].types
+        return all(v is None or fits(v, kind) for v, kind in zip(row, types, strict=True))
 
     def _impossible(self, source: Source, new: Mapping[World, set[Row]]) -> Iterator[World]:
         groups = {w: {row[: len(source.plan.keys)] for row in source.part(rows)} for w, rows in new.items()}
@@ -270,10 +281,9 @@ def _agrees(function: AggregateFunction, value: Any, count: Any, stored: Any, *,
             return not whole or stored is None
         case _ if stored is None:
             return False
-        case AggregateFunction.MIN:
-            return bool(value == stored if whole else value >= stored)
         case _:
-            return bool(value == stored if whole else value <= stored)
+            reaches: Operator = ">=" if function is AggregateFunction.MIN else "<="
+            return COMPARISONS["=" if whole else reaches](value, stored)
 
 
 def expanded(room: Room[D], facts: Iterable[Atom]) -> frozenset[World]:

@@ -14,7 +14,20 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import ANY, Atom, Predicate, Row, Term, Variable, Version, apply_atom, ground, variables_of
+from datalog.model import (
+    ANY,
+    Atom,
+    ColumnType,
+    Predicate,
+    Row,
+    Term,
+    Value,
+    Variable,
+    Version,
+    apply_atom,
+    ground,
+    variables_of,
+)
 from selfmaint.decide.evaluation import TOGETHER, failing_rules, failing_views
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.room import Room, World, expanded
@@ -23,6 +36,7 @@ from selfmaint.decide.unmet_rows import with_unmet
 from selfmaint.decide.verdict import Witness
 from selfmaint.engine.protocol import D
 from selfmaint.maintain import applied, delta, group_change, keep_changes, new_rows
+from selfmaint.possible.value_classes import fits
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
@@ -103,9 +117,16 @@ def _ruled_out(known: Knowledge[D], assumed: Iterable[Assumption]) -> Iterator[t
         atoms = [*new_facts.instance.atoms, *new_facts.links, *new_facts.patterns]
         types = variable_types(atoms, known.catalog.relations)
         names = [f"x{i}" for i in range(len(new_facts.bound))]
-        rows = engine.load([a.row for a in found], names, [types.get(v, ANY) for v in new_facts.bound])
+        columns = zip(new_facts.bound, zip(*(a.row for a in found), strict=True), strict=True)
+        kinds = [_one_type(types.get(v, ANY), values) for v, values in columns]
+        rows = engine.load([a.row for a in found], names, kinds)
         old = known.facts.relations.get(predicate)
         yield predicate, engine.keep(rows if old is None else engine.union([old, rows]))
+
+
+def _one_type(kind: ColumnType, values: Iterable[Value]) -> ColumnType:
+    """A type of a column that some values are joined with, if it holds them all."""
+    return kind if all(v is None or fits(v, kind) for v in values) else ANY
 
 
 def _present(known: Knowledge[D], found: Iterable[tuple[str, Row]]) -> Iterator[tuple[Predicate, D]]:

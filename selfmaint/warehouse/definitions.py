@@ -183,7 +183,7 @@ def view_of(
         return View(name, written, plain.head, (), none, none, columns, always_empty=never)
     limitation = _limitation(name, possible, views, relations)
     written, plain = possible[0]
-    reduced = None if too_close(plain) else _reduced(plain, relations)
+    reduced = None if too_close(plain, relations) else _reduced(plain, relations)
     rule, comparisons = (plain, ()) if reduced is None else reduced
     body = tuple(dict.fromkeys(rule.atoms))
     guarded = {li.term for li in rule.body if isinstance(li, NullTest) and li.negated}
@@ -265,7 +265,7 @@ def _is_trivial(literal: Literal) -> bool:
 def _never(rule: Rule, relations: Mapping[str, BaseRelation], views: Mapping[str, list[Rule]]) -> str | None:
     """Why a rule gives no row on any database; None if it may give one, as far as that is found out."""
     evident = impossible(rule) or _unmatched(rule, views) or unfitting(rule, relations)
-    if evident is None and not too_close(rule) and _reduced(rule, relations) is None:
+    if evident is None and not too_close(rule, relations) and _reduced(rule, relations) is None:
         return "a key or comparisons rule them out"
     return evident
 
@@ -299,6 +299,8 @@ def _limitation(
     if joined is not None:
         text = f"`{name}` joins by `{joined.name}` numbers of two types, several of which are one as doubles"
         return Limitation(Outside.COMPARISON, text)
+    if too_close(rule, relations):
+        return Limitation(Outside.COMPARISON, f"`{name}` compares with numbers that are one as doubles")
     for literal in rule.body:
         match literal:
             case Atom() if literal.predicate.name in views:
@@ -309,10 +311,6 @@ def _limitation(
                     )
                 return Limitation(
                     Outside.OTHER, f"`{name}` reads the view `{literal.predicate.name}`, a union"
-                )
-            case Comparison() if too_close(rule):
-                return Limitation(
-                    Outside.COMPARISON, f"`{name}` compares with numbers that are one as doubles"
                 )
             case Atom() | NullTest(negated=True) | Comparison():
                 continue

@@ -182,11 +182,14 @@ def _adapted(reader: Reader, side: Expression, other: Expression) -> Expression:
 def _of_one_type(reader: Reader, side: Expression, other: Expression) -> tuple[Expression, Expression]:
     """A column that equals a number, with the number as the column holds it: it will stand for the column's value.
 
-    Zero is two doubles, and a float is compared as a double: there the number cannot stand for the column.
+    Zero is two doubles, a float is compared as a double, and so is a number with one, which may be equal to several:
+    there the number cannot stand for the column.
     """
     kind = reader.variables.type_of(side) if isinstance(side, Variable) else None
     if kind is None or not isinstance(other, Constant) or value_kind(other.value) != "number":
         return side, other
+    if isinstance(other.value, float) and not kind.has_one_near(other.value):
+        return Cast(side, _DOUBLE), other
     value = as_held(other.value, kind)
     if value is None:
         return (Cast(side, _DOUBLE) if kind.name.is_floating else side), other

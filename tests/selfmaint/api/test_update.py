@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import selfmaint
 from datalog.model import ColumnType, TypeName
 from datalog.syntax import parse_program
 from selfmaint.api.columns import columns_of
@@ -187,3 +190,31 @@ def test_a_source_is_opened_when_it_is_read_and_closed_with_the_warehouse() -> N
 
 def test_an_update_without_files_needs_no_spark() -> None:
     assert Update[frozenset[tuple[int]]]().inserted == {}
+
+
+def test_an_extremum_has_the_type_of_one_of_the_columns_that_are_joined() -> None:
+    program = """create table h (k bigint primary key);
+    create table o (id int primary key, g decimal(6, 2) not null);
+    create view v as select o.id, min(h.k) as k, count(*) as n from o join h on o.g = h.k group by o.id;"""
+    view = pa.table(
+        {"id": pa.array([], pa.int32()), "k": pa.array([], pa.int64()), "n": pa.array([], pa.int64())}
+    )
+    inserted = {
+        "h": pa.table({"k": [7]}),
+        "o": pa.table({"id": pa.array([1], pa.int32()), "g": [Decimal("7.00")]}),
+    }
+    with selfmaint.build(program, {"v": view}, engine="duckdb", effective=True) as warehouse:
+        assert Update.from_frames(warehouse, inserted).inserted.keys() == {"h", "o"}
+
+
+@pytest.mark.parametrize("joined", ["o join h on o.g = h.k", "h join o on h.k = o.g"])
+def test_a_row_may_reference_by_a_number_that_no_row_there_can_have(joined: str) -> None:
+    program = f"""create table h (k int primary key, v boolean);
+    create table o (id int primary key, g bigint);
+    create view v as select distinct o.g, h.v from {joined};
+    create view w as select h.v, count(*) as n from {joined} group by h.v;"""
+    some = {name: pa.array([], pa.int64()) for name in ("g", "n")} | {"v": pa.array([], pa.bool_())}
+    views = {"v": pa.table({n: some[n] for n in ("g", "v")}), "w": pa.table({n: some[n] for n in ("v", "n")})}
+    new = pa.table({"id": pa.array([1, 2], pa.int32()), "g": [1, 2**53]})
+    with selfmaint.build(program, views, engine="duckdb", effective=True) as warehouse:
+        assert warehouse.check(Update.from_frames(warehouse, {"o": new})).keys() == views.keys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 
 import pytest
 
@@ -158,3 +159,19 @@ def test_a_no_beside_views_that_group_is_shown_by_two_databases() -> None:
     hidden = [proof.database(second, after=False)["sale"] - {(1, "k1", 5)} for second in (False, True)]
     assert hidden[0] != hidden[1]
     assert all({row[1:] for row in each} == {("k9", 3)} for each in hidden)
+
+
+@pytest.mark.parametrize("function", ["min", "max"])
+def test_no_number_is_above_all_numbers_where_room_is_asked_for(function: str) -> None:
+    program = REFERRING.replace("amount: int", "amount: double") + (
+        f"sales(I, C, A) :- sale(I, C, A).\nby_region(R, count(*), {function}(A)) :- sale(I, C, A), cust(C, R).\n"
+    )
+    nan = math.nan
+    sales = (
+        rows((1, "k2", nan), (2, "k3", 1.0)) if function == "min" else rows((1, "k2", 1.0), (2, "k3", nan))
+    )
+    eu = ("eu", 2, 1.0 if function == "min" else nan)
+    contents = {"sales": sales | rows((3, "k4", 1.0), (4, "k5", 1.0)), "by_region": rows(eu, ("us", 2, 1.0))}
+    warehouse = build(program, contents, MemoryEngine())
+    # Customer k2 may be of `eu` or of `us`.
+    assert not isinstance(check(warehouse, changes(sale=rows((9, "k2", 5.0))))["by_region"], SelfMaintainable)

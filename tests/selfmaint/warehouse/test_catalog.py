@@ -270,6 +270,11 @@ def test_unfolding_preserves_what_the_views_mean(text: str, random: Random) -> N
             Outside.COMPARISON,
             "`v` compares with numbers that are one as doubles",
         ),
+        (
+            ".decl r(a: bigint, b: double). v(X, Y) :- r(X, Y), X <= Y.",
+            Outside.COMPARISON,
+            "`v` compares with numbers that are one as doubles",
+        ),
         ("v(X) :- r(X, Y), s(Y).", Outside.PROJECTION, "`v` projects out `Y`"),
         ("v(X) :- r(X), not s(X).", Outside.OTHER, "`v` has a negation or an `is null` test"),
         ("v(X, Y) :- r(X, Y), Y is null.", Outside.OTHER, "`v` has a negation or an `is null` test"),
@@ -332,6 +337,8 @@ def test_a_view_that_can_have_no_rows(text: str, reason: str) -> None:
     [
         "v(X) :- r(X), X = 3, X = 3.0.",
         "v(X) :- r(X), X = 0.1, X = 0.10000000000000000001.",  # one value as doubles
+        ".decl r(a: bigint, b: double). v(X, Y) :- r(X, Y), X > 9007199254740992, Y <= 9007199254740992, X <= Y.",
+        ".decl r(a: decimal(20, 18), b: double). v(X, Y) :- r(X, Y), X > 0.5, Y <= 0.5, X <= Y.",
         "v(X) :- r(X), X = 3, X <= 3.",
         "v(X) :- r(X), X = 3, X != 4.",
         "v(X) :- r(X), X <= X.",

@@ -472,6 +472,18 @@ def test_a_number_stands_for_a_column_as_the_column_holds_it() -> None:
     assert rules("select i, d from t where d in (1.00, 2)", table) == tuple(
         f"v(I, D) :- t(I, D, _, _), D = {n}." for n in ("1.0", "2.0")
     )
-    for test in ("x = 0.0", "x = 0", "0 = x", "x in (0, 1)", "f = 0.1", "f = 1", "x = 1e-400", "x = 1e400"):
+    assert rules("select i from t where i = 2e0", table) == ("v(I) :- t(I, _, _, _), I = 2.",)
+    several = ("i = 9007199254740992e0", "i in (1e19, 2)")
+    for test in (
+        "x = 0.0",
+        "x = 0",
+        "0 = x",
+        "x in (0, 1)",
+        "f = 0.1",
+        "f = 1",
+        "x = 1e-400",
+        "x = 1e400",
+        *several,
+    ):
         assert "computed" in rules(f"select i, x, f from t where {test}", table)
     assert len(rules("select i, x from t where x <> 0 and i < 3.5", table)) == 1
