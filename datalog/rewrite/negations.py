@@ -5,7 +5,7 @@ Before: `d(X) :- c(X), not p(X), not (p(X), q(X, Y)).`
 After:  `d(X) :- c(X), not p(X).`
 
 `without_given`
-Before: `d(X) :- p(X, Y), not (p(X, Y), q(Y)).   e(X) :- p(X), not p(X).`
+Before: `d(X) :- p(X, Y), not (p(X, Y), q(Y)).   e(X) :- p(X, Y), not p(X, Z).`
 After:  `d(X) :- p(X, Y), not q(Y).`
 """
 
@@ -85,7 +85,7 @@ def _maps(stronger: Negation, weaker: Negation, bound: frozenset[Variable]) -> b
 
 
 def without_given(rule: Rule) -> Rule | None:
-    """The rule whose negations ask nothing that its positive literals say; None if it can have no rows.
+    """The rule whose negations ask nothing that its positive literals say; None if these say what one denies.
 
     A variable that stands in a positive literal is bound inside negations, so an equal literal there is one that holds.
     """
@@ -100,10 +100,18 @@ def _unsaid(body: Sequence[Literal], given: frozenset[Literal]) -> tuple[Literal
     for literal in body:
         if isinstance(literal, Negation):
             inner = _unsaid(literal.body, here)
-            if inner == ():
+            if inner is not None and _follows(literal, here):
                 return None
             if inner is not None:
                 result.append(literal if inner == literal.body else replace(literal, body=inner))
         elif literal not in given:
             result.append(literal)
     return tuple(result)
+
+
+def _follows(denied: Negation, given: frozenset[Literal]) -> bool:
+    """Whether what is denied holds wherever some literals do."""
+    if not _predicates(denied) <= {literal.predicate for literal in given if isinstance(literal, Atom)}:
+        return False
+    fixed: dict[Variable, Term] = {v: v for v in variables_of(given)}
+    return containment_mapping(denied.body, [*given], fixed) is not None

@@ -48,17 +48,21 @@ class Block:
         """What the body's terms are."""
         return self.joins.frame
 
-    def query(self, items: Iterable[exp.Expr], *, distinct: bool, hint: bool) -> exp.Select:
-        """The query of some expressions over the body."""
+    def query(
+        self, items: Iterable[exp.Expr], *, distinct: bool, hint: bool, once: bool = False
+    ) -> exp.Select:
+        """The query of some expressions over the body; `once`: how often it gives a row does not matter."""
         query = exp.Select(expressions=list(items))
         if distinct and self.joins.sources:
             query.set("distinct", exp.Distinct())
+        asked = self._only_asked(query.expressions) if once else frozenset()
         for number, source in enumerate(self.joins.sources):
             tree = source.table.tree(source.alias)
             if number == 0:
                 query.set("from_", exp.From(this=tree))
             else:
-                query.append("joins", _joined(tree, list(self.joins.on.get(number, ()))))
+                on = list(self.joins.on.get(number, ()))
+                query.append("joins", _joined(tree, on, "SEMI" if source.alias in asked else ""))
         if self.where:
             query.set("where", exp.Where(this=exp.and_(*self.where, copy=False)))
         small = [source.alias for source in self.joins.sources if source.table.broadcast]
@@ -67,9 +71,23 @@ class Block:
             query.set("hint", exp.Hint(expressions=[exp.JoinHint(this="BROADCAST", expressions=names)]))
         return query
 
+    def _only_asked(self, items: Iterable[exp.Expr]) -> frozenset[str]:
+        """The aliases of sources that are only asked whether they have a row, if there are several.
 
-def _joined(tree: exp.Table, on: list[exp.Expr]) -> exp.Join:
-    return exp.Join(this=tree, on=exp.and_(*on, copy=False)) if on else exp.Join(this=tree, kind="CROSS")
+        Joined, they give each row as often as the product of the numbers of their rows.
+        """
+        joined = {self.joins.sources[n].alias: on for n, on in self.joins.on.items()}
+        used = {column.table for tree in (*items, *self.where) for column in tree.find_all(exp.Column)}
+        for alias, on in joined.items():
+            used |= {c.table for tree in on for c in tree.find_all(exp.Column) if c.table != alias}
+        asked = joined.keys() - used
+        return frozenset(asked if len(asked) > 1 else ())
+
+
+def _joined(tree: exp.Table, on: list[exp.Expr], kind: str) -> exp.Join:
+    if not on:
+        return exp.Join(this=tree, kind="CROSS")
+    return exp.Join(this=tree, on=exp.and_(*on, copy=False), kind=kind)
 
 
 @dataclass(frozen=True, slots=True)

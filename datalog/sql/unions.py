@@ -89,6 +89,7 @@ class Union:
                 branch.items(self.columns if number == 0 and not self.facts else None),
                 distinct=distinct and alone,
                 hint=self.hints and len(branch.block.joins.sources) > 1,
+                once=distinct,
             )
             for number, branch in enumerate(self.branches)
         ]

@@ -156,7 +156,8 @@ class Support:
         """A rule of positive literals with prepared negations; None if it can have no rows."""
         if negations is None:
             return None
-        return propagate_equalities(Rule(rule.head, tuple(dict.fromkeys((*rule.body, *negations)))))
+        whole = propagate_equalities(Rule(rule.head, tuple(dict.fromkeys((*rule.body, *negations)))))
+        return without_given(whole)
 
     def negation(self, negation: Negation, bound: frozenset[Variable]) -> Negation | None:
         """A negation with the definitions unfolded; None if its body can never hold. Prepared once."""

@@ -41,7 +41,6 @@ from datalog.model import (
     apply_literal,
     variables_of,
 )
-from datalog.rewrite import without_given
 from selfmaint.canonical.support import Support
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.newness import newness
@@ -282,7 +281,5 @@ def compact_program(support: Support, rules: Sequence[DependsRules]) -> Program:
                 image = {v: t for v, t in terms if v != t}
                 moved = tuple(apply_literal(image, literal) for literal in negations) if image else negations
                 whole = support.with_negations(anchored, moved)
-                if whole is not None and rule.new_facts.patterns:
-                    whole = without_given(whole)
                 made += [] if whole is None else [whole]
     return support.program(made, [rule.goal for rule in rules])

@@ -163,11 +163,13 @@ class Database:
         self._files: dict[str, tuple[int, int] | None] = {}
         self._connection.execute(text(sql.setting("TimeZone", "UTC"), dialect="duckdb"))
 
-    def write_parquet(self, query: sql.Query, file: Path, reads: Collection[str]) -> None:
+    def write_parquet(
+        self, query: sql.Query, file: Path, reads: Collection[str], *, dictionaries: bool
+    ) -> None:
         """Writes the rows of a query as a file."""
         _require_reads(query, reads)
         with self._computing():
-            self._sql(text(query, dialect="duckdb")).write_parquet(str(file))
+            self._execute(text(sql.copy_to(query, str(file), dictionaries=dictionaries), dialect="duckdb"))
 
     def write_csv(self, query: sql.Query, file: Path, reads: Collection[str]) -> None:
         """Writes the texts of a query as a CSV file with a header line: null is nothing, the empty text two quotes."""

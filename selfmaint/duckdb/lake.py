@@ -26,7 +26,6 @@ from selfmaint.duckdb.store import (
     Committed,
     files_query,
     literal,
-    named,
     quoted,
     require_names,
     stored_rows,
@@ -49,6 +48,16 @@ order of is found in few of the smaller row groups, where dictionaries are not y
 
 _INLINED_ROWS = 1_000
 """Commits are few rows each, and only added: so many wait in the catalog before they become a file."""
+
+
+def _stored(rows: Relation) -> str:
+    """The query of some rows as they are stored: with 0.0 for -0.0.
+
+    DuckDB's dictionaries hold one of the two for both, whichever comes first, and its Bloom filters tell them apart.
+    """
+    values = (f"c{i} + 0.0::FLOAT" if is_floating(kind) else f"c{i}" for i, kind in enumerate(rows.types))
+    items = ", ".join(f"{value} AS {quoted(name)}" for value, name in zip(values, rows.columns, strict=True))
+    return f"SELECT {items} FROM {rows.stored.name}"
 
 
 class Lake:
@@ -129,12 +138,12 @@ class Lake:
                 for name, rows in (new or {}).items():
                     if (name in there) != (name in hidden):
                         run(f"DROP TABLE IF EXISTS {_name(name, there)}")
-                    run(f"CREATE OR REPLACE TABLE {_name(name, hidden)} AS {named(rows)}")
+                    run(f"CREATE OR REPLACE TABLE {_name(name, hidden)} AS {_stored(rows)}")
                 for name, change in changes.items():
                     if change.lost is not None:
                         self._delete(_name(name, there), name, change.lost, change.key, spreads[name])
                     if change.gained is not None:
-                        run(f"INSERT INTO {_name(name, there)} {named(change.gained)}")
+                        run(f"INSERT INTO {_name(name, there)} {_stored(change.gained)}")
                 run(f"INSERT INTO {_COMMITS} VALUES (?, ?)", [before + 1, said.text()])
                 run(f"CALL {_LAKE}.set_commit_message('selfmaint', ?)", [said.kind])
                 run("COMMIT")

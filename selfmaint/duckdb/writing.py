@@ -56,7 +56,10 @@ def _write(database: Database, data: Relation, path: Path, format_: Format, orde
                         lines.write(_line(dict(zip(data.columns, row, strict=True))))
         case _:
             column = data.columns.index(order) if order in data.columns else None
-            database.write_parquet(sql.named(data.stored.name, data.types, data.columns, column), file, reads)
+            query = sql.named(data.stored.name, data.types, data.columns, column)
+            signed = sql.negative_zeros(data.stored.name, data.types)
+            has_signed = signed is not None and database.plain_rows(sql.first(signed), reads)
+            database.write_parquet(query, file, reads, dictionaries=not has_signed)
 
 
 def _line(record: dict[str, Any]) -> str:

@@ -244,6 +244,20 @@ def named(
     return query if order is None else query.order_by(_column(order), copy=False)
 
 
+def copy_to(query: exp.Query, file: str, *, dictionaries: bool) -> exp.Copy:
+    """The statement that writes the rows of a query as Parquet; a dictionary holds one of 0.0 and -0.0 for both."""
+    options: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var("PARQUET"))]
+    if not dictionaries:
+        options.append(("DICTIONARY_SIZE_LIMIT", exp.Literal.number(0)))
+    return exp.Copy(
+        this=exp.Subquery(this=query),
+        kind=False,
+        credentials=exp.Credentials(),
+        files=[exp.Literal.string(file)],
+        params=[exp.CopyParameter(this=exp.var(name), expression=value) for name, value in options],
+    )
+
+
 def texts_of(
     name: str, types: Sequence[SqlType], columns: Sequence[str], *, days_only: bool = False
 ) -> exp.Select:
@@ -259,6 +273,18 @@ def nulls(name: str) -> exp.Select:
     """The rows with null in the first column."""
     is_null = exp.Is(this=_column(0), expression=exp.Null())
     return _select(name, [_column(0)]).where(is_null, copy=False)
+
+
+def negative_zeros(name: str, types: Sequence[SqlType]) -> exp.Select | None:
+    """The rows with -0.0 in some column; None if no column may hold it."""
+    columns = [
+        _column(i) for i, kind in enumerate(types) if isinstance(kind, ColumnType) and kind.name.is_floating
+    ]
+    if not columns:
+        return None
+    zero = exp.Literal.number(0)
+    tests = (exp.and_(exp.EQ(this=c, expression=zero), exp.func("signbit", c)) for c in columns)
+    return _select(name, columns).where(exp.or_(*tests), copy=False)
 
 
 def _is_day(kind: SqlType) -> bool:

@@ -98,7 +98,7 @@ def _query(
         settled = cast(tree, wanted) if kind != wanted or isinstance(term, Constant) else tree
         items.append(exp.alias_(settled, f"c{number}", quoted=True))
     unit = [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)]
-    return block.query(items or unit, distinct=False, hint=False)
+    return block.query(items or unit, distinct=False, hint=False, once=True)
 
 
 def nothing(types: Sequence[SqlType]) -> exp.Query:

@@ -332,6 +332,16 @@ def test_common_table_expression_never_takes_a_tables_name() -> None:
     assert read_set(query) == {("U",), ("db", "u2")}
 
 
+def test_what_is_only_asked_for_a_row_is_no_factor() -> None:
+    """Two that are joined would give each row as often as the product of their rows, before DISTINCT."""
+    asked = sql("v(X) :- r(X, Y), s(Y, Z), k(X, N), Y > 1.")
+    assert asked == (
+        "SELECT DISTINCT r.x FROM r SEMI JOIN s ON s.y = r.y SEMI JOIN cat.db.k_2024 AS k ON k.id = r.x WHERE r.y > 1"
+    )
+    used = sql("v(X, Z) :- r(X, Y), s(Y, Z), k(X, N), N > 3.")
+    assert "SEMI" not in used
+
+
 def test_small_tables_are_broadcast_where_they_are_joined() -> None:
     program = "v(X) :- r@inserted(X, Y), t(Y), not r@inserted(Y, _)."
     assert sql(program, hints=True) == (

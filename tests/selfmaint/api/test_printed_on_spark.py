@@ -287,7 +287,7 @@ def of_example(name: str) -> Case:
 
 def test_what_is_printed_for_the_examples(spark: SparkSession) -> None:
     held = hold(spark, [of_example(name) for name in EXAMPLE_CATALOGS])
-    assert held.queries > 70  # 80 or 86, by the order of sets; groups that are dropped ask nine less
+    assert held.queries > 60  # 69 to 77, by the order of sets
     assert held.with_rows > 25
     assert held.followed > 15
     assert held.proved

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,7 +17,9 @@ from datalog.model import ColumnType, Predicate, TypeName
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
 from selfmaint.duckdb.parquet_files import parquet
+from selfmaint.duckdb.writing import writing
 from selfmaint.engine.protocol import Facts
+from selfmaint.store.formats import Format
 
 DOUBLE = ColumnType(TypeName.DOUBLE)
 ROWS = 30_000
@@ -99,6 +102,36 @@ def require_followed(toml: Path, update: Path, base: Mapping[str, Rows]) -> None
         for view, right in held(base).items():
             rows = warehouse.query(f"select * from {view}").to_pylist()
             assert Counter(tuple(row.values()) for row in rows) == right, (update.name, view)
+
+
+MIXED = {i: [-0.0, 0.0, 1.5][i % 3] for i in range(ROWS)}
+
+
+def test_a_lake_holds_one_zero_which_others_find_too(tmp_path: Path) -> None:
+    """A dictionary holds one of the two for both, and a Bloom filter tells them apart."""
+    toml = made(tmp_path, "lake", {"a": MIXED, "b": {}})
+    with selfmaint.load(toml) as warehouse:
+        counts = warehouse.query(
+            "select count(*) filter (where x = 0) as zeros, count(*) filter (where signbit(x)) as negative from c"
+        )
+        assert counts.to_pylist() == [{"zeros": ROWS // 3 * 2, "negative": 0}]
+    found = 0
+    with duckdb.connect() as alone:
+        for file in (tmp_path / "store" / "data").rglob("*.parquet"):
+            columns = {name for name, *_ in alone.execute(f"describe from '{file}'").fetchall()}
+            if columns == {"id", "x"} and "/c/" in str(file):
+                found += alone.execute(f"select count(*) from '{file}' where x = 0").fetchall()[0][0]
+    assert found == ROWS // 3 * 2
+
+
+def test_plain_files_keep_the_signs_of_zeros(tmp_path: Path) -> None:
+    engine = DuckEngine()
+    rows = engine.load([*MIXED.items()], ["id", "x"], [ColumnType(TypeName.BIGINT), DOUBLE])
+    writing(engine.database, rows)(tmp_path / "v", Format.PARQUET, None)
+    stored = pq.read_table(tmp_path / "v").to_pydict()
+    assert dict(zip(stored["id"], map(repr, stored["x"]), strict=True)) == {
+        i: repr(x) for i, x in MIXED.items()
+    }
 
 
 @pytest.mark.parametrize("kind", ["lake", "delta"])
