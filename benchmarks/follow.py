@@ -44,11 +44,8 @@ def maintain(file: Path, update: Path, out: Path, engine: Engine) -> None:
 
 
 def _write(rows: Any, folder: Path) -> None:
-    if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "write"):
-        folder.mkdir()
-        pq.write_table(pa.table(rows), folder / "part-0.parquet")
-    else:
-        rows.write.parquet(str(folder))
+    folder.mkdir()
+    pq.write_table(pa.table(rows), folder / "part-0.parquet")
 
 
 def _read(read: Any) -> dict[str, Any]:

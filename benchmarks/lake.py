@@ -41,6 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     def show(record: Record) -> None:
         record = {"scale": given.scale, **record}
         found.append(record)
+        given.json.write_text(json.dumps(found), encoding="utf-8")  # a run that is stopped keeps what it has
         print(json.dumps(record), flush=True)
 
     spark = session({"spark.driver.memory": tpch.MEMORY})
@@ -60,7 +61,6 @@ def main(argv: list[str] | None = None) -> int:
         for label in given.updates:
             with database_after(url, place / "updates" / label):
                 show(measure(given.repetitions, file, place / "updates" / label, label))
-    given.json.write_text(json.dumps(found), encoding="utf-8")
     return 0
 
 

@@ -55,6 +55,8 @@ def main(argv: list[str] | None = None) -> int:
         record = {"scale": arguments.scale, **record}
         print(json.dumps(record), file=sys.stderr, flush=True)
         records.append(record)
+        # A run that is stopped keeps what it has.
+        arguments.json.write_text(json.dumps(records), encoding="utf-8")
 
     with database.server() as url:
         os.environ["TPCH_URL"] = url
@@ -64,7 +66,6 @@ def main(argv: list[str] | None = None) -> int:
         for label in arguments.updates:
             with database_after(url, place / "updates" / label):
                 _measure(spark, place, label, arguments.repetitions, show)
-    arguments.json.write_text(json.dumps(records), encoding="utf-8")
     return 0
 
 

@@ -93,7 +93,7 @@ def _audit(*, quick: bool) -> list[Record]:
 def _following(script: str, arguments: argparse.Namespace, scale: float) -> list[Record]:
     """One scale factor, in processes of its own: what makes the data does not count for memory."""
     work = ["--work", str(arguments.work), "--scale", str(scale)]
-    out = arguments.work / f"sf{scale:g}.json"
+    out = arguments.work / f"{Path(script).stem}-sf{scale:g}.json"
     repetitions = arguments.repetitions or (1 if arguments.quick else 3)
     _python("tpch.py", *work)
     options = ["--json", str(out), "--repetitions", str(repetitions)]

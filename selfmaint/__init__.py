@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     from selfmaint.api.verify import Difference as Difference
     from selfmaint.api.warehouse import Warehouse as Warehouse
     from selfmaint.audit.advice import Advice as Advice
+    from selfmaint.audit.example import Always as Always
+    from selfmaint.audit.example import Depends as Depends
+    from selfmaint.audit.example import Unclear as Unclear
     from selfmaint.audit.matrix import Audit as Audit
     from selfmaint.audit.matrix import ViewAudit as ViewAudit
     from selfmaint.audit.needs import Broken as Broken
     from selfmaint.audit.needs import Loss as Loss
-    from selfmaint.audit.outcome import Always as Always
-    from selfmaint.audit.outcome import Depends as Depends
-    from selfmaint.audit.outcome import Unclear as Unclear
     from selfmaint.cross_examine.examine import CrossExamination as CrossExamination
-    from selfmaint.cross_examine.report import Examined as Examined
+    from selfmaint.cross_examine.examine import Examined as Examined
     from selfmaint.decide.pairs import Counterexample as Counterexample
     from selfmaint.decide.search_budget import SearchBudget as SearchBudget
     from selfmaint.decide.verdict import NotSelfMaintainable as NotSelfMaintainable
@@ -76,8 +76,8 @@ if TYPE_CHECKING:
     from selfmaint.errors import SelfmaintError as SelfmaintError
     from selfmaint.errors import SourceError as SourceError
     from selfmaint.fallback.settle import Readable as Readable
-    from selfmaint.feeds.report import FeedReport as FeedReport
-    from selfmaint.feeds.report import RelationReport as RelationReport
+    from selfmaint.feeds.changes import FeedReport as FeedReport
+    from selfmaint.feeds.changes import RelationReport as RelationReport
     from selfmaint.maintain import Delta as Delta
     from selfmaint.sources.protocol import Read as Read
     from selfmaint.sources.protocol import Source as Source
@@ -109,16 +109,15 @@ _FROM = {
     "selfmaint.audit.advice": "Advice",
     "selfmaint.audit.needs": "Broken Loss",
     "selfmaint.audit.matrix": "Audit ViewAudit",
-    "selfmaint.audit.outcome": "Always Depends Unclear",
-    "selfmaint.cross_examine.examine": "CrossExamination",
-    "selfmaint.cross_examine.report": "Examined",
+    "selfmaint.audit.example": "Always Depends Unclear",
+    "selfmaint.cross_examine.examine": "CrossExamination Examined",
     "selfmaint.decide.pairs": "Counterexample",
     "selfmaint.decide.search_budget": "SearchBudget",
     "selfmaint.decide.verdict": "NotSelfMaintainable SelfMaintainable Undecided Verdict VerdictKind Verdicts Witness",
     "selfmaint.duckdb": "Relation",
     "selfmaint.errors": "Code InputError SelfmaintError SourceError",
     "selfmaint.fallback.settle": "Readable",
-    "selfmaint.feeds.report": "FeedReport RelationReport",
+    "selfmaint.feeds.changes": "FeedReport RelationReport",
     "selfmaint.maintain": "Delta",
     "selfmaint.sources.protocol": "Read Source",
     "selfmaint.store.stored_tables": "Occupied Rewritten Snapshot",

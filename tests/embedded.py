@@ -14,8 +14,8 @@ from selfmaint.countermodel.databases import broken
 from selfmaint.countermodel.model_check import Given
 from selfmaint.possible.encoding import BEFORE, Encoding, TooLargeError
 from selfmaint.possible.instances import instance
+from selfmaint.possible.new_state import real_database
 from selfmaint.possible.queries import queries
-from selfmaint.possible.real_values import real_database
 from selfmaint.possible.solver import Solver, SolverStoppedError
 from selfmaint.warehouse.catalog import Catalog
 from tests.searched import given_of

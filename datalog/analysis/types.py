@@ -63,7 +63,7 @@ def column_types(program: Program) -> TypesOfPredicates:
         columns = declared_columns(predicate, declarations)
         types[predicate] = (ANY,) * atom.arity if columns is None else tuple(c.type for c in columns)
     rules_of = program.by_head()
-    for predicate in _inference_order(program):
+    for predicate in chain(*strong_components(dependency_graph(program))):  # in a cycle in any order
         if predicate in rules_of and declared_columns(predicate, declarations) is None:
             types[predicate] = _inferred(rules_of[predicate], types)
     return types
@@ -101,11 +101,6 @@ def variable_types(rule_body: tuple[Literal, ...], types: TypesOfPredicates) -> 
 def term_type(term: Term, variables: Mapping[Variable, ColumnType]) -> ColumnType | None:
     """The type of a term, or none if nothing tells it: null, or a variable that is not bound."""
     return constant_type(term.value) if isinstance(term, Constant) else variables.get(term)
-
-
-def _inference_order(program: Program) -> list[Predicate]:
-    """Predicates behind those that they depend on; those of a cycle in any order."""
-    return list(chain(*strong_components(dependency_graph(program))))
 
 
 def _inferred(rules: list[Rule], types: TypesOfPredicates) -> tuple[ColumnType, ...]:

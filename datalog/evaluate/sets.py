@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import itemgetter
+from types import NoneType
 from typing import Any, TypeAlias, assert_never
 
 from datalog.budget import check
@@ -58,9 +59,7 @@ class Indexed:
     def _index(
         self, key: tuple[int, ...], more: tuple[int, ...], equal: tuple[tuple[int, int], ...]
     ) -> _Index:
-        rows: Collection[Row] = self.rows
-        if equal:
-            rows = [row for row in rows if all(row[one] == row[other] for one, other in equal)]
+        rows = self._with(equal)
         if not more:
             return dict.fromkeys(_cut(key, rows), ((),))
         pairs: Iterable[tuple[Row, Row]] = zip(_cut(key, rows), _cut(more, rows), strict=True)
@@ -74,6 +73,15 @@ class Indexed:
             else:
                 held.append(rest)
         return found
+
+    def cut(self, places: Sequence[int], equal: Sequence[tuple[int, int]]) -> set[Row]:
+        """The distinct values of some columns, of the rows that have two columns equal."""
+        return set(_cut(places, self._with(equal)))
+
+    def _with(self, equal: Sequence[tuple[int, int]]) -> Collection[Row]:
+        if not equal:
+            return self.rows
+        return [row for row in self.rows if all(row[one] == row[other] for one, other in equal)]
 
 
 Facts: TypeAlias = Mapping[Predicate, Indexed]
@@ -189,13 +197,18 @@ def _joined(
             equal.append((new[term], place))
     added = [variable for variable in new if variable in later]
     kept = [variable for variable in bindings.places if variable in later]
+    places = {variable: place for place, variable in enumerate((*kept, *added))}
+    if not key and not bindings.places:  # the first atom
+        found = facts[atom.predicate].cut([new[variable] for variable in added], equal)
+        if len(found) > most:
+            raise TooManyRowsError
+        return _Bindings(places, found)
     index = facts[atom.predicate].by(key, [new[variable] for variable in added], equal)
     asked, old = bindings.values([atom.terms[place] for place in key]), bindings.values(kept)
     met = [(row, index[k]) for row, k in zip(old, asked, strict=True) if k in index]
     if sum(len(extensions) for _, extensions in met) > most:
         raise TooManyRowsError
-    found = {row + extension for row, extensions in met for extension in extensions}
-    return _Bindings({variable: place for place, variable in enumerate((*kept, *added))}, found)
+    return _Bindings(places, {row + extension for row, extensions in met for extension in extensions})
 
 
 def _cut(places: Sequence[int], rows: Collection[Row]) -> Iterable[Row]:
@@ -225,6 +238,8 @@ def _compared(literal: Comparison, bindings: _Bindings) -> _Bindings:
 
 def _null_tested(literal: NullTest, bindings: _Bindings) -> _Bindings:
     value = bindings.of(literal.term)
+    if NoneType not in set(map(type, map(value, bindings.rows))):
+        return bindings if literal.negated else _Bindings(bindings.places, set())
     return bindings.filtered(lambda row: (value(row) is None) != literal.negated)
 
 

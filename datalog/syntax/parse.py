@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TypeVar
 
 from lark import Lark, Token, Tree, UnexpectedInput, UnexpectedToken
 
+from datalog.cache import cache_folder
 from datalog.diagnostics import ProgramError
 from datalog.model.rules import Program, Rule
 from datalog.syntax.build import build_program, build_rule
@@ -64,24 +63,15 @@ def _build_single_rule(tree: Node, places: Places) -> Rule:
 @cache
 def _parser() -> Lark:
     grammar = files("datalog.syntax").joinpath("grammar.lark").read_text(encoding="utf-8")
+    folder = cache_folder()
     return Lark(
         grammar,
         parser="lalr",
         start=["program", "single_rule"],
         propagate_positions=True,
         maybe_placeholders=False,
-        cache=_table() or False,
+        cache=str(folder / "grammar.pickle") if folder else False,
     )
-
-
-def _table() -> str | None:
-    """Where the grammar's parse table is kept from one process to the next; nowhere where nothing can be written."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "selfmaint"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError):
-        return None
-    return str(folder / "grammar.pickle")
 
 
 def _accepted(text: str, error: UnexpectedInput, start: str) -> frozenset[str]:

@@ -19,10 +19,9 @@ from datalog.model import OpaqueView, Row
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.countermodel.model_check import may_repeat
-from selfmaint.cross_examine.examine import MOST_TO_CONFIRM, CrossExamination, examined
+from selfmaint.cross_examine.examine import MOST_TO_CONFIRM, CrossExamination, Examined, Outcome, examined
 from selfmaint.cross_examine.neighbourhood import TooManyRowsError, fetched, fetched_rows, near, without
 from selfmaint.cross_examine.question import Question, Rows
-from selfmaint.cross_examine.report import Examined, Outcome
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.pairs import given, two_databases
 from selfmaint.decide.saturation import saturated

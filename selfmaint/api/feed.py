@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -17,12 +18,12 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.feeds.changes import FeedReport, RelationReport
 from selfmaint.feeds.condense import condensed
 from selfmaint.feeds.formats import FeedFormat
 from selfmaint.feeds.lines import Tally
-from selfmaint.feeds.ranges import Ends, Ranges, bounds, by_relation, ranges, shown
+from selfmaint.feeds.ranges import Ends, Ranges, by_relation, position_of, ranges, shown
 from selfmaint.feeds.reading import FeedReading, Wanted
-from selfmaint.feeds.report import FeedReport, RelationReport
 from selfmaint.feeds.table import FeedTable, TableNames, feed_table
 from selfmaint.warehouse.near import near_miss, require_known
 
@@ -32,19 +33,6 @@ if TYPE_CHECKING:
 
     Feed: TypeAlias = DataFrame | ArrowStream | Iterable[Mapping[str, object]] | str | Path
     """A frame, records at hand, or the path of a file, a directory, a Delta table."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """How feeds are to be read."""
-
-    named: FeedFormat | None
-    within: Ranges
-    initial_load: bool
-
-    def of(self, warehouse: Warehouse[Any], only: str | None) -> Wanted:
-        """What is wanted of one feed."""
-        return Wanted(_names(warehouse, only), self.within.of(only), self.named, self.initial_load)
 
 
 def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
@@ -61,12 +49,13 @@ def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
     """The net effect of a batch of change events; see `Update.from_feed`."""
     feeds: dict[str | None, Feed] = dict(feed.items()) if isinstance(feed, Mapping) else {None: feed}
     within = ranges(_continued(warehouse, feeds, after), upto, feeds)
-    request = _Request(_format(format), within, initial_load)
+    named = _format(format)
     require_known([name for name in feeds if name], warehouse.catalog.relations, "base relation")
-    _require_mapped(warehouse)
+    require_known(warehouse.feeds.tables.values(), warehouse.catalog.relations, "base relation")
     paths = [str(one) for one in feeds.values() if isinstance(one, str | Path)]
     require_outside(paths, warehouse.locations)
-    inserted, deleted, report = _net_effects(warehouse, feeds, request)
+    wanted = {only: Wanted(_names(warehouse, only), within.of(only), named, initial_load) for only in feeds}
+    inserted, deleted, report = _net_effects(warehouse, feeds, wanted)
     if effective is None:
         effective = report.has_keys or warehouse.effective
     found = Update(
@@ -101,17 +90,9 @@ def _ends(report: FeedReport, feeds: Iterable[str | None], within: Ranges) -> di
     own = set(feeds)
     for one in report.relations:
         key = one.relation if one.relation in own else ""
-        if one.upto is not None and (key not in found or _is_later(one.upto, found[key])):
+        if one.upto is not None and (key not in found or position_of(one.upto) > position_of(found[key])):
             found[key] = one.upto
     return found
-
-
-def _is_later(one: str, other: str) -> bool:
-    ends = [bounds(end, None).after for end in (one, other)]
-    return ends[0] is not None and ends[1] is not None and ends[0] > ends[1]
-
-
-_Parts = tuple[dict[str, Any], dict[str, Any], FeedReport]
 
 
 def _format(name: str | None) -> FeedFormat | None:
@@ -119,10 +100,6 @@ def _format(name: str | None) -> FeedFormat | None:
     if name is None or name in known:
         return None if name is None else FeedFormat(name)
     raise input_error(Code.FEED_FORMAT, f"`{name}` is no format of feeds", near_miss(name, known, "format"))
-
-
-def _require_mapped(warehouse: Warehouse[D]) -> None:
-    require_known(warehouse.feeds.tables.values(), warehouse.catalog.relations, "base relation")
 
 
 def _names(warehouse: Warehouse[D], only: str | None) -> TableNames:
@@ -138,7 +115,9 @@ def _names(warehouse: Warehouse[D], only: str | None) -> TableNames:
     return TableNames(relations, warehouse.feeds, only, undeclared)
 
 
-def _net_effects(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], request: _Request) -> _Parts:
+def _net_effects(
+    warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], wanted: Mapping[str | None, Wanted]
+) -> tuple[dict[str, Any], dict[str, Any], FeedReport]:
     engine: Engine[Any] = _reading(warehouse.engine)
     exchange = platform_of(engine).exchange
     inserted: dict[str, Any] = {}
@@ -148,14 +127,13 @@ def _net_effects(warehouse: Warehouse[D], feeds: Mapping[str | None, Feed], requ
     problems: list[Diagnostic] = []
     with tempfile.TemporaryDirectory(prefix="selfmaint-feed-") as folder:
         for only, feed in feeds.items():
-            wanted = request.of(warehouse, only)
-            reading = FeedReading(engine, exchange, wanted, Path(folder))
+            reading = FeedReading(engine, exchange, wanted[only], Path(folder))
             try:
                 changes, tally = reading.read(feed)
                 tallies.append(tally)
                 for relation, part in changes.items():
                     _require_once(relation, deleted)
-                    table = wanted.tables.relations[relation]
+                    table = wanted[only].tables.relations[relation]
                     found = condensed(engine, exchange, part, table)
                     sizes = engine.count(found.deleted), engine.count(found.inserted)
                     deleted[relation], inserted[relation] = (
@@ -195,8 +173,5 @@ def _require_once(relation: str, known: Mapping[str, object]) -> None:
 
 
 def _report(reports: list[RelationReport], tallies: list[Tally]) -> FeedReport:
-    ignored: dict[Any, int] = {}
-    for tally in tallies:
-        for kind, times in tally.ignored.items():
-            ignored[kind] = ignored.get(kind, 0) + times
-    return FeedReport(tuple(reports), ignored, sum(tally.outside for tally in tallies))
+    ignored = sum((Counter(tally.ignored) for tally in tallies), Counter())
+    return FeedReport(tuple(reports), dict(ignored), sum(tally.outside for tally in tallies))

@@ -41,8 +41,8 @@ from selfmaint.api.warehouse_file import WarehouseFile
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, PassingError, SourceError, input_error
 from selfmaint.fallback.settle import Readable
+from selfmaint.feeds.changes import FeedReport, RelationReport
 from selfmaint.feeds.condense import Changes, Condensed, condensed
-from selfmaint.feeds.report import FeedReport, RelationReport
 from selfmaint.feeds.spilled import spilled
 from selfmaint.feeds.table import feed_table
 from selfmaint.postgres.connection import TIMEOUT_S

@@ -33,7 +33,7 @@ from selfmaint.api.how_followed import is_added_up, is_cheap, is_followed, is_ke
 from selfmaint.errors import InputError
 from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.base_relations import variable_types
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
 SUFFIX = "__sums"
 """What a helper's name ends in."""
@@ -90,7 +90,7 @@ def _with_sums(given: _Given, read: Read) -> tuple[Catalog, Mapping[str, Helpers
     splits = {
         view.name: found
         for view in schema.views
-        if not view.is_decided
+        if not (view.alone is None if isinstance(view, GroupedView) else view.is_decided)
         and not any(name.startswith(f"{view.name}{SUFFIX}".casefold()) for name in names)
         and (found := _split(given, view)) is not None
     }

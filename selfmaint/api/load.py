@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Version
 from selfmaint.api.columns import Columns, columns_of
-from selfmaint.api.edited import require_unedited
 from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.moved import of_contents
 from selfmaint.api.places import Location, fingerprints
@@ -26,7 +25,7 @@ from selfmaint.api.platform import (
     platform_of,
     with_counts,
 )
-from selfmaint.api.store import OpenStore, no_snapshots, snapshot_of
+from selfmaint.api.store import OpenStore, no_snapshots, require_unedited, snapshot_of
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import SourceEntry, SourceKind, WarehouseFile, read_warehouse_file
 from selfmaint.engine.protocol import D

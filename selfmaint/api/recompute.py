@@ -16,7 +16,7 @@ from selfmaint.errors import Code, input_error
 from selfmaint.fallback.recompute import Recomputing, obstacles
 from selfmaint.maintain import Delta, difference
 from selfmaint.sources.protocol import Read
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 
@@ -50,9 +50,10 @@ def require_not_strict(*, recompute: bool, strict: bool) -> None:
 def not_followed(
     open_views: Sequence[View], situation: Situation, verdicts: Mapping[str, Verdict]
 ) -> list[View]:
-    """The views, of those that are not self-maintainable, that reading some rows does not help."""
+    """The views, of those that are not self-maintainable, that reading some rows does not help, or all of a group's."""
     doubtful = [*uncountable(open_views, situation), *(v for v in open_views if _is_cut(verdicts[v.name]))]
-    return [v for v in open_views if not v.is_decided or v in doubtful]
+    alone = [v for v in open_views if isinstance(v, GroupedView) and v.alone]
+    return [v for v in open_views if not v.is_decided or v in doubtful or v in alone]
 
 
 def _is_cut(verdict: Verdict) -> bool:

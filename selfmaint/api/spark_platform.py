@@ -23,6 +23,8 @@ from selfmaint.spark.column_types import column_type, spark_type
 from selfmaint.spark.exchange import SparkExchange
 from selfmaint.spark.formats import writing
 from selfmaint.spark.frames import digest_of, from_arrow, positional
+from selfmaint.spark.local_files import frame_of_files
+from selfmaint.spark.near import NearFrame
 from selfmaint.spark.parquet_source import SparkSource, StoredRelation
 from selfmaint.spark.query import answered
 from selfmaint.spark.table_changes import TableWrites, table_writes
@@ -63,10 +65,17 @@ class SparkPlatform:
         return Database()
 
     def read_stored(self, table: TableFiles, columns: Columns) -> DataFrame:
-        found = stored_rows(self.engine.spark, table)
-        return found if columns.open else conform(found, expected_columns(columns))
+        spark, expected = self.engine.spark, expected_columns(columns)
+        if columns.open:
+            return stored_rows(spark, table)
+        whole = [Path(file.path) for file in table.files if not (file.is_newer or file.deleted)]
+        found = frame_of_files(spark, whole, expected) if len(whole) == len(table.files) else None
+        return conform(stored_rows(spark, table), expected) if found is None else found
 
     def in_store(self, store: Store, rows: DataFrame, folder: Path) -> Relation:
+        if isinstance(rows, NearFrame) and rows.columns:
+            here = rows.relation
+            return Relation(store.database.given(rows.owner.rows(here), here.types), here.columns)
         writing(rows)(folder, Format.PARQUET, None)
         return parquet(store.database, data_files(folder), "the rows")
 

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.apply import as_declared
 from selfmaint.api.columns import Columns, columns_of
-from selfmaint.api.edited import above, require_unedited, said_of
 from selfmaint.api.moved import dated, of_contents
 from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, with_counts
-from selfmaint.api.store import OpenStore, changing
+from selfmaint.api.store import OpenStore, above, changing, require_unedited, said_of
 from selfmaint.api.warehouse_file import SourceKind
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.fallback.recompute import Recomputing, obstacles
-from selfmaint.store.commit import Commit
 from selfmaint.store.expected import nothing_stored
 from selfmaint.store.place import Place
+from selfmaint.store.stored_tables import Commit
 from selfmaint.warehouse.catalog import Catalog, View, reads
 from selfmaint.warehouse.situation import Situation
 

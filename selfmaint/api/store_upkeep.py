@@ -19,9 +19,8 @@ from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.store import opened
 from selfmaint.errors import Code, SelfmaintError, input_error
 from selfmaint.sources.protocol import close_sources
-from selfmaint.store.commit import Commit
 from selfmaint.store.formats import data_files
-from selfmaint.store.stored_tables import Occupied, Snapshot
+from selfmaint.store.stored_tables import Commit, Occupied, Snapshot
 
 if TYPE_CHECKING:
     from selfmaint.spark import SparkSession

@@ -14,8 +14,8 @@ from selfmaint.errors import Code, input_error
 if TYPE_CHECKING:
     from selfmaint.api.feed import Feed
     from selfmaint.api.warehouse import Warehouse
+    from selfmaint.feeds.changes import FeedReport
     from selfmaint.feeds.ranges import Ends
-    from selfmaint.feeds.report import FeedReport
     from selfmaint.store.frames import ArrowStream
     from selfmaint.store.log_position import LogPosition
 

@@ -17,8 +17,8 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, input_error
-from selfmaint.store.commit import ROWS
 from selfmaint.store.formats import data_files
+from selfmaint.store.stored_tables import ROWS
 from selfmaint.warehouse.near import require_known
 
 if TYPE_CHECKING:

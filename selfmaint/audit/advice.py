@@ -17,9 +17,8 @@ from datalog.model import Predicate, Program, Row
 from datalog.rewrite import guard_joins
 from selfmaint.audit.candidates import Relations
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of
-from selfmaint.audit.example import Example
+from selfmaint.audit.example import Always, Depends, Example
 from selfmaint.audit.matrix import ADVICE, SHARE
-from selfmaint.audit.outcome import Always, Depends
 from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, Proposal, proposals, with_proposals
 from selfmaint.audit.search import Search
 from selfmaint.countermodel.databases import updated

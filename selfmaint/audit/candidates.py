@@ -3,7 +3,7 @@
 If the rule has a row in any warehouse that satisfies the constraints, it has one in one of these, provided that
 all of them could be made: `Candidates.are_all` says so afterwards. A stored row that is unfolded stands for its whole
 body, and the views have to hold it on the ground database: those that store less than their bodies say, for filters
-that no literal states, tell nothing here (`parts.py`).
+that no literal states, tell nothing here (`search.py`).
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from datalog.budget import BudgetSpentError
 from datalog.model import Atom, Literal, Negation, Predicate, Program, Row, Variable, Version
 from selfmaint.audit.candidates import Candidate, Candidates, by_turns
 from selfmaint.audit.changes import Change
-from selfmaint.audit.example import Example, Replay, second_databases
-from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
+from selfmaint.audit.example import Always, Depends, Example, Outcome, Replay, Unclear, second_databases
 from selfmaint.audit.ruled_out import views_of
 from selfmaint.countermodel.databases import CannotEvaluateError
 from selfmaint.decide.selftest import DependsRules, compact_program

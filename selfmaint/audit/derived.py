@@ -11,10 +11,9 @@ from dataclasses import replace
 
 from selfmaint.audit.advice import Advice, Flip
 from selfmaint.audit.changes import Kind
-from selfmaint.audit.example import Example
+from selfmaint.audit.example import Always, Depends, Example, Outcome, Unclear
 from selfmaint.audit.matrix import Audit, Line, ViewAudit
 from selfmaint.audit.needs import Loss
-from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.warehouse.catalog import Catalog
 
 

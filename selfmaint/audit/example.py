@@ -1,4 +1,4 @@
-"""Examples: two databases that no one can tell apart by the views, and that an update makes different.
+"""What the audit says of a view and a kind of change; and its examples: two databases that no view tells apart.
 
 An example is held against the definition, on both databases: the constraints hold before and after the update,
 all views have the same contents before it, and the view that it is about differs after it. Nothing of the decision
@@ -318,3 +318,50 @@ def _column(catalog: Catalog, facts: tuple[Atom, ...], variable: Variable) -> st
 
 def _parts(candidate: Candidate) -> tuple[Relations, ...]:
     return candidate.database, candidate.inserted, candidate.deleted
+
+
+@dataclass(frozen=True)
+class Always:
+    """The view is self-maintainable whatever the data, for every such change.
+
+    Attributes:
+        tested: how many ways of not being so the rules leave open; each was shown not to occur.
+    """
+
+    tested: int = 0
+
+
+@dataclass(frozen=True)
+class Depends:
+    """It depends on the data.
+
+    Attributes:
+        example: data for which the view is not self-maintainable: the smallest that was found.
+        unknown: the facts that may or may not exist in it.
+        is_never: whether every inserted row leaves the view in doubt, whatever the data.
+    """
+
+    example: Example
+    unknown: tuple[Atom, ...]
+    is_never: bool = False
+
+
+@dataclass(frozen=True)
+class Unclear:
+    """The procedure does not say; to be treated as `Depends`."""
+
+    reasons: tuple[str, ...]
+
+
+Outcome: TypeAlias = Always | Depends | Unclear
+
+
+def word(outcome: Outcome) -> str:
+    """`always`, `depends`, `never` or `undecided`."""
+    match outcome:
+        case Always():
+            return "always"
+        case Depends(is_never=is_never):
+            return "never" if is_never else "depends"
+        case Unclear():
+            return "undecided"

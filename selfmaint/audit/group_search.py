@@ -3,7 +3,7 @@
 "Always" is sound, not exact:
 
 1. The core rows that the view gains and loses are determined if the test for its core never has a row: shown as in
-   `search.py`, with what `parts.py` leaves of the views; knowing more only leaves fewer databases.
+   `search.py`, without what aggregates say of the views; knowing more only leaves fewer databases.
 2. Given them, no value may stay open: `LostValues`. That no core row can be lost, or that all are known, is shown
    by the most general databases with a core row: what the views tell of them they tell wherever these map to.
 
@@ -37,10 +37,9 @@ from datalog.model.expressions import expression_variables
 from selfmaint.audit.candidates import Candidate, Candidates, by_turns
 from selfmaint.audit.changes import Change, Kind
 from selfmaint.audit.choices import Choices
-from selfmaint.audit.example import Example, Replay, second_databases
+from selfmaint.audit.example import Always, Depends, Example, Outcome, Replay, Unclear, second_databases
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_examples import Tried, group_examples
-from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.ruled_out import views_of
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.decision import Decision
@@ -147,6 +146,8 @@ class GroupSearch:
 
     def _open(self, change: Change, situation: Situation) -> Iterator[str]:
         """What may be open although the core rows that are gained and lost are determined."""
+        values = LostValues(self.evaluation.catalog, self.view, change, is_known=False)
+        yield from values.averages()
         loses = self._may_lose(change, situation)
         if loses is False:
             return
@@ -154,7 +155,7 @@ class GroupSearch:
             yield _TOO_MANY
         matters = any(m.aggregate.function in _EXTREMA for m in self.view.grouped.measures)
         known = matters and self._knows_core(change, situation)
-        yield from LostValues(self.evaluation.catalog, self.view, change, is_known=known).open()
+        yield from replace(values, is_known=known).open()
 
     def _may_lose(self, change: Change, situation: Situation) -> bool | None:
         """Whether the view can lose core rows; None if not all cases could be looked at."""
@@ -218,8 +219,8 @@ class LostValues:
     """What may be open in one view after one kind of change by which it loses core rows.
 
     The conditions under which a value is determined are those of `maintain/group_values.py`, for every group at
-    once. Core rows that are gained leave nothing open: a group with a new row is there, counts and sums add, an
-    extremum moves. Of core rows that are lost:
+    once. Core rows that are gained leave nothing open but an average (5): a group with a new row is there, counts and
+    sums add, an extremum moves. Of core rows that are lost:
 
     1. A group may be gone, unless its rows are counted, or it has one at most.
     2. A sum may be over nothing, unless its operands are counted, or are never null in a group that is there.
@@ -227,6 +228,7 @@ class LostValues:
        at.
     4. An update of columns that nothing joins, compares, filters or groups puts a row in the place of each lost one:
        the group stays, and so do values that do not rest on these columns.
+    5. An average may be open whose sum or number of values the view does not show, but for such an update.
 
     Attributes:
         view: a view that groups.
@@ -258,6 +260,12 @@ class LostValues:
                 yield f"`{name}` may be the sum of no value: add the count of its values to the view"
             if function in _EXTREMA and not self._extremum_is_closed(measure):
                 yield f"the row that `{name}` rests on may be lost, and other rows of the group are not known"
+
+    def averages(self) -> Iterator[str]:
+        """Condition 5, of rows that are gained, too."""
+        alone = [m for m in self.grouped.measures if m.column in self.grouped.alone]
+        if self.view.alone is not None and not all(map(self._is_replaced, alone)):
+            yield self.view.alone
 
     @property
     def _has_rows(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from datalog.budget import left
 from selfmaint.audit.changes import Change, Kind, relations_of
-from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
+from selfmaint.audit.example import Always, Depends, Outcome, Unclear
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import Catalog, View
 

@@ -21,8 +21,8 @@ from typing import TypeVar
 from datalog.budget import limit
 from selfmaint.audit.advice import Advice, Adviser
 from selfmaint.audit.changes import ANYTHING, Change
+from selfmaint.audit.example import Always, Outcome
 from selfmaint.audit.matrix import ADVICE, SHARE, TOTAL, Audit, ViewAudit, verdicts
-from selfmaint.audit.outcome import Always, Outcome
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation

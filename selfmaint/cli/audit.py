@@ -15,8 +15,8 @@ from pathlib import Path
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse_file import WarehouseFile, possible_helpers, read_warehouse_file
-from selfmaint.audit.baseline import Worse, baseline_text, read_baseline, worse
-from selfmaint.audit.outcome import word
+from selfmaint.audit.example import word
+from selfmaint.audit.matrix import Worse, baseline_text, read_baseline, worse
 from selfmaint.cli.app import UsageError
 from selfmaint.cli.options import (
     BUDGET,
@@ -210,7 +210,7 @@ def _text(report: AuditReport, found: Sequence[Worse] | None, format_: AuditForm
 
             return audit_page(report, title)
         case AuditFormat.SARIF:
-            from selfmaint.report.audit.sarif import audit_sarif  # noqa: PLC0415
+            from selfmaint.report.audit.objects import audit_sarif  # noqa: PLC0415
 
             return json.dumps(audit_sarif(report, found), ensure_ascii=False, indent=2) + "\n"
         case _:

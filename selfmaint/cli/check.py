@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from selfmaint.api.check import check as decide
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.cli.inputs import cross_examination, require_new, update_arguments, using
+from selfmaint.cli.inputs import cross_examination, require_new, using
 from selfmaint.cli.options import (
     AS_OF,
     BUDGET,
@@ -34,7 +34,7 @@ from selfmaint.decide.verdict import Verdicts
 from selfmaint.report.verdicts import status, verdicts_json, verdicts_table
 
 if TYPE_CHECKING:
-    from selfmaint.feeds.report import FeedReport
+    from selfmaint.feeds.changes import FeedReport
 
 OPTIONS = (
     WAREHOUSE,
@@ -70,7 +70,7 @@ def check(given: Namespace) -> int:
         return found, change.feed
 
     with reporting(given.format), progressing() as progress:
-        verdicts, report = using(given.warehouse, update_arguments(given), given.format, progress, decided)
+        verdicts, report = using(given.warehouse, given, progress, decided)
     if given.format is Format.JSON:
         print_json({"verdicts": verdicts_json(verdicts), **feed_entry(report)})
     else:

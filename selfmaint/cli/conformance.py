@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
 
 from selfmaint.cli.options import FORMAT, at_least_one, choice, option
 from selfmaint.cli.output import Format, print_json, print_text, reporting
@@ -18,8 +19,7 @@ from selfmaint.conformance.cases import read_cases
 from selfmaint.conformance.run import Outcome, Summary, run_case
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Engine
-from selfmaint.report.conformance import disagreement_line, outcome_json, summaries_json, summaries_table
-from selfmaint.report.values import cell
+from selfmaint.report.values import Json, cell, json_rows, table
 
 _DISAGREES = 1
 
@@ -104,3 +104,34 @@ def _counting(file: Path, limit: int | None) -> Iterator[Callable[[], None]]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(file.name, total=min(total, limit or total))
         yield lambda: progress.advance(task)
+
+
+_COUNTS = ("cases", "views", "yes", "no", "undecided", "unsound", "incomplete", "wrong_state")
+
+
+def outcome_json(outcome: Outcome) -> Json:
+    """`{case, view, verdict, state, milliseconds}`; `state` is null unless the verdict is yes."""
+    return {
+        "case": outcome.case,
+        "view": outcome.view,
+        "verdict": outcome.verdict,
+        "state": None if outcome.state is None else json_rows(outcome.state),
+        "milliseconds": round(outcome.milliseconds, 3),
+    }
+
+
+def disagreement_line(file: str, outcome: Outcome) -> str:
+    """What contradicts the record, on one line."""
+    expected = "another state" if outcome.wrong_state else f"{outcome.expected} is recorded"
+    return f"{outcome.disagreement}: {file} {outcome.case} {outcome.view}: {outcome.verdict}, {expected}"
+
+
+def summaries_json(found: Sequence[Summary]) -> list[Json]:
+    """A list of `{file, cases, views, yes, no, undecided, unsound, incomplete, wrong_state}`."""
+    return [{"file": s.file, **{name: getattr(s, name) for name in _COUNTS}} for s in found]
+
+
+def summaries_table(found: Sequence[Summary]) -> Table:
+    """One line for each file."""
+    rows = ((s.file, *(str(getattr(s, name)) for name in _COUNTS)) for s in found)
+    return table("conformance", ["file"], [name.replace("_", " ") for name in _COUNTS], rows)

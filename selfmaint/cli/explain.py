@@ -12,7 +12,7 @@ from selfmaint.api.explain import explain as explained
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.app import UsageError
-from selfmaint.cli.inputs import require_new, update_arguments, using
+from selfmaint.cli.inputs import require_new, using
 from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, SEARCH, UPDATE, VERBOSE, option, switch
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
 from selfmaint.report.errors import code_page
@@ -69,7 +69,7 @@ def _explain_view(given: Namespace) -> None:
         _print_explanation(explanation, given.format, sql=given.sql, verbose=given.verbose)
 
     with reporting(given.format), progressing() as progress:
-        using(Path(given.subject), update_arguments(given), given.format, progress, found)
+        using(Path(given.subject), given, progress, found)
 
 
 def _print_explanation(explanation: Explanation, format_: Format, *, sql: bool, verbose: bool) -> None:

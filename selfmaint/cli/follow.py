@@ -6,7 +6,7 @@ import contextlib
 import signal
 import sys
 import threading
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import FrameType
@@ -18,33 +18,20 @@ from selfmaint.api.log_source import create, log_of
 from selfmaint.api.recompute import require_not_strict
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.maintain import refusing
-from selfmaint.cli.options import BUDGET, FORMAT, WAREHOUSE, choice, option, switch
+from selfmaint.cli.options import (
+    BUDGET,
+    FORMAT,
+    LEAST_S,
+    WAREHOUSE,
+    at_least_one,
+    choice,
+    number,
+    option,
+    switch,
+)
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
 from selfmaint.report.maintenance import reads_json
 from selfmaint.report.values import cell
-
-_MOST_POLL_S = 86_400
-
-
-def _poll(text: str) -> float:
-    found = _number(text)
-    if not 0 < found <= _MOST_POLL_S:
-        raise ArgumentTypeError(f"{text!r} is no number of seconds up to a day")
-    return found
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no number") from None
-
-
-def _transactions(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise ArgumentTypeError(f"{text!r} is no number of transactions")
-    return int(text)
-
 
 OPTIONS = (
     WAREHOUSE,
@@ -55,14 +42,14 @@ OPTIONS = (
     option(
         "--transactions",
         metavar="N",
-        type=_transactions,
+        type=at_least_one,
         default=BATCH_TRANSACTIONS,
         help=f"Commit at most so many transactions at a time; by default {BATCH_TRANSACTIONS}.",
     ),
     option(
         "--poll",
         metavar="SECONDS",
-        type=_poll,
+        type=number("a number of seconds up to a day", LEAST_S, 86_400),
         default=1.0,
         help="How long to wait where nothing is there; by default 1.",
     ),

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +20,7 @@ from selfmaint.api.update_rows import update_files, update_from
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.cli.app import UsageError
-from selfmaint.cli.output import Format, print_briefly, print_note, print_warnings
+from selfmaint.cli.output import print_briefly, print_note, print_warnings
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.near import require_known
 
@@ -36,52 +36,6 @@ _EMPTY = Diagnostic(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FeedArguments:
-    """How a command line gives change feeds."""
-
-    feeds: tuple[str, ...] = ()
-    format: str | None = None
-    after: tuple[str, ...] = ()
-    upto: tuple[str, ...] = ()
-    initial_load: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateArguments:
-    """How a command line gives an update: a directory, single files, or both; or change feeds."""
-
-    folder: Path | None
-    inserts: tuple[str, ...]
-    deletes: tuple[str, ...]
-    effective: bool | None
-    feed: FeedArguments = FeedArguments()
-    engine: EngineKind | None = None
-    id: str | None = None
-    as_of: int | str | None = None
-    search_seconds: float | None = None
-    search_rows: int | None = None
-
-
-def update_arguments(given: Namespace) -> UpdateArguments:
-    """What was given of the options `UPDATE`."""
-    feeds = FeedArguments(
-        tuple(given.feed), given.feed_format, tuple(given.after), tuple(given.upto), given.initial_load
-    )
-    return UpdateArguments(
-        given.update,
-        tuple(given.insert),
-        tuple(given.delete),
-        given.effective,
-        feeds,
-        given.engine,
-        getattr(given, "id", None),
-        getattr(given, "as_of", None),
-        getattr(given, "search_seconds", None),
-        getattr(given, "search_rows", None),
-    )
-
-
 def cross_examination(given: Namespace) -> CrossExamination | bool:
     """What was given of the options `CROSS_EXAMINE`; files are written beside the warehouse file."""
     seconds = given.cross_examine_budget
@@ -92,24 +46,21 @@ def cross_examination(given: Namespace) -> CrossExamination | bool:
     return CrossExamination(SECONDS if seconds is None else seconds, folder=given.warehouse.parent)
 
 
-def _searching(file: WarehouseFile, arguments: UpdateArguments) -> WarehouseFile:
+def _searching(file: WarehouseFile, given: Namespace) -> WarehouseFile:
     """The file with the budget of searches that a command line gives."""
-    seconds, rows = arguments.search_seconds, arguments.search_rows
-    its = file.search
-    its = its if seconds is None else replace(its, seconds=seconds)
-    return replace(file, search=its if rows is None else replace(its, rows=rows))
+    asked = {"seconds": getattr(given, "search_seconds", None), "rows": getattr(given, "search_rows", None)}
+    return replace(file, search=replace(file.search, **{n: v for n, v in asked.items() if v is not None}))
 
 
 def using(
     path: Path,
-    arguments: UpdateArguments,
-    format_: Format,
+    given: Namespace,
     progress: Callable[[str], None],
     use: Callable[[Warehouse[Any], Update[Any]], T],
     *,
     verify: bool = False,
 ) -> T:
-    """What a use of the warehouse and the update gives; the warehouse is closed then.
+    """What a use of the warehouse, and of the update that the options `UPDATE` give, gives; it is closed then.
 
     What can be refused without an engine is. Where no engine is named, and DuckDB refuses something, all of it is
     done again with Spark.
@@ -118,20 +69,22 @@ def using(
         InputError: what `load` and `read_update` raise.
         UsageError: options that make no update.
     """
-    file = _searching(at_snapshot(read_warehouse_file(path), arguments.as_of), arguments)
+    format_ = given.format
+    file = _searching(at_snapshot(read_warehouse_file(path), getattr(given, "as_of", None)), given)
     print_briefly(file.catalog.warnings, format_)
     if verify:
         from selfmaint.api.verify import require_sources  # noqa: PLC0415 - not where nothing is recomputed
 
         require_sources(file.catalog, file.relations)
-    if arguments.feed != FeedArguments():
-        update_of = _from_feed(file, arguments, progress)
+    if given.feed or given.feed_format or given.after or given.upto or given.initial_load:
+        update_of = _from_feed(file, given, progress)
     else:
-        inserted, deleted = _parts(file, arguments)
-        if not inserted and not deleted and arguments.folder is not None:
+        inserted, deleted = _parts(file, given)
+        if not inserted and not deleted and given.update is not None:
             print_warnings([_EMPTY], format_)
+        name = getattr(given, "id", None)
         update_of = partial(
-            update_from, inserted=inserted, deleted=deleted, effective=arguments.effective, id=arguments.id
+            update_from, inserted=inserted, deleted=deleted, effective=given.effective, id=name
         )
 
     def run(kind: EngineKind) -> T:
@@ -141,7 +94,7 @@ def using(
         with alone, open_warehouse(file, engine=kind) as warehouse:
             return use(warehouse, update_of(warehouse))
 
-    return first_that_can(engines_for(file, arguments.engine), run, partial(print_note, format_))
+    return first_that_can(engines_for(file, given.engine), run, partial(print_note, format_))
 
 
 class _NoPandas:
@@ -183,16 +136,15 @@ def require_new(warehouse: Warehouse[Any], update: Update[Any]) -> None:
 
 
 def _from_feed(
-    file: WarehouseFile, arguments: UpdateArguments, progress: Callable[[str], None]
+    file: WarehouseFile, given: Namespace, progress: Callable[[str], None]
 ) -> Callable[[Warehouse[Any]], Update[Any]]:
     """The update from change feeds."""
-    given = arguments.feed
-    if not given.feeds:
+    if not given.feed:
         raise UsageError("--feed-format, --after, --upto and --initial-load are of a --feed")
-    if arguments.folder is not None or arguments.inserts or arguments.deletes:
+    if given.update is not None or given.insert or given.delete:
         raise UsageError("an update is given by --feed, or by --update, --insert and --delete")
     feeds: dict[str | None, Path] = {}
-    for text in given.feeds:
+    for text in given.feed:
         relation, path = _feed_place(text, file.catalog.relations)
         if relation in feeds:
             raise UsageError(f"--feed: {relation or 'a feed without relation'!r} is given twice")
@@ -206,18 +158,18 @@ def _from_feed(
         return Update.from_feed(
             warehouse,
             feeds,
-            format=given.format,
+            format=given.feed_format,
             after=after,
             upto=upto,
             initial_load=given.initial_load,
-            effective=arguments.effective,
-            id=arguments.id,
+            effective=given.effective,
+            id=getattr(given, "id", None),
         )
 
     return update_of
 
 
-def _ends(option: str, texts: tuple[str, ...]) -> dict[str | None, str | int]:
+def _ends(option: str, texts: list[str]) -> dict[str | None, str | int]:
     """The positions of `REL=POSITION`, or of a position alone, which is for all other feeds."""
     found: dict[str | None, str | int] = {}
     for text in texts:
@@ -237,25 +189,25 @@ def _feed_place(text: str, relations: Mapping[str, object]) -> tuple[str | None,
     return relation, path
 
 
-def _parts(file: WarehouseFile, arguments: UpdateArguments) -> tuple[dict[str, Path], dict[str, Path]]:
+def _parts(file: WarehouseFile, given: Namespace) -> tuple[dict[str, Path], dict[str, Path]]:
     """The paths of the inserted and of the deleted rows by relation."""
     relations = file.catalog.relations
     parts: dict[str, dict[str, Path]] = {"insert": {}, "delete": {}}
-    if arguments.folder is not None:
-        for part in update_files(arguments.folder, relations):
+    if given.update is not None:
+        for part in update_files(given.update, relations):
             parts[part.part][part.relation] = part.path
-    elif not arguments.inserts and not arguments.deletes and file.catalog.clock is None:
+    elif not given.insert and not given.delete and file.catalog.clock is None:
         raise UsageError("no update: give --update DIR, --insert and --delete REL=PATH, or --feed [REL=]PATH")
-    for option, given in (("insert", arguments.inserts), ("delete", arguments.deletes)):
-        for text in given:
+    for option, found in parts.items():
+        for text in getattr(given, option):
             relation, path = split_assignment(text, relations, f"--{option}")
             require_known([relation], relations, "base relation")
-            if relation in parts[option]:
+            if relation in found:
                 raise UsageError(f"--{option}: {relation!r} is given twice")
             if not path.exists():
                 message = f"there is no `{path}` with the rows of `{relation}`"
                 raise input_error(Code.MISSING_CONTENTS, message)
-            parts[option][relation] = path
+            found[relation] = path
     return parts["insert"], parts["delete"]
 
 

@@ -18,7 +18,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.verify import TOLERANCE
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.app import EndedError
-from selfmaint.cli.inputs import cross_examination, update_arguments, using
+from selfmaint.cli.inputs import cross_examination, using
 from selfmaint.cli.options import (
     BUDGET,
     CROSS_EXAMINE,
@@ -147,9 +147,8 @@ def maintain(given: Namespace) -> int:
         is_inexact = any(isinstance(v, GroupedView) and v.grouped.inexact for v in opened.catalog.views)
         return _Result(found, sizes, written, given.dry_run, is_inexact, snapshot)
 
-    arguments = update_arguments(given)
     with reporting(given.format), refusing(given.format), progressing() as progress:
-        result = using(given.warehouse, arguments, given.format, progress, maintained, verify=given.verify)
+        result = using(given.warehouse, given, progress, maintained, verify=given.verify)
     if isinstance(result, int):
         _print_committed(result, given.format)
         return ALL_YES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
@@ -13,9 +14,8 @@ from typing import Any, TypeVar
 from selfmaint.api.file_settings import EngineKind
 from selfmaint.cli.output import Format
 
-_LEAST_BUDGET_S = 0.001
+LEAST_S = 0.001
 _MOST_DIGITS = 9
-_MOST_DAYS = 36_500
 
 ChosenT = TypeVar("ChosenT", bound=StrEnum)
 
@@ -69,25 +69,22 @@ def _one_of(kind: type[ChosenT]) -> Callable[[str], ChosenT]:
     return read
 
 
-def _seconds(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not found >= _LEAST_BUDGET_S:  # neither is NaN
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds of at least {_LEAST_BUDGET_S}")
-    return found
+def number(what: str, least: float, most: float = math.inf) -> Callable[[str], float]:
+    """A number within bounds, as an option's type; `what` it is, is said where it is none."""
+
+    def read(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if not least <= found <= most:  # neither is NaN
+            raise ArgumentTypeError(f"{text!r} is not {what}")
+        return found
+
+    return read
 
 
-def days(text: str) -> float:
-    """A number of days, as an option's type."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found <= _MOST_DAYS:
-        raise ArgumentTypeError(f"{text!r} is not a number of days")
-    return found
+_seconds = number(f"a number of seconds of at least {LEAST_S}", LEAST_S)
 
 
 def at_least_one(text: str) -> int:
@@ -151,7 +148,7 @@ UPDATE = (
         help="Which engine computes; by default the one that the warehouse file names, else DuckDB where it can.",
     ),
 )
-"""How an update is given, and what computes with it; `inputs.update_arguments` reads them."""
+"""How an update is given, and what computes with it; `inputs.using` reads them."""
 
 ENGINE = choice("--engine", EngineKind, help="Which engine computes; by default as for an update.")
 FULL = switch("--full", help="Also check that the views explain each other: as costly as recomputing them.")
@@ -176,7 +173,7 @@ SEARCH = (
         help="How many rows near the update are; 200 by default.",
     ),
 )
-"""How much a search near the update may take; `inputs.update_arguments` reads them."""
+"""How much a search near the update may take; `inputs.using` reads them."""
 CROSS_EXAMINE = (
     switch(
         "--cross-examine",

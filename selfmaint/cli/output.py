@@ -12,6 +12,7 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
+from rich.table import Table
 
 from datalog.budget import observed
 from datalog.diagnostics import Code, Diagnostic
@@ -19,11 +20,10 @@ from datalog.errors import DatalogError
 from selfmaint.cli.app import BAD_USAGE, EndedError
 from selfmaint.errors import SelfmaintError
 from selfmaint.report.errors import diagnostics_text, errors_json, errors_text, warnings_json
-from selfmaint.report.feed import feed_json, feed_table
-from selfmaint.report.values import Json
+from selfmaint.report.values import Json, cell
 
 if TYPE_CHECKING:
-    from selfmaint.feeds.report import FeedReport
+    from selfmaint.feeds.changes import FeedReport
 
 _PATIENCE_S = 1.0
 """How long nothing is said of what is being done."""
@@ -59,12 +59,12 @@ def print_json(value: Json) -> None:
 def print_feed(report: FeedReport | None) -> None:
     """Prints what a change feed came to, if the update is from one."""
     if report is not None:
-        print_text(feed_table(report))
+        print_text(_feed_table(report))
 
 
 def feed_entry(report: FeedReport | None) -> dict[str, Json]:
     """The same for JSON: nothing, if the update is not from a feed."""
-    return {} if report is None else {"feed": feed_json(report)}
+    return {} if report is None else {"feed": _feed_json(report)}
 
 
 def print_error(error: SelfmaintError | DatalogError, format_: Format) -> None:
@@ -155,3 +155,53 @@ def progressing() -> Iterator[Callable[[str], None]]:
         shown.cancel()
         shown.join()  # it may be starting the status just now
         status.stop()
+
+
+def _feed_json(report: FeedReport | None) -> Json:
+    """`{relations: [{relation, events, repeated, deleted, inserted, upto, key}], ignored, outside}`; null for none."""
+    if report is None:
+        return None
+    return {
+        "relations": [
+            {
+                "relation": entry.relation,
+                "events": entry.events,
+                "repeated": entry.repeated,
+                "deleted": entry.deleted,
+                "inserted": entry.inserted,
+                "upto": entry.upto,
+                "key": entry.has_key,
+            }
+            for entry in report.relations
+        ],
+        "ignored": {kind.value: times for kind, times in report.ignored.items()},
+        "outside": report.outside,
+    }
+
+
+def _feed_table(report: FeedReport) -> Table:
+    """One line for each relation; what was left out is named below."""
+    table = Table(title="change feed", title_justify="left", caption=_caption(report), caption_justify="left")
+    table.add_column("relation", overflow="fold")
+    for name in ("events", "rows deleted", "rows inserted"):
+        table.add_column(name, justify="right")
+    table.add_column("up to", overflow="fold")
+    for entry in report.relations:
+        numbers = (f"{n:,}" for n in (entry.events, entry.deleted, entry.inserted))
+        table.add_row(cell(entry.relation), *numbers, cell(entry.upto or ""))
+    return table
+
+
+def _caption(report: FeedReport) -> str | None:
+    repeated = sum(entry.repeated for entry in report.relations)
+    said = [f"{times:,} {kind.value} left out" for kind, times in report.ignored.items()]
+    if report.outside:
+        said.append(f"{report.outside:,} events outside the range left out")
+    if repeated:
+        said.append(f"{repeated:,} of the events are repetitions")
+    said += [
+        f"no key of {entry.relation} is declared: its rows are taken to be unique"
+        for entry in report.relations
+        if not entry.has_key
+    ]
+    return "; ".join(said) or None

@@ -15,7 +15,7 @@ from selfmaint.api.store_upkeep import init as fill
 from selfmaint.api.store_upkeep import origins_in, undone
 from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.app import UsageError
-from selfmaint.cli.options import ENGINE, FORMAT, WAREHOUSE, days, option, repeatable, state, switch
+from selfmaint.cli.options import ENGINE, FORMAT, WAREHOUSE, number, option, repeatable, state, switch
 from selfmaint.cli.output import Format, print_json, print_note, print_text, progressing, reporting
 from selfmaint.errors import Code, input_error
 from selfmaint.report.values import Json, cell
@@ -60,7 +60,7 @@ OPTIONS = {
         option(
             "--keep-days",
             metavar="DAYS",
-            type=days,
+            type=number("a number of days", 0, 36_500),
             default=7.0,
             help="Let go of states that are older; by default 7.",
         ),

@@ -6,10 +6,10 @@ verdict says. One that is found, and that the definition confirms, is a defect o
 nothing: only so many candidate rows of the base relations are looked at, and only for so long.
 
     question.py      what is asked: the views as written, what is known, the states that verdicts promise
-    candidates.py    the base rows that a database may be made of, over the values of `domains.py`
+    matches.py       the base rows that a database may be made of, over the values of `domains.py`
     encoding.py      the question as an answer-set program: rules for views, before and after the update
     worker.py        the solver, in a process of its own (`examine.py`) that may be killed or run out of memory
     neighbourhood.py of more data the rows near the update, and all of them
     definition.py    what is believed: the views as written, evaluated on the databases found
-    report.py        what came of it, and a file that says all of it
+    examine.py       asking, what came of it, and a file that says all of it
 """

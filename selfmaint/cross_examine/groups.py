@@ -213,7 +213,8 @@ class Groups:
         self.derived[self._view.name] = Derived(self.number, 0)
         if time == BEFORE:
             for stored in self._bodies.question.stored(self._view):
-                yield f"v{name}({','.join(self._numbers(stored))})."
+                numbers = self._bodies.symbols.of_row(stored, self._inexact)
+                yield f"v{name}({','.join(map(str, numbers))})."
             return
         body, outputs, left_out = as_rows(self._block, f"{name}_0", time, self._bodies, self._candidates)
         self.left_out = self.left_out or left_out
@@ -244,12 +245,6 @@ class Groups:
                     continue
             for row in state:
                 yield from self._wrong(time, row, at, row[column], unit)
-
-    def _numbers(self, row: Row) -> list[str]:
-        symbols = self._bodies.symbols
-        return [
-            str(symbols.of_rounded(v) if i in self._inexact else symbols.of(v)) for i, v in enumerate(row)
-        ]
 
     def _key(self, row: Row) -> list[str]:
         return [str(self._bodies.symbols.of(row[i])) for i in self._places]

@@ -28,7 +28,7 @@ from selfmaint.countermodel.databases import CannotEvaluateError, stored_rows
 from selfmaint.countermodel.model_check import may_repeat
 from selfmaint.cross_examine.definition import definition
 from selfmaint.cross_examine.domains import Domains
-from selfmaint.cross_examine.matches import Hole, Sketches, Told, holes_of
+from selfmaint.cross_examine.matches import Hole, Sketches, Told, own_values
 from selfmaint.cross_examine.question import Question, Rows, identity
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.warehouse.catalog import Catalog, View, reads
@@ -300,12 +300,8 @@ def completed(near: Question, whole: Question, database: Rows) -> dict[str, froz
         database: what explains the first.
     """
     far = replace(whole, rows={p: _far(near, p, rows) for p, rows in whole.rows.items()})
-    domains = Domains(whole)
     sketches = Sketches(far).make()
-    own = {
-        hole: domains.own(column, number)
-        for number, (hole, column) in enumerate(holes_of(sketches).items(), 1)
-    }
+    own = own_values(Domains(whole), sketches)
     found = {name: set(database.get(name, ())) for name in whole.catalog.relations}
     keys = {
         name: {tuple(row[i] for i in key) for row in rows for key in whole.catalog.relations[name].unique[:1]}

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import clingo
 
 from datalog.model import Row
-from selfmaint.cross_examine.candidates import Candidates, candidates
 from selfmaint.cross_examine.definition import definition
 from selfmaint.cross_examine.encoding import Encoding
+from selfmaint.cross_examine.matches import Candidates, candidates
 from selfmaint.cross_examine.question import Answer, Differing, NotExamined, NothingFound, Question, Rows
 from selfmaint.cross_examine.symbols import Symbols
 

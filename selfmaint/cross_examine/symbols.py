@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -105,9 +105,9 @@ class Symbols:
             self._values.append(value)
         return found
 
-    def of_row(self, row: Row) -> tuple[int, ...]:
-        """The numbers of a row's values."""
-        return tuple(map(self.of, row))
+    def of_row(self, row: Row, inexact: Collection[int] = ()) -> tuple[int, ...]:
+        """The numbers of a row's values; of those in some columns as `of_rounded` has them."""
+        return tuple(self.of_rounded(v) if i in inexact else self.of(v) for i, v in enumerate(row))
 
     def value(self, number: int) -> Value:
         """The value of a number."""

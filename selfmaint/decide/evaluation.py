@@ -15,6 +15,7 @@ from datalog.model import Predicate, Program
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.selftest import DependsRules, compact_program
+from selfmaint.decide.unmet_rows import with_unmet
 from selfmaint.engine.protocol import Asked, D
 from selfmaint.maintain import gained, lost, maintenance_program
 from selfmaint.warehouse.catalog import GroupedView, View
@@ -90,6 +91,7 @@ def foresee(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> 
 
 
 def _foreseen(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> Iterator[Asked]:
+    known = with_unmet(known)
     decision, situation, rules = known.decision, known.situation, list[DependsRules]()
     with suppress(BudgetSpentError):
         rules = [r for view in views for r in decision.depends(view, situation, FORESEEN_SHARE)]

@@ -17,16 +17,15 @@ from dataclasses import replace
 from functools import partial
 
 from datalog.budget import BudgetSpentError, limit
+from datalog.model import AggregateFunction
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.differing import with_differing
 from selfmaint.decide.evaluation import Failing, is_failing, passing, tested
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.saturation import saturated
-from selfmaint.decide.searched import searched
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.decide.summands import Summed, SummedGroups, Told
 from selfmaint.decide.unread_columns import untouched
@@ -114,9 +113,15 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         if not isinstance(verdict, SelfMaintainable):
             verdict = _over_summands(known, view, verdict)
         if isinstance(verdict, Undecided) and not verdict.is_cut:
+            from selfmaint.decide.searched import searched  # noqa: PLC0415 - few need a search, and it loads much
+
             verdict = searched(known, verdict)
         result[view.name] = replace(verdict, semantics=view.semantics)
-    return with_differing(known, result)
+    if any(isinstance(verdict, Undecided) for verdict in result.values()):
+        from selfmaint.decide.differing import with_differing  # noqa: PLC0415 - see `searched`
+
+        return with_differing(known, result)
+    return result
 
 
 def _of_test(known: Knowledge[D], view: View, failing: Failing[D], sample: int) -> Verdict:
@@ -266,4 +271,7 @@ def _group_verdict(known: Knowledge[D], view: GroupedView) -> Verdict:
 def _why(view: GroupedView) -> str:
     if not view.grouped.is_total and view.grouped.count_column is None:
         return f"{view.shown} does not tell whether a group that loses rows is empty: add `count(*)` to it"
+    extrema = AggregateFunction.MIN, AggregateFunction.MAX
+    if view.alone and not any(m.aggregate.function in extrema for m in view.grouped.measures):
+        return view.alone
     return f"a value that an aggregate of {view.shown} rests on is lost, and other rows of the group are not known"

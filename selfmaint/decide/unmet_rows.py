@@ -44,10 +44,14 @@ _Kind: TypeAlias = tuple[Atom, tuple[Literal, ...]]
 
 
 def with_unmet(known: Knowledge[D]) -> Knowledge[D]:
-    """The same, with the views that read no row of the update."""
-    found = unmet(known, known.catalog.views)
-    situation = known.situation
-    return known if found == situation.unmet else known.learning(known.facts, replace(situation, unmet=found))
+    """The same, with the views that read no row of the update; found once."""
+    if with_unmet not in known.kept:
+        found, situation = unmet(known, known.catalog.views), known.situation
+        is_known = found == situation.unmet
+        more = known if is_known else known.learning(known.facts, replace(situation, unmet=found))
+        known.kept[with_unmet] = more.kept[with_unmet] = more
+    kept: Knowledge[D] = known.kept[with_unmet]
+    return kept
 
 
 def unmet(known: Knowledge[D], views: Iterable[View]) -> frozenset[str]:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from datalog.model import Atom, Constant, Predicate, Row, Semantics, Term, Value, Variable
 from datalog.syntax import show
 from selfmaint.decide.new_facts import NewFacts, image
-from selfmaint.possible.new_state import TwoDatabases
 
 if TYPE_CHECKING:
-    from selfmaint.cross_examine.report import Examined
+    from selfmaint.cross_examine.examine import Examined
+    from selfmaint.possible.new_state import TwoDatabases
 
 _SHOWN = 3
 """How many witnesses are named."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
     from selfmaint.engine.arrow_rows import ArrowTable
 
 _BATCH = 10_000
+_MOST_LISTED = 100  # more rows enter sooner as Arrow's
 MOST_FEW = 5_000
 """Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
 
@@ -99,6 +100,9 @@ class Stored:
         """From where to where the values of a first column of whole numbers go; without bounds where these are not."""
         if not self.types or not is_integer(self.types[0]):
             return -math.inf, math.inf
+        if self.here is not None:
+            ends: list[Any] = [row[0] for row in self.here if row[0] is not None]
+            return (min(ends), max(ends)) if ends else (-math.inf, math.inf)
         ((first, last),) = self.database.plain_rows(sql.span(self.name), [self.name])
         return (-math.inf, math.inf) if first is None else (first, last)
 
@@ -209,7 +213,11 @@ class Database:
     def settle(self, name: str, stored: Stored) -> None:
         """Makes a table of rows that are in this process."""
         assert stored.here is not None
-        self._given(name, arrow_rows(stored.here, stored.types), stored.types)
+        if stored.types and 0 < len(stored.here) <= _MOST_LISTED and all(map(is_integer, stored.types)):
+            made = text(sql.create(name, sql.listed(stored.types), held=True), dialect="duckdb")
+            self._execute(made, [list(column) for column in zip(*stored.here, strict=True)], joins=False)
+        else:
+            self._given(name, arrow_rows(stored.here, stored.types), stored.types)
         weakref.finalize(stored, self._unused.append, (name, True))
 
     def few(self, stored: Stored) -> frozenset[Row] | None:

@@ -20,12 +20,11 @@ from typing import Any, TypeAlias
 from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.store import Change, Committed, files_query, named, quoted, require_names
 from selfmaint.errors import BusyError, Code, InputError, SelfmaintError, input_error
-from selfmaint.store.commit import Commit
 from selfmaint.store.delta import delta_table, is_delta_table, require_package, sync_version, table_files
-from selfmaint.store.delta_commits import Mark, ahead, conflict, failures, is_half_done, put_back, recover
-from selfmaint.store.delta_journal import DeltaJournal, Entry
+from selfmaint.store.delta_commits import Mark, ahead, conflict, is_half_done, put_back, recover
+from selfmaint.store.delta_journal import DeltaJournal, Entry, failures
 from selfmaint.store.place import DeltaPlace
-from selfmaint.store.stored_tables import Rewritten, TableFiles
+from selfmaint.store.stored_tables import Commit, Rewritten, TableFiles
 
 _RESERVED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 """Columns of the change data feed."""

@@ -23,6 +23,7 @@ from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.text_rows import csv_rows, json_rows, refused_text
 from selfmaint.engine.column_types import settled
 from selfmaint.errors import Code, InputError, first_line, input_error
+from selfmaint.store.bad_values import TextReading, placed, remember
 from selfmaint.store.expected import (
     Expected,
     StoredType,
@@ -32,7 +33,6 @@ from selfmaint.store.expected import (
     require_types,
 )
 from selfmaint.store.formats import Format, data_files, format_of
-from selfmaint.store.text_files import TextReading, placed, remember
 
 
 def read_contents(database: Database, location: str, expected: Expected, *, declared: bool) -> Relation:

@@ -32,9 +32,9 @@ from selfmaint.duckdb.store import (
 )
 from selfmaint.engine.column_types import is_floating, is_integer
 from selfmaint.errors import LONGEST_LINE, Code, InputError, first_line, input_error
-from selfmaint.store.commit import Commit
 from selfmaint.store.lake_catalog import HELPERS, LakeCatalog
 from selfmaint.store.place import LakePlace
+from selfmaint.store.stored_tables import Commit
 
 # ruff: noqa: S608 - names are quoted, values are bound
 _RESERVED = frozenset({"rowid", "file_row_number"})

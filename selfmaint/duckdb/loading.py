@@ -1,4 +1,8 @@
-"""Loading DuckDB's extensions. The signature of a file is checked once in a process: it takes longer than a commit."""
+"""Loading DuckDB's extensions. The signature of a file is checked once: it takes longer than a commit.
+
+That it is good is noted where the user keeps the parse table of the grammar, too (`datalog.cache`), with all that the
+file system changes when it writes a file. Without a note that says the same of the file, the signature is checked.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import Any
 
 import duckdb
 
+from datalog.cache import cache_folder
 from selfmaint.errors import Code, InputError, input_error
 
 EXTENSIONS = {
@@ -28,8 +33,8 @@ SETTINGS: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_k
 UNCHECKED = {**SETTINGS, "allow_unsigned_extensions": "true"}
 """Those of a database that is given files whose signature was checked before."""
 
-_checked: dict[str, tuple[int, int]] = {}
-"""The files whose signature DuckDB has found good, with their sizes and times."""
+_checked: dict[Path, str] = {}
+"""What the file system said of the files whose signature is known to be good."""
 
 _checking: list[Thread] = []
 
@@ -64,12 +69,25 @@ def check_ahead(names: Iterable[str]) -> None:
 
 
 def _check(file: Path) -> None:
-    found = file.stat()
-    mark = found.st_size, found.st_mtime_ns
-    if _checked.get(str(file)) != mark:
+    found, folder = file.stat(), cache_folder()
+    seen = f"{file.resolve()} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+    if _checked.get(file) == seen:
+        return
+    note = None if folder is None else folder / f"{file.stem}.signed"
+    if note is None or _said(note) != seen:
         with duckdb.connect(":memory:", config=SETTINGS) as strict:
             strict.execute(_loading(file))
-        _checked[str(file)] = mark
+        if note is not None:
+            with suppress(OSError):
+                note.write_text(seen, encoding="utf-8")
+    _checked[file] = seen
+
+
+def _said(note: Path) -> str:
+    try:
+        return note.read_text(encoding="utf-8")
+    except (OSError, UnicodeError):
+        return ""
 
 
 def _loading(file: Path) -> str:

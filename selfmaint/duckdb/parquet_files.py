@@ -17,7 +17,7 @@ from selfmaint.duckdb.layouts import taken
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, first_line, input_error
 from selfmaint.store.formats import Format, data_files, format_of
-from selfmaint.store.order import range_of
+from selfmaint.store.write import range_of
 
 FOOTERS_READ = 200
 """Of more files nothing is told."""

@@ -15,9 +15,8 @@ import duckdb
 from selfmaint.duckdb.database import Database, Relation, escaped
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, first_line, input_error
-from selfmaint.store.commit import Commit
 from selfmaint.store.place import LakePlace, Place
-from selfmaint.store.stored_tables import SNAPSHOT_COLUMN, Rewritten, StoredTables, TableFiles
+from selfmaint.store.stored_tables import SNAPSHOT_COLUMN, Commit, Rewritten, StoredTables, TableFiles
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Split changes: a deleted or an inserted row, with its place in the order (Zhou et al. 2007, section 2)."""
+"""Split changes: deleted and inserted rows, with their places in the order (Zhou et al. 2007, section 2); how many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum, unique
 from typing import Protocol, TypeAlias
 
@@ -114,3 +114,46 @@ class RecordError(Exception):
     def __init__(self, code: Code, message: str, hint: str | None = None, note: str | None = None) -> None:
         self.diagnostics = [Diagnostic(code, message, hint=hint, note=note)]
         super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class RelationReport:
+    """What the feed says of one base relation.
+
+    Attributes:
+        events: how many events of it were read and lie in the range; for Delta and Iceberg rows, of which an
+            update has two.
+        repeated: how many of these were repetitions of another (the same change at the same log position).
+        deleted: how many rows of before the batch are gone, or others, after it.
+        inserted: how many rows are there after the batch that were not before.
+        upto: the last position, for the next batch to begin after; None where there are no positions.
+        has_key: whether rows are told apart by a declared key. If not, they are taken to be unique.
+    """
+
+    relation: str
+    events: int
+    repeated: int
+    deleted: int
+    inserted: int
+    upto: str | None
+    has_key: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FeedReport:
+    """What became of the events of a batch.
+
+    Attributes:
+        relations: what was read of each base relation.
+        ignored: how many events change no row of a base relation, by what they are.
+        outside: how many events lie outside the range of positions.
+    """
+
+    relations: tuple[RelationReport, ...] = ()
+    ignored: Mapping[Ignored, int] = field(default_factory=dict)
+    outside: int = 0
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether all rows are told apart by declared keys, so that the update is effective."""
+        return all(entry.has_key for entry in self.relations)

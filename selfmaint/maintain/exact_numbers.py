@@ -8,6 +8,9 @@ would have more than 38. Conditions of soundness; a group whose numbers pass the
 3. A quotient is rounded twice, by the division and to the average's scale: the same as once where the division keeps
    as many digits more as the divisor has.
 4. An average of whole numbers is exact where no sum of as many can pass 2^53: doubles hold all of them.
+5. An average times the number of its values is rounded to their sum where it is less than half a unit away: of whole
+   numbers where no sum of as many can pass 2^50, what is rounded being a quarter then; of decimals where the last
+   digit of the average, as often, is less than half of the sum's last one.
 """
 
 from __future__ import annotations
@@ -100,6 +103,34 @@ def counts_exactly(number: Expression, operand: ColumnType | None) -> Condition:
     if operand is None or operand.name.bits is None or _is_bigint(operand):
         return _TRUE
     return Compared("<=", number, Constant(2 ** (_BITS_OF_DOUBLES - operand.name.bits + 1)))
+
+
+def from_average(
+    average: Expression,
+    number: Expression,
+    operand: ColumnType | None,
+    kind: ColumnType,
+    result: ColumnType | None,
+) -> tuple[Condition, Expression]:
+    """The sum of some values, by their average and number, and when it is that (condition 5).
+
+    Args:
+        average: not null.
+        number: of the values.
+        operand: the type of what is averaged, if it is known.
+        kind: the type of the sum.
+        result: the type of the average, if it is a decimal of a size.
+    """
+    if operand is not None and operand.name.bits is not None and not _is_bigint(operand):
+        few = Compared("<=", number, Constant(2 ** (_BITS_OF_DOUBLES - operand.name.bits - 2)))
+        near = Arithmetic("+", Arithmetic("*", average, number), Constant(Decimal("0.5")))
+        return few, Call("floor", (near,))
+    more = 0 if result is None else (result.scale or 0) - (kind.scale or 0)
+    if result is None or more < 1 or (result.precision or 0) + more + 1 > MAX_PRECISION:
+        return AnyOf(()), Constant(None)
+    few = Compared("<", number, Constant(10**more // 2))
+    product = Arithmetic("*", average, Cast(number, ColumnType(TypeName.DECIMAL, more, 0)))
+    return few, Cast(product, kind)
 
 
 def adds_up_undeclared(kind: ColumnType) -> bool:

@@ -14,8 +14,9 @@ Conditions of soundness (a value that none of them gives is not determined, and 
    or known value as good, or found among the known rows if they are all there are. Or the old values that are left
    have one: no value, if their number is 0; their sum, if it is 1; of two their sum less the other extremum, if that
    was not lost; any old value, if both extrema were equal. (Of doubles, whose sums are near, none of this.)
-4. An average is its sum divided by its count, both of which the view stores. Where these pass what can be computed
-   without loss (`exact_numbers.py`), a sum or an average is open.
+4. An average is its sum divided by its count. Its old sum is the old average times the old count, where that is not
+   stored. An old average of null is one of no value. Where as many operands are gained as are lost, with the same sum,
+   it stays. Where numbers pass what can be computed without loss (`exact_numbers.py`), a sum or an average is open.
 5. A sum of doubles is only near: whether it is 0 tells nothing. Infinities and what is no number do not subtract.
 """
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from datalog.model import (
     ANY,
@@ -93,10 +95,14 @@ class GroupValues:
     @property
     def rows(self) -> Expression | None:
         """The number of core rows after the update, if the view counts them or has at most one."""
+        return self._rows(self.gained.rows, self.lost.rows)
+
+    def _rows(self, gained: Expression, lost: Expression) -> Expression | None:
+        """The old number of core rows, with some gained and some lost."""
         column = self.grouped.count_column
         if self.grouped.is_single and not self.grouped.is_total:
-            return _minus(_plus(self.is_there, self.gained.rows), self.lost.rows)
-        return None if column is None else self._summed(column, self.gained.rows, self.lost.rows)
+            return _minus(_plus(self.is_there, gained), lost)
+        return None if column is None else self._summed(column, gained, lost)
 
     @property
     def exists(self) -> Condition:
@@ -178,6 +184,8 @@ class GroupValues:
         """
         kind = self.sums.get(column)
         old, more, lost = self._added(column)
+        if column in self._averages:
+            old = exact_numbers.or_zero(self._from_average(column)[1], kind)
         total = exact_numbers.changed(old, more if gained is None else gained, lost, kind)
         fits = self._adds_up(column)
         return total if fits == TRUE else Case(((fits, total),), NULL)
@@ -189,15 +197,34 @@ class GroupValues:
         return exact_numbers.or_zero(self.old[column], kind), gained, lost
 
     def _adds_up(self, column: int) -> Condition:
-        return exact_numbers.adds_up(self._added(column), self.sums.get(column))
+        adds_up = exact_numbers.adds_up(self._added(column), self.sums.get(column))
+        if column not in self._averages:
+            return adds_up
+        return AllOf((AnyOf((IsNull(self.old[column]), self._from_average(column)[0])), adds_up))
 
-    def _operands(self, measure: Measure) -> Expression | None:
-        """The number of operands that are not null after the update, if the view tells it."""
-        for other in self.grouped.measures:
-            counts = other.aggregate.function is AggregateFunction.COUNT
-            if counts and other.aggregate.operand == measure.aggregate.operand:
-                return self.new(other)
-        return self.rows if measure.column in self.never_null else None
+    @cached_property
+    def _averages(self) -> Mapping[int, Measure]:
+        """The averages, by column."""
+        return {m.column: m for m in self.grouped.measures if m.aggregate.function is AggregateFunction.AVG}
+
+    def _from_average(self, column: int) -> tuple[Condition, Expression]:
+        """When an average tells its old sum, and this."""
+        number, kind = self._operands(self._averages[column], gained=False, lost=False), self.sums.get(column)
+        if number is None or kind is None or column in self.grouped.inexact:
+            return FALSE, NULL
+        kinds = self.operands.get(column), kind, self.averages.get(column)
+        few, total = exact_numbers.from_average(self.old[column], number, *kinds)
+        return few, Case(((few, total),), NULL)
+
+    def _operands(self, measure: Measure, *, gained: bool = True, lost: bool = True) -> Expression | None:
+        """The number of old operands that are not null, with those gained, less those lost, if the view tells it."""
+        counted = self._same(measure).get(AggregateFunction.COUNT)
+        if counted is not None:
+            more, less = self.gained.counts[counted.column], self.lost.counts[counted.column]
+            return self._summed(counted.column, more if gained else ZERO, less if lost else ZERO)
+        if measure.column not in self.never_null:
+            return None
+        return self._rows(self.gained.rows if gained else ZERO, self.lost.rows if lost else ZERO)
 
     def _has_operands(self, measure: Measure) -> Condition:
         """Whether a sum is over some value (condition 2)."""
@@ -224,7 +251,8 @@ class GroupValues:
         column = measure.column
         if column not in self.grouped.inexact:
             return self._last_open(measure)
-        infinite = AnyOf(tuple(negation(_finite(v)) for v in (self.old[column], self.lost.values[column])))
+        differences = (_minus(v, v) for v in (self.old[column], self.lost.values[column]))
+        infinite = AnyOf(tuple(negation(_compared("=", d, ZERO)) for d in differences))
         lost = _compared(">", self.lost.counts[column], ZERO)
         return AnyOf((self._last_open(measure), AllOf((lost, infinite))))
 
@@ -245,8 +273,9 @@ class GroupValues:
         quotient: Expression = Arithmetic("/", total, number)
         if kind is not None and result is not None:
             quotient = exact_numbers.average(total, number, kind, result)
-        some = _compared(">", number, ZERO)
-        return Case(((AllOf((some, negation(self._average_open(measure)))), quotient),), NULL)
+        some, stays = _compared(">", number, ZERO), self._average_stays(measure)
+        kept = [(stays, self.old[measure.column])] if stays != FALSE else ()
+        return Case((*kept, (AllOf((some, negation(self._average_open(measure)))), quotient)), NULL)
 
     def _average_open(self, measure: Measure) -> Condition:
         total, number = self._parts_of(measure)
@@ -254,23 +283,30 @@ class GroupValues:
         exact = exact_numbers.counts_exactly(number, operand)
         if kind is not None and measure.column in self.averages:
             exact = exact_numbers.divides(total, number, kind)
-        return FALSE if exact == TRUE else AllOf((_compared(">", number, ZERO), negation(exact)))
+        if measure.column not in self.grouped.alone:
+            return FALSE if exact == TRUE else AllOf((_compared(">", number, ZERO), negation(exact)))
+        told = AllOf((IsNull(total, negated=True), _compared(">", number, ZERO), exact))
+        return negation(AnyOf((self._average_stays(measure), _compared("=", number, ZERO), told)))
+
+    def _average_stays(self, measure: Measure) -> Condition:
+        column = measure.column
+        if column not in self.grouped.alone or column in self.grouped.inexact:
+            return FALSE
+        _, *sums = self._added(column)
+        counts = (_or_zero(part.counts[column]) for part in (self.gained, self.lost))
+        return AllOf((_compared("=", *counts), _compared("=", *sums)))
 
     def _parts_of(self, measure: Measure) -> tuple[Expression, Expression]:
-        """The sum and the number of values that an average is made of."""
-        number = self._operands(measure)
-        total = next(
-            (
-                m
-                for m in self.grouped.measures
-                if m.aggregate.function is AggregateFunction.SUM
-                and m.aggregate.operand == measure.aggregate.operand
-            ),
-            None,
-        )
-        assert number is not None
-        assert total is not None
-        return self._total(total.column), number
+        """The sum and the number of values that an average is made of; null where they are not told."""
+        column, number, same = measure.column, self._operands(measure), self._same(measure)
+        if number is None:
+            number = Case(((IsNull(self.old[column]), _or_zero(self.gained.counts[column])),), NULL)
+        return self._total(same.get(AggregateFunction.SUM, measure).column), number
+
+    def _same(self, measure: Measure) -> dict[AggregateFunction, Measure]:
+        """The aggregates of what a measure aggregates."""
+        operand = measure.aggregate.operand
+        return {m.aggregate.function: m for m in self.grouped.measures if m.aggregate.operand == operand}
 
     def _extremum(self, measure: Measure) -> Expression:
         """Condition 3."""
@@ -282,37 +318,25 @@ class GroupValues:
 
     def _left(self, measure: Measure) -> Iterator[tuple[Condition, Expression]]:
         """The extremum of the old values that are left, each with when it is (condition 3)."""
-        column, operand = measure.column, measure.aggregate.operand
-        kind, number = self.operands.get(column), self._number_left(measure)
+        column, same, number = measure.column, self._same(measure), self._operands(measure, gained=False)
+        kind = self.operands.get(column)
         if kind is None or kind == ANY or kind.name.is_floating or number is None:
             return
-        same = {m.aggregate.function: m for m in self.grouped.measures if m.aggregate.operand == operand}
         is_min = measure.aggregate.function is AggregateFunction.MIN
         other = same.get(AggregateFunction.MAX if is_min else AggregateFunction.MIN)
         yield _compared("=", number, ZERO), NULL
         if other is not None:
             equal = _compared("=", self.old[column], self.old[other.column])
             yield AllOf((_compared(">", number, ZERO), equal)), self.old[column]
-        if AggregateFunction.SUM not in same:
+        added = same.get(AggregateFunction.SUM, same.get(AggregateFunction.AVG))
+        if added is None:
             return
-        added = same[AggregateFunction.SUM].column
-        total = self._total(added, exact_numbers.or_zero(NULL, self.sums.get(added)))
-        fits = self._adds_up(added)
+        total = self._total(added.column, exact_numbers.or_zero(NULL, self.sums.get(added.column)))
+        fits = self._adds_up(added.column)
         yield AllOf((_compared("=", number, Constant(1)), fits)), total
         if other is not None:
             two = (_compared("=", number, Constant(2)), self._stays(other), fits)
             yield AllOf(two), _minus(total, self.old[other.column])
-
-    def _number_left(self, measure: Measure) -> Expression | None:
-        """The number of old operands that are left, if the view tells it."""
-        for other in self.grouped.measures:
-            counts = other.aggregate.function is AggregateFunction.COUNT
-            if counts and other.aggregate.operand == measure.aggregate.operand:
-                return self._summed(other.column, ZERO, self.lost.counts[other.column])
-        column = self.grouped.count_column
-        if column is None or measure.column not in self.never_null:
-            return None
-        return self._summed(column, ZERO, self.lost.rows)
 
     def _stays(self, measure: Measure) -> Condition:
         column = measure.column
@@ -338,11 +362,6 @@ class GroupValues:
 
 def _compared(operator: Operator, left: Expression, right: Expression) -> Condition:
     return Compared(operator, left, right)
-
-
-def _finite(value: Expression) -> Condition:
-    """Whether a double is neither infinite nor no number."""
-    return _compared("=", _minus(value, value), ZERO)
 
 
 def _or_zero(value: Expression) -> Expression:

@@ -35,12 +35,15 @@ from selfmaint.maintain.core_rows import (
 from selfmaint.maintain.dropped_groups import dropping
 from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Step, Told
 from selfmaint.maintain.group_values import variables
+from selfmaint.maintain.left_references import left_references
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
 from selfmaint.maintain.told_groups import told_groups
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 
-_ASKED, _OVERDRAWN, _KEYS = (Predicate(name, Version.STEP) for name in ("open", "overdrawn", "keys"))
+_ASKED, _OVERDRAWN, _KEYS, _NEW, _LEFT = (
+    Predicate(name, Version.STEP) for name in ("open", "overdrawn", "keys", "new", "left")
+)
 _SHOWN = 5
 
 
@@ -132,6 +135,8 @@ def _change(work: _Work[D], *, whole: bool) -> GroupChange[D] | None:
     parts = work.parts()
     some = any(rows is not None for rows in parts.values())
     found = _of_parts(work, parts, whole=whole) if some else None
+    if found is not None:
+        work.require_references(found.new)
     dropped = work.dropped_rows()
     if dropped is None:
         return found
@@ -149,7 +154,7 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
     told = for_all_rows(known.catalog, known.situation, known.support.whole, view)
     if isinstance(told, RollUp):
         return work.rolled_up(found, found.open, told)
-    if told is None and parts["lost"] is not None:
+    if told is None and (parts["lost"] is not None or view.grouped.alone):
         rows, others = work.known_rows(found.open), work.told_beside(found.old)
         if others:
             work = replace(work, others=others)
@@ -252,6 +257,19 @@ class _Work(Generic[D]):
         )
         message = f"more rows are deleted than there were: groups of {self.view.shown} would lose more than they have"
         raise input_error(Code.CONTRADICTS, f"{message}: {shown}", NOT_EFFECTIVE)
+
+    def require_references(self, new: D) -> None:
+        """Refuses new rows of groups that reference what is deleted (`left_references.py`)."""
+        known, changes = self.known, (Version.DELETED, Version.INSERTED)
+        given = {p: rows for p, rows in known.facts.relations.items() if p.version in changes} | {_NEW: new}
+        for message, rule in left_references(known.catalog, known.situation, self.view, _NEW, _LEFT):
+            for row in self.engine.sample(self.held([rule], given), 1):
+                shown = ", ".join(map(show, map(Constant, row)))
+                raise input_error(
+                    Code.BREAKS_CONSTRAINT,
+                    f"{message}, as {self.view.shown} would show: ({shown})",
+                    NOT_EFFECTIVE,
+                )
 
     def dropped_rows(self) -> D | None:
         """The stored rows of the groups that are dropped; None if there are none."""

@@ -15,21 +15,28 @@ that the database has not, and satisfies all that is asked if what follows is ke
    by `!=`, take any value: there one of its own is no more general than another one.
 
 Foreign keys ask for nothing: each fact brings a row of its own to reference (`labelled_nulls.py`).
+
+In the solver's program values are numbers, with one naming of those that are no constants. A place in a region of a
+class belongs to one null. Which of some equal nulls gives its place to the others would be a choice without meaning: it
+is the first of them. So a null takes a place of its own, or one of a null before it which has it itself. Where places
+are shared any null may take any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import operator as operators
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from datalog.budget import check
-from datalog.model import Atom, Constant, Row, Variable, Version
+from datalog.model import MIRRORED, Atom, Comparison, Constant, Variable, Version
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part, TooManyFactsError
-from selfmaint.possible.narrowing import Narrowing
-from selfmaint.possible.queries import Query
-
-Queries = Mapping[str, Sequence[Query]]
+from selfmaint.possible.narrowing import Narrowing, RowsByValues, narrowed
+from selfmaint.possible.queries import Queries, Query
+from selfmaint.possible.value_classes import NULL
 
 MOST_PAIRS = 2_000_000
 """So many pairs of facts of one relation are compared for a column of their keys."""
@@ -44,7 +51,7 @@ class Candidates:
     def __init__(self, instance: Instance, queries: Queries, narrowing: Narrowing) -> None:
         self._narrowing = narrowing
         self._known = instance.known
-        self._rows: dict[tuple[object, ...], dict[Row, list[Row]]] = {}
+        self._rows = RowsByValues()
         self._groups: dict[LabelledNull, LabelledNull] = {}
         self._constants: dict[LabelledNull, set[Constant]] = {}
         self._nulls = instance.nulls
@@ -102,7 +109,7 @@ class Candidates:
             return
         told = {i: value for i, parts in shown for p in parts if (value := self._narrowing.told(p))}
         stored = self._known.of(view, Version.STORED)
-        for row in self._matching((view, Version.STORED), stored, told):
+        for row in self._rows.matching((view, Version.STORED), stored, told):
             for i, null in nulls:
                 self._take(null, Constant(row[i]))
 
@@ -115,7 +122,7 @@ class Candidates:
         if any(region.name == name for region in known.situation.regions):
             given.append((Version.KNOWN, known.known[name]))
         for version, rows in given:
-            for row in self._matching((name, version), rows, told):
+            for row in self._rows.matching((name, version), rows, told):
                 for null, its in zip(fact.parts, row, strict=True):
                     self._take(null, Constant(its))
         for reference in known.catalog.relations[name].references:
@@ -126,21 +133,9 @@ class Candidates:
             pairs = list(zip(reference.target_columns, parts, strict=True))
             asked = {i: value for i, p in pairs if (value := self._narrowing.told(p))}
             rows = known.of(target, Version.BEFORE)
-            for row in self._matching((target, Version.BEFORE), rows, asked):
+            for row in self._rows.matching((target, Version.BEFORE), rows, asked):
                 for i, null in pairs:
                     self._take(null, Constant(row[i]))
-
-    def _matching(
-        self, of: tuple[object, ...], rows: Iterable[Row], told: Mapping[int, Constant]
-    ) -> Sequence[Row]:
-        """The rows that have given values in some columns."""
-        columns = tuple(sorted(told))
-        index = self._rows.get((*of, columns))
-        if index is None:
-            index = self._rows[*of, columns] = {}
-            for row in rows:
-                index.setdefault(tuple(row[i] for i in columns), []).append(row)
-        return index.get(tuple(told[i].value for i in columns), ())
 
     def _take(self, part: Part, value: Constant) -> bool:
         """A null may be a constant; whether that is new."""
@@ -261,3 +256,76 @@ class Candidates:
 def _is_loose(part: Part) -> bool:
     """Whether a value is a labelled null for which one of its own is as general as any."""
     return isinstance(part, LabelledNull) and part.may_be_fresh and not part.value_class.is_related
+
+
+_OPERATORS = {
+    "=": operators.eq,
+    "!=": operators.ne,
+    "<": operators.lt,
+    "<=": operators.le,
+    ">": operators.gt,
+    ">=": operators.ge,
+}
+
+
+@dataclass
+class NullValues:
+    """The values of labelled nulls, by number.
+
+    Attributes:
+        numbers: what each may have.
+        borrowed: a null, the place of another one that it may take, and that other.
+        shared: nulls whose places others may take.
+    """
+
+    numbers: dict[LabelledNull, list[int]] = field(default_factory=dict)
+    borrowed: list[tuple[LabelledNull, int, LabelledNull]] = field(default_factory=list)
+    shared: set[LabelledNull] = field(default_factory=set)
+
+
+def values_of_nulls(instance: Instance, queries: Queries) -> NullValues:
+    """What the labelled nulls of an instance, whose constants have numbers, may be."""
+    narrowing = narrowed(instance, queries)
+    candidates = Candidates(instance, queries, narrowing)
+    tests = _tests(instance)
+    found = NullValues()
+    places: dict[LabelledNull, list[int]] = {}
+    used: Counter[int] = Counter()
+    for null in instance.nulls:
+        its_class = null.value_class
+        numbers = [NULL] if null.nullable and narrowing.admits(null, Constant(None)) else []
+        numbers += candidates.constants(null)
+        is_told = null in narrowing.left
+        if null.may_be_fresh and its_class.is_shared and not is_told:
+            numbers += sorted(its_class.places)
+        elif null.may_be_fresh and not is_told:
+            at = used[its_class.number]
+            used[its_class.number] += 1
+            places[null] = [region[at] for region in its_class.regions]
+            for other in candidates.before(null):
+                for number in places.get(other, ()):
+                    numbers.append(number)
+                    found.borrowed.append((null, number, other))
+                    found.shared.add(other)
+            numbers += places[null]
+        found.numbers[null] = [n for n in numbers if all(_holds(n, *test) for test in tests[null])]
+    return found
+
+
+def _tests(instance: Instance) -> defaultdict[LabelledNull, list[tuple[str, int]]]:
+    """What labelled nulls are compared with in the matches that they are of."""
+    found: defaultdict[LabelledNull, list[tuple[str, int]]] = defaultdict(list)
+    for test in instance.tests:
+        for one in (f for f in test.query.filters if isinstance(f, Comparison)):
+            ends = (one.left, one.operator, one.right), (one.right, MIRRORED[one.operator], one.left)
+            for term, operator, other in ends:
+                null = test.binding[term] if isinstance(term, Variable) else term
+                told = test.binding[other] if isinstance(other, Variable) else other
+                if isinstance(null, LabelledNull) and isinstance(told, Constant) and told.value is not None:
+                    found[null].append((operator, null.value_class.constants[told]))
+    return found
+
+
+def _holds(number: int, operator: str, other: int) -> bool:
+    """Whether a comparison of two values of a class holds; numbers follow their order where there is one."""
+    return number != NULL and _OPERATORS[operator](number, other)

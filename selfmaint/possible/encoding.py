@@ -19,12 +19,11 @@ from math import prod
 
 from datalog.model import Atom, Comparison, Constant, NullTest, Term, Variable, Version, variables_of
 from datalog.order import constants_compare
-from selfmaint.possible.elimination import Joined, eliminated
-from selfmaint.possible.instances import Queries, Wanted
+from selfmaint.possible.candidates import values_of_nulls
+from selfmaint.possible.elimination import Joined, atom_text, body_text, eliminated, if_text
+from selfmaint.possible.instances import Wanted
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
-from selfmaint.possible.literals import atom_text, body_text, if_text
-from selfmaint.possible.null_values import values_of_nulls
-from selfmaint.possible.queries import Query
+from selfmaint.possible.queries import Queries, Query
 from selfmaint.possible.value_classes import NULL
 from selfmaint.warehouse.catalog import BaseRelation
 

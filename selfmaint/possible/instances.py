@@ -34,10 +34,8 @@ from selfmaint.possible.labelled_nulls import (
     matched,
     may_hold,
 )
-from selfmaint.possible.queries import Query
+from selfmaint.possible.queries import Queries, Query
 from selfmaint.possible.value_classes import ValueClasses
-
-Queries = Mapping[str, Sequence[Query]]
 
 
 @dataclass(frozen=True)

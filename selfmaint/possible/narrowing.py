@@ -17,9 +17,7 @@ from datalog.model import Atom, Constant, NullTest, Row, Variable, Version
 from selfmaint.countermodel.model_check import Given
 from selfmaint.possible.cut import Cut
 from selfmaint.possible.labelled_nulls import Fact, Instance, LabelledNull, Part
-from selfmaint.possible.queries import Query
-
-Queries = Mapping[str, Sequence[Query]]
+from selfmaint.possible.queries import Queries, Query
 
 _ROUNDS = 4
 """So often what was narrowed narrows more."""
@@ -34,6 +32,25 @@ class _Shown:
     columns: tuple[tuple[int, int], ...]
 
 
+class RowsByValues:
+    """Rows found by what they have in some columns; the rows of one source are looked through once for these."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[object, ...], dict[Row, list[Row]]] = {}
+
+    def matching(
+        self, of: tuple[object, ...], rows: Iterable[Row], told: Mapping[int, Constant]
+    ) -> Sequence[Row]:
+        """The rows of a source that have given values in some columns."""
+        columns = tuple(sorted(told))
+        index = self._found.get((*of, columns))
+        if index is None:
+            index = self._found[*of, columns] = {}
+            for row in rows:
+                index.setdefault(tuple(row[i] for i in columns), []).append(row)
+        return index.get(tuple(told[i].value for i in columns), ())
+
+
 @dataclass
 class Narrowing:
     """For labelled nulls the constants that they must be one of; a null that is missing may be anything.
@@ -45,7 +62,7 @@ class Narrowing:
 
     cut: Cut | None = None
     left: dict[LabelledNull, frozenset[Constant]] = field(default_factory=dict)
-    _rows: dict[tuple[object, ...], dict[Row, list[Row]]] = field(default_factory=dict)
+    _rows: RowsByValues = field(default_factory=RowsByValues)
 
     def admits(self, null: LabelledNull, value: Constant) -> bool:
         """Whether a null may be a constant, or null."""
@@ -66,7 +83,7 @@ class Narrowing:
         mine = [(n, j) for n, j in nulls if n.where == where and j not in told]
         if not mine or not self._has_all(shown, told):
             return False
-        rows = self._matching(shown, told)
+        rows = self._rows.matching(shown.of, shown.rows, told)
         changed = False
         for null, j in mine:
             values = frozenset(Constant(row[j]) for row in rows)
@@ -79,15 +96,6 @@ class Narrowing:
     def _has_all(self, shown: _Shown, told: Mapping[int, Constant]) -> bool:
         view, version = shown.of
         return self.cut is None or version is not Version.STORED or self.cut.has_all(str(view), told)
-
-    def _matching(self, shown: _Shown, told: Mapping[int, Constant]) -> Sequence[Row]:
-        columns = tuple(sorted(told))
-        index = self._rows.get((*shown.of, columns))
-        if index is None:
-            index = self._rows[*shown.of, columns] = {}
-            for row in shown.rows:
-                index.setdefault(tuple(row[i] for i in columns), []).append(row)
-        return index.get(tuple(told[i].value for i in columns), ())
 
 
 def narrowed(instance: Instance, queries: Queries) -> Narrowing:

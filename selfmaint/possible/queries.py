@@ -7,7 +7,7 @@ databases that explain these as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datalog.model import Atom, Comparison, NullTest, Rule, Term, Variable, variables_of
@@ -46,6 +46,10 @@ class Query:
         compared = variables_of([f for f in self.filters if isinstance(f, Comparison)])
         tested = (f.term for f in self.filters if isinstance(f, NullTest) and f.negated)
         return frozenset(compared).union(t for t in tested if isinstance(t, Variable))
+
+
+Queries = Mapping[str, Sequence[Query]]
+"""By view."""
 
 
 def queries(catalog: Catalog) -> Mapping[str, tuple[Query, ...]]:

@@ -118,7 +118,7 @@ class ServerLog:
             SourceError: SM401; SM608 there is no such slot, or it cannot be read from.
         """
         with self.connected("reading the log") as connection:
-            if _is_standby(connection):
+            if connection.execute("SELECT pg_catalog.pg_is_in_recovery()").fetchone() == (True,):
                 raise log_error(
                     f"the source `{self.source}` is a standby, whose log is not followed", "name the primary"
                 )
@@ -266,10 +266,6 @@ class ServerLog:
 def log_error(message: str, hint: str | None = None, note: str | None = None) -> SourceError:
     """That a log cannot be followed."""
     return SourceError([Diagnostic(Code.LOG, message, hint=hint, note=note)])
-
-
-def _is_standby(connection: Connection) -> bool:
-    return connection.execute("SELECT pg_catalog.pg_is_in_recovery()").fetchone() == (True,)
 
 
 def _without_header(lsn: int, block: int) -> int:

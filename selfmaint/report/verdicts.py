@@ -19,7 +19,7 @@ from selfmaint.decide.verdict import (
 from selfmaint.report.values import Json, cell
 
 if TYPE_CHECKING:
-    from selfmaint.cross_examine.report import Examined
+    from selfmaint.cross_examine.examine import Examined
 
 ALL_YES, SOME_NO, SOME_UNDECIDED = 0, 1, 3
 """Exit statuses: every view is self-maintainable; some view is not; none is not, but some are undecided."""

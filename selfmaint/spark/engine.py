@@ -29,6 +29,7 @@ from selfmaint.spark.bounds import held
 from selfmaint.spark.column_types import types_of
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import difference, empty, once, positional, rows, session_zone
+from selfmaint.spark.local_files import FileFrame
 from selfmaint.spark.near import NEAR_VALUES, NearRows
 from selfmaint.spark.programs import Programs, unless_unlike
 from selfmaint.spark.same_values import are_exact, exact_rows, is_on_utc, names_instants
@@ -307,10 +308,9 @@ class SparkEngine:
 
     def _follows_zone(self, parts: Sequence[Relation], definition: ViewDefinition) -> bool:
         """Whether what a definition makes of some relations may depend on the session's clock, which is not UTC's."""
-        if is_on_utc(self._spark):
-            return False
         kinds = (t for r in parts for t in r.types if isinstance(t, ColumnType))
-        return any(t.name is TypeName.TIMESTAMP for t in kinds) or names_instants(definition)
+        names_one = any(t.name is TypeName.TIMESTAMP for t in kinds) or names_instants(definition)
+        return names_one and not is_on_utc(self._spark)
 
     def either(
         self,
@@ -325,6 +325,8 @@ class SparkEngine:
 
     def _size(self, frame: DataFrame) -> int:
         """Spark's estimate, in bytes."""
+        if isinstance(frame, FileFrame):
+            return frame.size
         if frame not in self._sizes:
             plan = frame._jdf.queryExecution().optimizedPlan()
             self._sizes[frame] = int(str(plan.stats().sizeInBytes()))

@@ -24,6 +24,8 @@ from selfmaint.spark.engine import SparkEngine
 from selfmaint.spark.failures import SHARED_TMPDIR, SPARK_ERRORS, first_line, translated
 from selfmaint.spark.formats import TIMESTAMP_OPTIONS, spark_path
 from selfmaint.spark.frames import positional, session_zone
+from selfmaint.spark.near import NearFrame
+from selfmaint.spark.same_values import are_exact
 from selfmaint.spark.tables import conform, read_contents
 from selfmaint.store.exchange import Frame, Rows, Spill
 from selfmaint.store.expected import Expected
@@ -107,6 +109,8 @@ class SparkExchange:
         return self.engine.either(parts, here, lambda: self.engine.statements.over(query, parts).toDF(*names))
 
     def distinct(self, data: DataFrame) -> Rows:
+        if isinstance(data, NearFrame) and are_exact([field.dataType for field in data.schema.fields]):
+            return DuckExchange(data.owner.engine.database).distinct(data.relation)
         plain = positional(data).distinct()
         instants = [isinstance(field.dataType, st.TimestampType) for field in plain.schema.fields]
         pairs = zip(plain.columns, instants, strict=True)

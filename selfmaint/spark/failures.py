@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import Code, InputError, input_error
-from selfmaint.store.text_files import local_path, placed
+from selfmaint.store.bad_values import local_path, placed
 
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """Whatever comes out of Spark: PySpark passes some of the JVM's exceptions on as they are."""

@@ -1,6 +1,7 @@
-"""Contents in local Parquet files of a session that runs on this machine: rows are looked up in them without a job.
+"""Contents in local Parquet files of a session that runs on this machine: read without a job.
 
-Conditions of soundness; where one does not hold, Spark looks up:
+Spark hears of such contents when it is to read them. Small ones are brought here, in large ones rows are looked up, and
+what reads one of them streams it. Conditions of soundness; where one does not hold, Spark reads:
 
 1. Spark runs in this machine's processes alone.
 2. The DataFrame is nothing but columns of Parquet files that Spark would read as they are: no filter, no partition
@@ -12,7 +13,9 @@ Conditions of soundness; where one does not hold, Spark looks up:
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -21,18 +24,122 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
+from datalog.model import ColumnType, TypeName
 from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.failures import changed, mark
 from selfmaint.duckdb.parquet_files import FOOTERS_READ, parquet_columns
+from selfmaint.engine.arrow_types import arrow_type, column_type
+from selfmaint.engine.column_types import settled
 from selfmaint.errors import InputError
-from selfmaint.spark.column_types import types_of
+from selfmaint.spark.column_types import spark_type, stored_type, types_of
+from selfmaint.spark.formats import spark_path
+from selfmaint.spark.lazy_frames import LazyFrame
 from selfmaint.spark.session import is_on_this_machine
+from selfmaint.store.expected import Expected
+from selfmaint.store.formats import data_files
 
 _FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
 _GREGORIAN = dt.date(1582, 10, 15)
 _OTHER_CALENDAR = (st.TimestampType, st.TimestampNTZType)
+_SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
+"""Under this key Spark notes a schema in the files that it writes."""
+
+_SUMMARIES = ("_metadata", "_common_metadata")
+"""Files that Spark takes the schema from, before data files."""
+
+_PLAIN = frozenset(
+    arrow_type(ColumnType(name))
+    for name in TypeName
+    if name not in (TypeName.DECIMAL, TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ, TypeName.ANY)
+)
+"""Types, beside decimals, that Spark infers as what they are, whatever its settings."""
+
+
+class FileFrame(LazyFrame):
+    """All columns of local Parquet files, of which conditions 1 and 2 hold; the files as they are when it is made."""
+
+    def __init__(self, spark: SparkSession, files: Sequence[Path], schema: st.StructType) -> None:
+        super().__init__(spark, schema)
+        self.marks = {file: mark(str(file)) for file in files}
+
+    @property
+    def size(self) -> int:
+        """The bytes of the files."""
+        return sum(its[0] for its in self.marks.values() if its is not None)
+
+    def files(self) -> list[Path]:
+        """The files.
+
+        Raises:
+            InputError: SM103 one is gone; SM104 one has changed.
+        """
+        for file, its in self.marks.items():
+            if its is None or mark(str(file)) != its:
+                raise changed(str(file))
+        return list(self.marks)
+
+    def made(self) -> DataFrame:
+        """What Spark reads."""
+        files = self.files()
+        for folder in {file.parent for file in files}:
+            self._session.catalog.refreshByPath(spark_path(str(folder)))
+        return self._session.read.schema(self.schema).parquet(*(spark_path(str(file)) for file in files))
+
+
+def local_frame(spark: SparkSession, location: str, expected: Expected) -> FileFrame | None:
+    """Contents at a path with the expected columns; see `frame_of_files`."""
+    path = Path(location)
+    if "://" in location or any((path / summary).exists() for summary in _SUMMARIES):
+        return None
+    return frame_of_files(spark, _flat_files(path), expected)
+
+
+def frame_of_files(spark: SparkSession, files: Sequence[Path], expected: Expected) -> FileFrame | None:
+    """The rows of files with the expected columns; None if not all are such, or Spark is to cast or to refuse them."""
+    names = expected.columns
+    if not 0 < len(files) <= FOOTERS_READ or not is_on_this_machine(spark):
+        return None
+    try:
+        schema, noted = _common_schema(files), _noted(files[0])
+    except (OSError, ValueError, KeyError, pa.ArrowException):
+        return None
+    kinds = {field.name: column_type(field.type) for field in schema or () if _is_plain(field.type)}
+    if schema is None or kinds.keys() != set(names) or len({n.casefold() for n in names}) < len(schema):
+        return None
+    if noted is not None and {field.name: stored_type(field) for field in noted.fields} != kinds:
+        return None
+    types = [kinds[name] for name in names]
+    if types != list(map(settled, types, expected.given(types).types)):
+        return None
+    fields = (st.StructField(name, spark_type(kind)) for name, kind in zip(names, types, strict=True))
+    return FileFrame(spark, files, st.StructType(list(fields)))
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return kind in _PLAIN or pa.types.is_decimal128(kind)
+
+
+def stored_schema(path: Path) -> st.StructType | None:
+    """The columns of a local Parquet file, or of a directory of them, as Spark wrote them; None if they are others'."""
+    files = _flat_files(path)
+    try:
+        return _noted(files[0]) if files else None
+    except (OSError, pa.ArrowException, ValueError, KeyError):
+        return None
+
+
+def _noted(file: Path) -> st.StructType | None:
+    said = (_footer(file).metadata or {}).get(_SCHEMA_KEY)
+    return None if said is None else st.StructType.fromJson(json.loads(said))
+
+
+def _flat_files(path: Path) -> list[Path]:
+    """The files at a path; none if some are in folders of their own."""
+    files = data_files(path)
+    return [] if any(file.parent not in (path, path.parent) for file in files) else files
 
 
 def local_contents(frame: DataFrame, database: Database) -> Relation | None:
@@ -41,12 +148,15 @@ def local_contents(frame: DataFrame, database: Database) -> Relation | None:
     if not kinds or any(isinstance(kind, _OTHER_CALENDAR) for kind in kinds):
         return None
     try:
-        if not is_on_this_machine(frame.sparkSession):
+        if isinstance(frame, FileFrame):
+            names, files = frame.columns, frame.files()
+        elif is_on_this_machine(frame.sparkSession):
+            names = _stored_names(frame)
+            files = _local_files(frame) if names else []
+        else:
             return None
-        names = _stored_names(frame)
-        files = _local_files(frame) if names else []
         days = [n for n, kind in zip(names, kinds, strict=True) if isinstance(kind, st.DateType)]
-        if not files or not _are_alike(files, days):
+        if not files or _common_schema(files) is None or not _are_gregorian(files, days):
             return None
         found = parquet_columns(database, files, names)
     except (InputError, OSError, ValueError, pa.ArrowException, Py4JError, PySparkException):
@@ -62,20 +172,32 @@ def _local_files(frame: DataFrame) -> list[Path]:
     return [Path(unquote(p.path)) for p in parsed]
 
 
-def _are_alike(files: list[Path], days: list[str]) -> bool:
-    """Conditions 3 and 4."""
-    footers = [pq.read_metadata(file) for file in files]
-    schemas = [footer.schema.to_arrow_schema() for footer in footers]
-    if any(not schema.equals(schemas[0]) for schema in schemas):
-        return False
-    groups = (footer.row_group(i) for footer in footers for i in range(footer.num_row_groups))
-    return all(_is_gregorian(group, day) for group in groups for day in days)
+def _common_schema(files: Sequence[Path]) -> pa.Schema | None:
+    """The columns of some files; None if they differ."""
+    first, *others = (_footer(file).schema.to_arrow_schema() for file in files)
+    return first if all(one.equals(first) for one in others) else None
 
 
-def _is_gregorian(group: Any, name: str) -> bool:
-    columns = (group.column(i) for i in range(group.num_columns))
-    told = next((column.statistics for column in columns if column.path_in_schema == name), None)
-    return told is not None and told.has_min_max and told.min >= _GREGORIAN
+def _are_gregorian(files: Sequence[Path], days: Collection[str]) -> bool:
+    """Condition 4, of some columns."""
+    for footer in map(_footer, files):
+        places = [i for i in range(footer.num_columns) if footer.schema.column(i).path in days]
+        groups = (footer.row_group(i) for i in range(footer.num_row_groups))
+        told = (group.column(place).statistics for group in groups for place in places)
+        if len(places) < len(days) or any(
+            one is None or not one.has_min_max or one.min < _GREGORIAN for one in told
+        ):
+            return False
+    return True
+
+
+def _footer(file: Path) -> Any:
+    return _read_footer(file, mark(str(file)))
+
+
+@lru_cache(maxsize=FOOTERS_READ)
+def _read_footer(file: Path, _mark: object) -> Any:
+    return pq.read_metadata(file)
 
 
 def _stored_names(frame: DataFrame) -> list[str]:

@@ -5,15 +5,13 @@ Not more than `NEAR_VALUES` values of one relation come here.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
-from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 from datalog.model import ANY, ColumnType
 from datalog.sql import duckdb as sql
@@ -21,10 +19,12 @@ from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.engine import DuckEngine
 from selfmaint.engine.arrow_rows import ArrowTable
+from selfmaint.errors import InputError
 from selfmaint.spark.column_types import spark_type, stored_type
 from selfmaint.spark.failures import translated
 from selfmaint.spark.frames import positional
-from selfmaint.spark.local_files import local_contents
+from selfmaint.spark.lazy_frames import LazyFrame
+from selfmaint.spark.local_files import FileFrame, local_contents
 
 NEAR_VALUES = 4_000_000
 """How many values of one relation may come into this process."""
@@ -36,42 +36,32 @@ MEMORY_LIMIT = "2GB"
 """What DuckDB may hold in memory beside Spark; the rest it spills to disk."""
 
 
-class NearFrame(ClassicFrame):
-    """A DataFrame of rows that are in this process: Spark gets them when it is first asked for them."""
-
-    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
-        """As the class above, whose parent makes something else."""
-        return object.__new__(cls)
+class NearFrame(LazyFrame):
+    """A DataFrame of rows that are in this process."""
 
     def __init__(self, spark: SparkSession, owner: NearRows, relation: Relation) -> None:
-        """Not by the class above, which wants to have asked Spark."""
-        self._session = spark
-        self._sc = spark._sc
-        self.is_cached = False
-        self._support_repr_html = False
+        kinds = (kind for kind in relation.types if isinstance(kind, ColumnType))
+        pairs = zip(relation.columns, kinds, strict=True)
+        super().__init__(
+            spark, st.StructType([st.StructField(name, spark_type(kind)) for name, kind in pairs])
+        )
         self.owner = owner
         self.relation = relation
 
-    @cached_property
-    def _jdf(self) -> Any:
+    def made(self) -> DataFrame:
+        """The rows, sent to Spark."""
         if not self.relation.types:
-            return self._session.range(self.owner.engine.count(self.relation)).select()._jdf
-        table = self.owner.rows(self.relation)
+            return self._session.range(self.owner.engine.count(self.relation)).select()
         fields = [st.StructField(f"c{i}", field.dataType) for i, field in enumerate(self.schema.fields)]
-        made = self._session.createDataFrame(table, st.StructType(fields))
-        return made.toDF(*self.relation.columns)._jdf
+        rows = self._session.createDataFrame(self.owner.rows(self.relation), st.StructType(fields))
+        return rows.toDF(*self.relation.columns)
 
-    @cached_property
-    def schema(self) -> st.StructType:
-        """The columns' names and types, without asking Spark."""
-        kinds = (kind for kind in self.relation.types if isinstance(kind, ColumnType))
-        pairs = zip(self.relation.columns, kinds, strict=True)
-        return st.StructType([st.StructField(name, spark_type(kind)) for name, kind in pairs])
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns' names, without asking Spark."""
-        return list(self.relation.columns)
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows, without Spark."""
+        if not self.relation.types:
+            return super().__arrow_c_stream__(requested_schema)
+        rows = self.owner.rows(self.relation).rename_columns(self.columns)
+        return rows.__arrow_c_stream__(requested_schema)
 
 
 class NearRows:
@@ -127,6 +117,11 @@ class NearRows:
         most = self.most_rows(frame)
         if len(kinds) < len(types) or not most:
             return None
+        files = self.contents(frame) if isinstance(frame, FileFrame) else None
+        if files is not None:
+            with contextlib.suppress(InputError):  # Spark reads them, or says what is wrong
+                rows = files.stored.known_rows
+                return self.engine.keep(files) if rows is not None and rows <= most else None
         with translated():
             if not types:  # Arrow does not count rows without columns
                 count = frame.limit(most + 1).count()

@@ -116,11 +116,36 @@ class Programs:
                     found.add(goal)
             elif goal in rules:
                 made = self._here(rules[goal], known)
-                if made is None:
+                has_row = self._holds_in_files(rules[goal], known) if made is None else bool(made.stored.rows)
+                if has_row is None:
                     open_[number] = goal
-                elif made.stored.rows:
+                elif has_row:
                     found.add(goal)
         return frozenset(found) | {distinct[n] for n in self._have_rows(open_, rules, known)}
+
+    def _holds_in_files(self, rules: Sequence[Rule], known: Mapping[Predicate, Rows]) -> bool | None:
+        """Whether a rule has a row; None unless each reads what is here, and one relation of local files once.
+
+        Such a relation streams through this process; often its footers tell enough.
+        """
+        tables: dict[Predicate, Relation] = {}
+        for rule in rules:
+            read = list(predicates_of(rule.body))
+            away = [p for p in read if self._relation(known[p].frame) is None]
+            if len(away) > 1 or not {atom.predicate for atom in rule.atoms}.issuperset(away):
+                return None
+            for predicate in read:
+                frame = known[predicate].frame
+                found = self._relation(frame) or self._files(frame)
+                if found is None:
+                    return None
+                tables[predicate] = found
+        if self._follows_zone(rules):
+            return None
+        program, goals = Program(tuple(rules)), [rules[0].head.predicate]
+        small = frozenset(p for p, one in tables.items() if one.stored.rows is not None)
+        facts = Facts(tables, {p: known[p].not_null for p in tables}, small)
+        return unless_unlike(lambda: bool(self._near.engine.nonempty(program, goals, facts)))
 
     def _have_rows(
         self,
@@ -260,7 +285,7 @@ class Programs:
 
     def _follows_zone(self, rules: Sequence[Rule]) -> bool:
         """Whether a rule names a time that is another instant here: the session's clock is not the one of UTC."""
-        return not is_on_utc(self._spark) and any(map(names_time, rules))
+        return any(map(names_time, rules)) and not is_on_utc(self._spark)
 
     def _by_spark(self, rules: Sequence[Rule], known: Mapping[Predicate, Rows]) -> DataFrame:
         """The rows of one predicate by one statement of Spark's, brought here if they are few, else held there."""

@@ -9,14 +9,11 @@ Where no declaration names the columns they are matched by name if the names fit
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -30,6 +27,8 @@ from selfmaint.spark.column_types import column_type, spark_type, stored_type
 from selfmaint.spark.failures import translated
 from selfmaint.spark.formats import CSV_OPTIONS, CSV_READ_OPTIONS, parquet_paths, spark_path
 from selfmaint.spark.frames import positional
+from selfmaint.spark.local_files import local_frame, stored_schema
+from selfmaint.store.bad_values import TextReading, local_path, remember
 from selfmaint.store.expected import (
     Expected,
     is_by_position,
@@ -38,12 +37,8 @@ from selfmaint.store.expected import (
     require_types,
     type_difference,
 )
-from selfmaint.store.formats import Format, data_files, format_of, has_wildcard
+from selfmaint.store.formats import Format, format_of, has_wildcard
 from selfmaint.store.stored_tables import SNAPSHOT_COLUMN, DataFile, TableFiles
-from selfmaint.store.text_files import TextReading, local_path, remember
-
-_SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
-"""Under this key Spark notes a schema in the files that it writes."""
 
 _ANY_DECIMAL = st.DecimalType(38, 18)
 """What a number in a text file is read as where a decimal without precision is declared."""
@@ -73,6 +68,9 @@ def read_contents(
         if "://" not in location and not Path(location).exists():
             raise nothing_stored(expected.name, location)
         path = spark_path(location)
+        found = local_frame(spark, location, expected) if stored_as is Format.PARQUET else None
+        if found is not None:
+            return found
         spark.catalog.refreshByPath(path)
         match stored_as:
             case Format.CSV:
@@ -220,18 +218,6 @@ def _exactly(frame: DataFrame, expected: Expected) -> DataFrame:
         else:
             columns.append(column)
     return plain.select(*columns).toDF(*frame.columns)
-
-
-def stored_schema(path: Path) -> st.StructType | None:
-    """The columns of a local Parquet file, or of a directory of them, as Spark wrote them; None if they are others'."""
-    files = data_files(path)
-    if not files or any(file.parent not in (path, path.parent) for file in files):
-        return None
-    try:
-        said = (pq.read_metadata(files[0]).metadata or {}).get(_SCHEMA_KEY)
-        return None if said is None else st.StructType.fromJson(json.loads(said))
-    except (OSError, pa.ArrowException, ValueError, KeyError):
-        return None
 
 
 @contextlib.contextmanager

@@ -7,19 +7,17 @@ that are ahead are restored.
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from selfmaint.errors import BusyError, Code, InputError, SelfmaintError, first_line, input_error
-from selfmaint.store.commit import Commit
+from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.delta import LogEntry, delta_table, log_entries
-from selfmaint.store.delta_journal import DeltaJournal, Entry
-from selfmaint.store.place import DeltaPlace
+from selfmaint.store.delta_journal import DeltaJournal, Entry, failures
+from selfmaint.store.stored_tables import Commit
 
 _MARK = "selfmaint"
 
@@ -182,30 +180,6 @@ def _is_right(entry: LogEntry, mark: Mark) -> bool:
     """Whether a commit deleted as many rows as it was to; else it is never finished, but put back."""
     deleted = entry.marks.get("operationMetrics", {}).get("num_target_rows_deleted", 0)
     return mark.lost in (None, int(deleted))
-
-
-@contextlib.contextmanager
-def failures(place: DeltaPlace, what: str) -> Iterator[None]:
-    """What Delta refuses, as an error of this package.
-
-    Raises:
-        BusyError: SM405 somebody else was faster.
-        InputError: SM405.
-    """
-    from deltalake.exceptions import CommitFailedError  # noqa: PLC0415 - only where there are Delta tables
-
-    try:
-        yield
-    except SelfmaintError:
-        raise
-    except CommitFailedError as failure:
-        message = f"somebody else writes to the Delta store `{place.folder}`: {first_line(failure)}"
-        raise BusyError(
-            input_error(Code.WRITE_FAILED, message, "run the command again").diagnostics
-        ) from failure
-    except Exception as failure:
-        message = f"the Delta store `{place.folder}` {what}: {first_line(failure)}"
-        raise input_error(Code.WRITE_FAILED, message) from failure
 
 
 def conflict(name: str, path: Path, entry: LogEntry) -> InputError:

@@ -18,10 +18,9 @@ from operator import itemgetter
 from typing import Any
 
 from selfmaint.errors import BusyError, Code, SelfmaintError, first_line, input_error
-from selfmaint.store.commit import Commit
 from selfmaint.store.delta import delta_table, is_delta_table, live_files, sizes, sync_version, table_files
 from selfmaint.store.place import DeltaPlace
-from selfmaint.store.stored_tables import Occupied, Snapshot, TableFiles
+from selfmaint.store.stored_tables import Commit, Occupied, Snapshot, TableFiles
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_FILES = 50
@@ -201,10 +200,10 @@ class DeltaJournal:
             "said": None if entry.said is None else entry.said.text(),
             "versions": json.dumps(entry.versions),
         }
-        try:
+        with failures(self.place, "has a journal that cannot be written"):
             table, before = self._read()
             if [one.snapshot for one in before[-1:]] != ([] if after is None else [after.snapshot]):
-                raise CommitFailedError("it has another state")  # noqa: TRY301 - as Delta says it
+                raise CommitFailedError("it has another state")
             once = deltalake.CommitProperties(
                 max_commit_retries=0, app_transactions=[deltalake.Transaction(self.id, entry.snapshot)]
             )
@@ -212,18 +211,6 @@ class DeltaJournal:
             rows = pa.Table.from_pylist([row], schema=schema)
             deltalake.write_deltalake(table, rows, mode="append", commit_properties=once)
             sync_version(self.place.journal, version)
-        except CommitFailedError as failure:
-            message = (
-                f"somebody else has written to the Delta store `{self.place.folder}`: {first_line(failure)}"
-            )
-            raise BusyError(
-                input_error(Code.WRITE_FAILED, message, "run the command again").diagnostics
-            ) from failure
-        except SelfmaintError:
-            raise
-        except Exception as failure:
-            message = f"the journal of the Delta store `{self.place.folder}` cannot be written: {first_line(failure)}"
-            raise input_error(Code.WRITE_FAILED, message) from failure
         self._known[entry.snapshot] = entry
 
     def compact(self, *, always: bool = False) -> None:
@@ -271,3 +258,27 @@ def _reading(place: DeltaPlace) -> Iterator[None]:
     except Exception as failure:
         message = f"the journal of the Delta store `{place.folder}` cannot be read: {first_line(failure)}"
         raise input_error(Code.LAKE, message, "bring its files back from a backup") from failure
+
+
+@contextlib.contextmanager
+def failures(place: DeltaPlace, what: str) -> Iterator[None]:
+    """What Delta refuses, as an error of this package.
+
+    Raises:
+        BusyError: SM405 somebody else was faster.
+        InputError: SM405.
+    """
+    from deltalake.exceptions import CommitFailedError  # noqa: PLC0415 - only where there are Delta tables
+
+    try:
+        yield
+    except SelfmaintError:
+        raise
+    except CommitFailedError as failure:
+        message = f"somebody else writes to the Delta store `{place.folder}`: {first_line(failure)}"
+        raise BusyError(
+            input_error(Code.WRITE_FAILED, message, "run the command again").diagnostics
+        ) from failure
+    except Exception as failure:
+        message = f"the Delta store `{place.folder}` {what}: {first_line(failure)}"
+        raise input_error(Code.WRITE_FAILED, message) from failure

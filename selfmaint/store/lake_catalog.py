@@ -13,10 +13,9 @@ from datetime import datetime
 from typing import Any
 
 from selfmaint.errors import Code, input_error
-from selfmaint.store.commit import Commit
 from selfmaint.store.lake_server import Run
 from selfmaint.store.place import LakePlace
-from selfmaint.store.stored_tables import DataFile, Occupied, Snapshot, TableFiles
+from selfmaint.store.stored_tables import Commit, DataFile, Occupied, Snapshot, TableFiles
 
 _TYPES = {
     "boolean": "BOOLEAN",

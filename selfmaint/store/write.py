@@ -3,6 +3,8 @@
 Each view's new contents are written beside the old ones. Only when all are on disk are they switched to, by
 renaming, under a journal: whatever fails, and whenever the process dies, the old contents are put back,
 unless every path had been switched. A reader may see some views old and some new while the renames last.
+
+New rows are stored in the order of the old ones, as the statistics of Parquet files tell it.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import Code, SelfmaintError, first_line
@@ -30,7 +33,9 @@ from selfmaint.store.journal import (
     sync,
     sync_tree,
 )
-from selfmaint.store.order import order_of
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 
 class Write(Protocol):
@@ -219,3 +224,53 @@ def _write_failed(
 ) -> SelfmaintError:
     message = what if failure is None else f"{what}: {first_line(failure)}"
     return SelfmaintError([Diagnostic(code=Code.WRITE_FAILED, message=message, note=note, hint=hint)])
+
+
+MOST_FILES = 1000
+"""Of more files the statistics are not read."""
+
+MOST_OVERLAPS = 0.25
+"""The part of the row groups that may overlap the next one in a column that is taken to be in order."""
+
+
+def order_of(path: Path) -> str | None:
+    """The column in whose order the Parquet files under a local directory are, if there is one."""
+    import pyarrow as pa  # noqa: PLC0415 - not where nothing is written
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        footers = [pq.ParquetFile(file).metadata for file in data_files(path)[:MOST_FILES]]
+    except (OSError, pa.ArrowException):
+        return None
+    groups = [footer.row_group(i) for footer in footers for i in range(footer.num_row_groups)]
+    names = footers[0].schema.names if footers else []
+    return next((name for name in names if is_in_order(ranges_of(groups, name))), None)
+
+
+def ranges_of(groups: Sequence[pq.RowGroupMetaData], name: str) -> list[tuple[Any, Any]]:
+    """The smallest and the largest value of a column in each row group; nothing where one does not say."""
+    ranges = []
+    for group in groups:
+        columns = (group.column(i) for i in range(group.num_columns))
+        found = next((c.statistics for c in columns if c.path_in_schema == name), None)
+        ends = range_of(found)
+        if ends is None:
+            return []
+        ranges.append(ends)
+    return ranges
+
+
+def range_of(statistics: pq.Statistics | None) -> tuple[Any, Any] | None:
+    """The smallest and the largest value, if they are told and Python has such values: no day before the year 1."""
+    if statistics is None or not statistics.has_min_max:
+        return None
+    try:
+        return statistics.min, statistics.max
+    except (OverflowError, ValueError):
+        return None
+
+
+def is_in_order(ranges: Sequence[tuple[Any, Any]]) -> bool:
+    """Whether the row groups, one after the other, hold ever larger values."""
+    overlaps = sum(high > low for (_, high), (low, _) in pairwise(sorted(ranges)))
+    return len(ranges) > 1 and overlaps <= MOST_OVERLAPS * (len(ranges) - 1)

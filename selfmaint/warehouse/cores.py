@@ -233,10 +233,11 @@ def _grouped(
     found = grouped(definition, written, core.head)
     if isinstance(found, str):
         return found
-    missing = _unmaintainable(definition, found, core)
     single = _is_single(core, found.group_terms.values(), relations)
     inexact = _inexact(found, core, relations)
-    return missing or replace(found, is_single=single, is_total=is_total, inexact=inexact)
+    averages = (m for m in found.measures if m.aggregate.function is AggregateFunction.AVG)
+    alone = frozenset(m.column for m in averages if not _has_parts(m, found, core))
+    return replace(found, is_single=single, inexact=inexact, alone=alone, is_total=is_total)
 
 
 def _counted(view: View) -> View:
@@ -305,16 +306,6 @@ def _types_of(
     """The types of a definition's variables, as far as they are known."""
     types = variable_types(core.body, relations)
     return {v: types[t] for v, t in found.terms.items() if isinstance(t, Variable) and t in types}
-
-
-def _unmaintainable(definition: ViewDefinition, found: Grouped, core: View) -> str | None:
-    """Which measure no change can be added to, and what to add to the view; None if there is none."""
-    for measure in found.measures:
-        name, operand = definition.columns[measure.column], measure.aggregate.operand
-        if measure.aggregate.function is AggregateFunction.AVG and not _has_parts(measure, found, core):
-            of = operand.name.lower() if isinstance(operand, Variable) else "..."
-            return f"`{name}` is an average: add `sum({of})` and `count({of})` to the view"
-    return None
 
 
 def _has_parts(average: Measure, found: Grouped, core: View) -> bool:

@@ -61,6 +61,7 @@ class Grouped:
         terms: what each variable of the block stands for in the core: another variable, or a constant.
         is_single: whether a group has at most one core row, as keys say.
         inexact: the columns that add up doubles: their values depend on the order of adding.
+        alone: the columns of averages whose sum, or number of values, no other column shows.
         is_total: whether it has one row even over no core rows: it aggregates all of them.
         is_hidden: whether nothing of it is stored: it is a summand of a union.
     """
@@ -71,6 +72,7 @@ class Grouped:
     terms: Mapping[Variable, Term] = field(hash=False)
     is_single: bool = False
     inexact: frozenset[int] = frozenset()
+    alone: frozenset[int] = frozenset()
     is_total: bool = False
     is_hidden: bool = False
 

@@ -187,6 +187,17 @@ class GroupedView(View):
         return True
 
     @property
+    def alone(self) -> str | None:
+        """What to add to a view with an average whose sum or number of values it does not show."""
+        for measure in self.grouped.measures:
+            operand = measure.aggregate.operand
+            if measure.column in self.grouped.alone:
+                of = operand.name.lower() if isinstance(operand, Variable) else "..."
+                name = self.columns[measure.column]
+                return f"`{name}` is an average: add `sum({of})` and `count({of})` to the view"
+        return None
+
+    @property
     def decided(self) -> View:
         """Its core."""
         return self.core

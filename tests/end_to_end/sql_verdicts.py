@@ -37,7 +37,7 @@ from selfmaint.api.maintain import new_contents
 from selfmaint.api.platform import platform_of, with_counts
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.cross_examine.report import Outcome
+from selfmaint.cross_examine.examine import Outcome
 from selfmaint.decide.verdict import Verdict, VerdictKind
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.engine.memory import MemoryEngine

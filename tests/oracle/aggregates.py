@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from itertools import chain, combinations, product
 from random import Random
@@ -57,7 +58,18 @@ class Relation:
 
 
 def _type(domain: Sequence[Any]) -> str:
-    return "bigint" if all(isinstance(v, int) for v in domain if v is not None) else "string"
+    known = [v for v in domain if v is not None]
+    if all(isinstance(v, Decimal) for v in known):
+        return "decimal(9, 2)"
+    return "int" if all(isinstance(v, int) for v in known) else "string"
+
+
+def _average(values: Sequence[Any]) -> float | Decimal:
+    """Of decimals to four digits more than their two, as Spark rounds it."""
+    if isinstance(values[0], Decimal):
+        return (sum(values, Decimal()) / len(values)).quantize(Decimal("0.000001"), ROUND_HALF_UP)
+    total: float = sum(values)
+    return total / len(values)
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ class Aggregate:
         if not known:
             return None
         if self.function == "avg":
-            return sum(known) / len(known)
+            return _average(known)
         return {"sum": sum, "min": min, "max": max}[self.function](known)
 
     def __str__(self) -> str:

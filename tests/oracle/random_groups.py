@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from random import Random
 
 from .aggregates import Aggregate, Relation, Schema, View
@@ -20,7 +21,8 @@ def random_groups(random: Random) -> Schema:
     null = (None,) if random.random() < 0.2 else ()
     ids = ("s1", "s2", "s3") if joined or null else ("s1", "s2", "s3", "s4")
     refers = ((1, "cust"),) if joined and random.random() < 0.8 else ()
-    sale = Relation("sale", (ids, ("k1", "k2"), (*(0, 1, 2, 3), *null)), 0, refers)
+    amounts = random.choice(((0, 1, 2, 3), tuple(map(Decimal, ("0.00", "1.00", "1.50", "2.25")))))
+    sale = Relation("sale", (ids, ("k1", "k2"), (*amounts, *null)), 0, refers)
     cust = Relation("cust", (("k1", "k2"), ("eu", "us")))
     relations = (sale, cust) if joined else (sale,)
     most = (3, 2) if joined else (len(ids),)

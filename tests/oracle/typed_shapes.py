@@ -87,6 +87,7 @@ TYPED_SHAPES: Mapping[str, Shape] = {
         "select {by}, sum(price) as z, count(*) as k from o{where} group by {by}",
         "select {by}, avg(price) as z, sum(price) as y, count(price) as n, count(*) as k from o group by {by}",
         "select {by}, avg(price) as z from o{where} group by {by}",
+        "select {by}, avg(price) as z, count(price) as y, max(price) as x from o{where} group by {by}",
         "select sum(price) as z, count(*) as n from o{where}",
         "select g, sum(case when ok then price else 0 end) as z, count(*) as n from o group by g",
         "select g, sum(price * 2) as z, count(price) as y, count(*) as n from o group by g",

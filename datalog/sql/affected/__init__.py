@@ -2,10 +2,9 @@
 
 from datalog.sql.affected.additive import Additive, additive
 from datalog.sql.affected.choice import Keyed, NotKeyed, Step, differing, keyed
-from datalog.sql.affected.definition import plan_of_definition
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
-from datalog.sql.affected.read import plan_of_text
+from datalog.sql.affected.read import plan_of_definition, plan_of_text
 
 __all__ = [
     "Additive",

@@ -38,6 +38,7 @@ from datalog.sql.affected.plan import (
     Scan,
     Windows,
     below,
+    closed,
     equalities,
     every,
     linked,
@@ -201,12 +202,7 @@ class Demands:
 
     def _same(self, plan: Plan, number: int) -> frozenset[int]:
         """The columns that are equal to one in every row, and so not null where they are several."""
-        pairs = [pair for pair in _equal_in(plan) if self._are_alike(*pair)]
-        found, before = {number}, 0
-        while len(found) > before:
-            before = len(found)
-            found |= {n for pair in pairs if found.intersection(pair) for n in pair}
-        return frozenset(found)
+        return closed({number}, (pair for pair in _equal_in(plan) if self._are_alike(*pair)))
 
     # ---------------------------------------------------------------------------------------------- links
 

@@ -18,6 +18,7 @@ from datalog.sql.affected.plan import (
     Project,
     Scan,
     Windows,
+    closed,
     equalities,
     every,
     linked,
@@ -109,7 +110,7 @@ def determine(plan: Plan, columns: Collection[int]) -> bool:
         case OneRow():
             return True
         case Filter(input, tests):
-            return determine(input, _closed(columns, equalities(tests)))
+            return determine(input, closed(columns, equalities(tests)))
         case Windows(input):
             return determine(input, columns)
         case Project(input, items):
@@ -120,10 +121,10 @@ def determine(plan: Plan, columns: Collection[int]) -> bool:
             if kind in ("semi", "anti"):
                 return determine(left, columns)
             sides = ((left, right), (right, left)) if kind == "inner" else ((left, right),)
-            given = _closed(columns, pairs) if kind == "inner" else columns
+            given = closed(columns, pairs) if kind == "inner" else columns
             # A row of one side has the partners whose columns are equal to its own, or none.
             return kind != "full" and any(
-                determine(one, given) and determine(other, _closed({*given, *one.columns}, pairs))
+                determine(one, given) and determine(other, closed({*given, *one.columns}, pairs))
                 for one, other in sides
             )
         case Aggregate(_, groups):
@@ -132,12 +133,3 @@ def determine(plan: Plan, columns: Collection[int]) -> bool:
             return set(plan.columns) <= set(columns)
         case _:
             return False
-
-
-def _closed(columns: Collection[int], pairs: Iterable[tuple[int, int]]) -> frozenset[int]:
-    """Some columns with those that are equal to one of them."""
-    found, pairs, before = set(columns), tuple(pairs), 0
-    while len(found) > before:
-        before = len(found)
-        found |= {n for pair in pairs if found.intersection(pair) for n in pair}
-    return frozenset(found)

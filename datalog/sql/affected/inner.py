@@ -1,16 +1,66 @@
-"""Expressions and conditions with what they look up: subqueries."""
+"""Expressions: which calls in them look at more than one row, or make several of one; and subqueries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from sqlglot import exp
 
-from datalog.sql.affected.calls import rebuilt
 from datalog.sql.affected.names import Scope, UnknownShapeError
 from datalog.sql.affected.plan import Linked, Plan, Query, never_null, number_of
+from datalog.sql.views.limits import parts_of
+from datalog.sql.views.text_allowed import AGGREGATES
+
+_GENERATORS = frozenset(
+    "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split()  # noqa: SIM905
+)
+_AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+
+
+def called(node: exp.Expr, text: str) -> str:
+    """The name by which a function is called in a text; empty of what is no call by name."""
+    place = node.meta.get("start") if isinstance(node, exp.Func) else None
+    return "" if place is None else text[place : node.meta["end"] + 1].strip("`").casefold()
+
+
+def is_aggregate(node: exp.Expr, text: str) -> bool:
+    """Whether a call, with what is written behind it, aggregates rows."""
+    if isinstance(node, _AROUND):
+        return is_aggregate(node.this, text)
+    return isinstance(node, exp.AggFunc) or called(node, text) in AGGREGATES
+
+
+def is_generator(node: exp.Expr, text: str) -> bool:
+    """Whether a call makes several rows, or columns, of one."""
+    return isinstance(node, exp.Explode | exp.Posexplode | exp.Inline) or called(node, text) in _GENERATORS
+
+
+def rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A node with its parts changed, one by one; the node itself is left as it is."""
+    args: dict[str, object] = {}
+    for name, value in node.args.items():
+        if isinstance(value, list):
+            args[name] = [change(one) if isinstance(one, exp.Expr) else one for one in value]
+        else:
+            args[name] = change(value) if isinstance(value, exp.Expr) else value
+    made = type(node)(**args)
+    made.meta.update(node.meta)
+    return made
+
+
+def windowed(node: exp.Window, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A window with its function's arguments, its partition and its order changed, but not the call itself."""
+
+    def of_call(one: exp.Expr) -> exp.Expr:
+        return rebuilt(one, of_call) if isinstance(one, _AROUND) else rebuilt(one, change)
+
+    def part(one: exp.Expr) -> exp.Expr:
+        return of_call(one) if one is node.this else change(one)
+
+    return rebuilt(node, part)
+
 
 Ctes: TypeAlias = "Mapping[str, Closed]"
 
@@ -38,7 +88,7 @@ class Inner:
 
     def tests(self, tree: exp.Expr, scope: Scope, ctes: Ctes, plan: Plan) -> list[exp.Expr]:
         """The conditions that must all be true."""
-        return [self._test(one, scope, ctes, plan) for one in conjuncts(tree)]
+        return [self._test(one, scope, ctes, plan) for one in parts_of(tree, exp.And)]
 
     def _test(self, tree: exp.Expr, scope: Scope, ctes: Ctes, plan: Plan) -> exp.Expr:
         """A condition; of one that looks for a value among rows it is known which of these matter."""
@@ -91,16 +141,3 @@ class Inner:
         numbers = tuple(number for _, number in found.outputs)
         self.linked[name] = Linked(name, kind, found.plan, numbers, operand)  # type: ignore[arg-type]
         return exp.column(name)
-
-
-def conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that a conjunction is of."""
-    waiting = [tree]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, exp.And):
-            waiting += [one.expression, one.this]
-        elif isinstance(one, exp.Paren):
-            waiting.append(one.this)
-        else:
-            yield one

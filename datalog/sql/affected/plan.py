@@ -6,13 +6,14 @@ What an expression computes does not matter here: only which columns it uses, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 from typing import TypeAlias
 
 from sqlglot import exp
 
+from datalog.graphs import components
 from datalog.model import NUMBER, ColumnType
 
 
@@ -288,6 +289,15 @@ def _equal(tree: exp.Expr) -> frozenset[tuple[int, int]]:
             return frozenset() if left is None or right is None else frozenset({(left, right)})
         case _:
             return frozenset()
+
+
+def closed(columns: Collection[int], pairs: Iterable[tuple[int, int]]) -> frozenset[int]:
+    """Some columns with those that are equal to one of them.
+
+    >>> sorted(closed({1}, [(2, 3), (4, 5), (3, 1)]))
+    [1, 2, 3]
+    """
+    return frozenset(n for one in components(columns, pairs) if not set(one).isdisjoint(columns) for n in one)
 
 
 def never_null(plan: Plan, number: int) -> bool:

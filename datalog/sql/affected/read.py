@@ -1,17 +1,20 @@
-"""The shape of a query of Spark SQL: its operators, by a list of what is known; anything else is no shape."""
+"""The shape of a query of Spark SQL: its operators, by a list of what is known; anything else is no shape.
+
+A view definition has the shape of the query that recomputes it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from types import MappingProxyType
 from typing import Literal as OneOf
 
 import sqlglot
 from sqlglot import exp
 
-from datalog.model import TextQuery
-from datalog.sql.affected.grouping_sets import sets_of
+from datalog.model import Negation, Predicate, TextQuery, ViewDefinition
 from datalog.sql.affected.inner import Closed, Ctes, Inner
 from datalog.sql.affected.names import Scope, UnknownShapeError
 from datalog.sql.affected.plan import (
@@ -27,7 +30,9 @@ from datalog.sql.affected.plan import (
     column,
     number_of,
 )
-from datalog.sql.affected.selecting import Selecting
+from datalog.sql.affected.selecting import Selecting, sets_of
+from datalog.sql.definitions import select_view
+from datalog.sql.tables import Table as StoredTable
 from datalog.sql.text import bound_text
 from datalog.sql.views.as_written import parsed
 from datalog.sql.views.named_windows import windows_written_out
@@ -50,14 +55,12 @@ def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
     Raises:
         UnknownShapeError: it has a part that is not known, or reads something else.
     """
-    tables = {name: table.as_written for name, table in tables.items()}
-    missing = [name for name in query.relations if name not in tables]
-    if missing:
-        raise UnknownShapeError(f"it reads `{missing[0]}`, which is no base relation")
+    _require_known(query.relations, tables)
     marks = {name: f"{_MARK}{i}" for i, name in enumerate(query.relations)}
     text = windows_written_out(bound_text(query, {name: (mark,) for name, mark in marks.items()}))
+    known = {mark: tables[name].as_written for name, mark in marks.items()}
     try:
-        found = _Reading(text, {mark: tables[name] for name, mark in marks.items()}).whole()
+        found = _Reading(text, known).query(parsed(text))
     except RecursionError:
         raise UnknownShapeError("it is too deep") from None
     except sqlglot.errors.SqlglotError:
@@ -68,6 +71,28 @@ def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
     return Query(found.plan, tuple((n, number) for n, (_, number) in zip(names, found.outputs, strict=True)))
 
 
+def plan_of_definition(definition: ViewDefinition, tables: Mapping[str, Table]) -> Query:
+    """The operators of a definition.
+
+    Raises:
+        UnknownShapeError: it reads something else, or has a negation.
+    """
+    _require_known([predicate.name for predicate in definition.reads], tables)
+    if any(isinstance(literal, Negation) for one in definition.blocks for literal in one.core.body):
+        raise UnknownShapeError("it has a negation")
+    stored = {
+        Predicate(name): StoredTable((name,), one.columns, frozenset(range(len(one.columns))) - one.nullable)
+        for name, one in tables.items()
+    }
+    return _Reading("", tables).query(select_view(definition, stored))
+
+
+def _require_known(names: Iterable[str], tables: Mapping[str, Table]) -> None:
+    missing = [name for name in names if name not in tables]
+    if missing:
+        raise UnknownShapeError(f"it reads `{missing[0]}`, which is no base relation")
+
+
 @dataclass
 class _Reading:
     text: str
@@ -76,10 +101,7 @@ class _Reading:
     _scans: int = 0
 
     def __post_init__(self) -> None:
-        self._inner = Inner(self._query)
-
-    def whole(self) -> Query:
-        return self._query(parsed(self.text), {}, None)
+        self._inner = Inner(self.query)
 
     def _number(self) -> int:
         self._columns += 1
@@ -91,7 +113,7 @@ class _Reading:
 
     # ------------------------------------------------------------------------------------------- queries
 
-    def _query(self, tree: exp.Expr, ctes: Ctes, around: Scope | None) -> Query:
+    def query(self, tree: exp.Expr, ctes: Ctes = MappingProxyType({}), around: Scope | None = None) -> Query:
         given = tree.args.get("with_")
         if given is not None:
             if given.args.get("recursive"):
@@ -102,7 +124,7 @@ class _Reading:
         match tree:
             case exp.Subquery():
                 _require(tree, _QUERY_PARTS | {"this", "alias"})
-                found = self._query(tree.this, ctes, around)
+                found = self.query(tree.this, ctes, around)
             case exp.Union() | exp.Except() | exp.Intersect():
                 found = self._combined(tree, ctes, around)
             case exp.Select():
@@ -115,7 +137,7 @@ class _Reading:
 
     def _combined(self, tree: exp.SetOperation, ctes: Ctes, around: Scope | None) -> Query:
         _require(tree, _QUERY_PARTS | {"this", "expression", "distinct"})
-        left, right = (self._query(side, ctes, around) for side in (tree.this, tree.expression))
+        left, right = (self.query(side, ctes, around) for side in (tree.this, tree.expression))
         if len(left.outputs) != len(right.outputs):
             raise UnknownShapeError("two queries are put together that differ in their number of columns")
         sides = zip(left.outputs, right.outputs, strict=True)
@@ -244,7 +266,7 @@ class _Reading:
             found = Query(plan, inside.star)
             name = tree.alias.casefold() or inside.sources[0][0]
         elif isinstance(tree, exp.Subquery):
-            found, name = self._query(tree, ctes, None), tree.alias.casefold()
+            found, name = self.query(tree, ctes, None), tree.alias.casefold()
         elif isinstance(tree, exp.Table):
             _require(tree, {"this", "alias"})
             found, name = self._table(tree.name, ctes), (tree.alias or tree.name).casefold()
@@ -267,7 +289,7 @@ class _Reading:
         if name.casefold() not in ctes:
             raise UnknownShapeError(f"it reads `{name}`, of which nothing is known")
         known = ctes[name.casefold()]
-        found = self._query(known.tree, known.ctes, None)
+        found = self.query(known.tree, known.ctes, None)
         given = known.names or tuple(one for one, _ in found.outputs)
         if len(given) != len(found.outputs):
             raise UnknownShapeError(f"`{name}` has another number of columns than names")

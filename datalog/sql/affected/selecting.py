@@ -1,13 +1,14 @@
-"""A SELECT's list, grouping and windows as operators."""
+"""A SELECT's list, windows and grouping, by ROLLUP, CUBE and GROUPING SETS too, as operators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from sqlglot import exp
 
-from datalog.sql.affected.calls import is_aggregate, is_generator, rebuilt, windowed
+from datalog.sql.affected.inner import is_aggregate, is_generator, rebuilt, windowed
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Aggregate, Filter, Linked, Plan, Project, Windows, column, number_of
 
@@ -128,3 +129,30 @@ class Selecting:
         """The subqueries that stand in trees."""
         names = (one.name for tree in trees for one in tree.find_all(exp.Column))
         return tuple(self.linked[name] for name in dict.fromkeys(names) if name in self.linked)
+
+
+def sets_of(node: exp.Expr) -> list[list[exp.Expr]]:
+    """The grouping sets of ROLLUP, CUBE or GROUPING SETS; of anything else it is one."""
+    parts = [leaves_of(one) for one in node.expressions]
+    match node:
+        case exp.GroupingSets():
+            return [some for one in node.expressions for some in sets_of(one)]
+        case exp.Rollup():
+            chosen = [parts[:number] for number in range(len(parts), -1, -1)]
+        case exp.Cube():
+            chosen = [
+                [part for part, is_in in zip(parts, way, strict=True) if is_in]
+                for way in product((True, False), repeat=len(parts))
+            ]
+        case _:
+            return [leaves_of(node)]
+    return [[leaf for part in some for leaf in part] for some in chosen]
+
+
+def leaves_of(node: exp.Expr) -> list[exp.Expr]:
+    """What is grouped by inside ROLLUP, CUBE or GROUPING SETS."""
+    if isinstance(node, exp.Tuple | exp.GroupingSets | exp.Rollup | exp.Cube):
+        return [leaf for one in node.expressions for leaf in leaves_of(one)]
+    if isinstance(node, exp.Paren):
+        return leaves_of(node.this)
+    return [node]

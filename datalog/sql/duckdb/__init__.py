@@ -1,5 +1,6 @@
 """Rules and view definitions as SQL for DuckDB, column types told: what it would do otherwise than Spark is refused."""
 
+from datalog.sql.duckdb.expressions import view
 from datalog.sql.duckdb.relations import (
     Query,
     cast_rows,
@@ -11,6 +12,7 @@ from datalog.sql.duckdb.relations import (
     expanded,
     first,
     letters,
+    listed,
     matching,
     minus_all,
     named,
@@ -29,7 +31,6 @@ from datalog.sql.duckdb.relations import (
 from datalog.sql.duckdb.rules import Derived, derived, nothing
 from datalog.sql.duckdb.texts import CANNOT_HOLD, INFERRED, csv, looks, settled_type, typed_texts
 from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, sql_type, type_name
-from datalog.sql.duckdb.views import view
 
 __all__ = [
     "CANNOT_HOLD",
@@ -49,6 +50,7 @@ __all__ = [
     "expanded",
     "first",
     "letters",
+    "listed",
     "looks",
     "matching",
     "minus_all",

@@ -38,10 +38,9 @@ from datalog.sql.duckdb.windows import windowed
 from datalog.sql.views.conditions import condition
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.outside import report_outside
-from datalog.sql.views.problems import NOT_ANALYSED, Problems, UnreadableError
 from datalog.sql.views.scope import Scope, Source, Variables
 from datalog.sql.views.shorthand import written_out
-from datalog.sql.views.source import SqlText
+from datalog.sql.views.source import NOT_ANALYSED, Problems, SqlText, UnreadableError
 
 _BOOLEAN, _TINYINT, _BIGINT = (ColumnType(n) for n in (TypeName.BOOLEAN, TypeName.TINYINT, TypeName.BIGINT))
 _UNIT = "unit"

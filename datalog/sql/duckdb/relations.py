@@ -12,7 +12,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, TypeName
-from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, cast, common
+from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, cast, common, type_name
 from datalog.sql.unions import UNIT_COLUMN
 
 Query: TypeAlias = exp.Query
@@ -66,6 +66,15 @@ def values_of(name: str, columns: Sequence[str], types: Sequence[SqlType]) -> ex
     return exp.select(*(items or [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)])).from_(
         _table(name), copy=False
     )
+
+
+def listed(types: Sequence[SqlType]) -> exp.Select:
+    """Rows that are given as parameters, a list of values for each column."""
+    items: list[exp.Expr] = []
+    for i, kind in enumerate(types):
+        values = exp.cast(exp.Placeholder(), exp.DataType.build(f"{type_name(kind)}[]", dialect="duckdb"))
+        items.append(exp.alias_(exp.Anonymous(this="unnest", expressions=[values]), f"c{i}", quoted=True))
+    return exp.select(*items)
 
 
 def first(query: exp.Query) -> exp.Query:

@@ -31,10 +31,10 @@ from datalog.model import (
     takes,
 )
 from datalog.sql.views.calls import CALLS, NAMED, PARTS, SHAPED, added, by_name, call, extracted, names_moment
-from datalog.sql.views.column_types import column_type
 from datalog.sql.views.moments import is_moment, moment
-from datalog.sql.views.problems import Problems
 from datalog.sql.views.scope import Scope, Variables, family
+from datalog.sql.views.source import Problems
+from datalog.sql.views.statement import column_type
 
 _OF_TIME = ("date", "timestamp", "timestamp_ntz")
 _ARITHMETIC: Mapping[type[exp.Expr], ArithmeticOperator] = {

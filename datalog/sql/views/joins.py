@@ -14,8 +14,8 @@ from datalog.model import Atom, Compared, Condition, Declaration, Expression, Te
 from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.outside import JOIN_HINT
-from datalog.sql.views.problems import Problems, UnreadableError, near
 from datalog.sql.views.scope import Draft, Scope, Source, Variables
+from datalog.sql.views.source import Problems, UnreadableError, near
 
 MOST_BLOCKS = 32
 """How many blocks a view may have: a union inside a join multiplies them."""

@@ -92,6 +92,19 @@ def chain(node: exp.Expr) -> Iterator[exp.Expr]:
             yield one
 
 
+def parts_of(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """What a chain of AND or of OR connects, in order, without the parentheses in and around it."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, exp.Paren):
+            waiting.append(one.this)
+        elif isinstance(one, kind):
+            waiting += [one.expression, one.this]
+        else:
+            yield one
+
+
 def long_number(tokens: Sequence[Token]) -> Token | None:
     """The first number with more digits than can be held."""
     for token in tokens:

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from datalog.sql.views.calls import BY_NAME, NAMED, PARTS
 from datalog.sql.views.moments import MOMENTS, is_moment
-from datalog.sql.views.problems import Problems
+from datalog.sql.views.source import Problems
 
 _BINARY = frozenset({"this", "expression"})
 _ONE = frozenset({"this"})

@@ -12,10 +12,10 @@ from datalog.diagnostics import Code
 from datalog.model import Atom, Column, Declaration, Predicate
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
-from datalog.sql.views.problems import Problems, UnreadableError, counted
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
 from datalog.sql.views.select import GroupedUnionError, is_grouped, select_query
 from datalog.sql.views.semi_joins import once, taken_out, with_semi_join
+from datalog.sql.views.source import Problems, UnreadableError, counted
 
 
 @dataclass(frozen=True, slots=True)

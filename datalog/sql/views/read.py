@@ -34,12 +34,11 @@ from datalog.model import (
 )
 from datalog.sql.views.catalogue import Catalogue, Named, second
 from datalog.sql.views.outside import report_outside
-from datalog.sql.views.problems import Problems, UnreadableError, counted
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Draft, Query, Variables
 from datalog.sql.views.select import GroupedUnionError, default_name
 from datalog.sql.views.shorthand import written_out
-from datalog.sql.views.source import SqlText, Statement, statements
+from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
 from datalog.sql.views.text_reads import text_query
 

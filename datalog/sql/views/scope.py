@@ -23,7 +23,7 @@ from datalog.model import (
     map_expression,
 )
 from datalog.sql.names import identifier
-from datalog.sql.views.problems import Problems, near
+from datalog.sql.views.source import Problems, near
 
 
 @dataclass(slots=True)

@@ -30,8 +30,8 @@ from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import chain
 from datalog.sql.views.moments import is_moment
-from datalog.sql.views.problems import Problems, UnreadableError
 from datalog.sql.views.scope import Draft, Query, Scope, Variables
+from datalog.sql.views.source import Problems, UnreadableError
 
 _LOOK_ALIKE = (TypeName.FLOAT, TypeName.DOUBLE)
 

@@ -24,10 +24,10 @@ from datalog.rewrite.numbered import numbered
 from datalog.sql.views.conditions import compared, condition
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Declared, Piece
-from datalog.sql.views.limits import chain
-from datalog.sql.views.problems import Problems
+from datalog.sql.views.limits import parts_of
 from datalog.sql.views.scope import Draft, Query, Variables
 from datalog.sql.views.select import is_grouped
+from datalog.sql.views.source import Problems
 
 _HINT = "join the tables, with DISTINCT if rows would repeat"
 
@@ -43,7 +43,7 @@ class SemiJoins:
 def taken_out(tree: exp.Select) -> SemiJoins:
     """A SELECT without the subqueries that are conjuncts of its WHERE."""
     where = tree.args.get("where")
-    parts = [] if where is None else _conjuncts(where.this)
+    parts = [] if where is None else list(parts_of(where.this, exp.And))
     found = tuple(part for part in parts if _is_subquery(part))
     if not found:
         return SemiJoins(tree, ())
@@ -51,14 +51,6 @@ def taken_out(tree: exp.Select) -> SemiJoins:
     plain = tree.copy()
     plain.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
     return SemiJoins(plain, found)
-
-
-def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    if isinstance(node, exp.Paren):
-        return _conjuncts(node.this)
-    if isinstance(node, exp.And):
-        return [one for part in chain(node) for one in _conjuncts(part)]
-    return [node]
 
 
 def _is_subquery(node: exp.Expr) -> bool:

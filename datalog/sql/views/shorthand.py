@@ -20,10 +20,12 @@ out; other calls stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from sqlglot import exp
+
+from datalog.sql.views.limits import parts_of
 
 _Change = Callable[[exp.Expr], exp.Expr]
 _SPECIAL = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
@@ -33,10 +35,6 @@ _SPECIAL = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 def _nvl2(node: exp.Expr) -> exp.Expr:
     known = exp.Is(this=node.this, expression=exp.Null()).not_(copy=False)
     return exp.Case(ifs=[exp.If(this=known, true=node.args["true"])], default=node.args.get("false"))
-
-
-def _equal(node: exp.Expr) -> exp.Expr:
-    return exp.NullSafeEQ(this=node.this, expression=node.expression)
 
 
 def _decode(node: exp.Expr) -> exp.Expr:
@@ -64,13 +62,13 @@ def _has(before: str, behind: str, node: exp.Expr) -> exp.Expr:
     if not isinstance(sought, exp.Literal) or not sought.is_string:
         return node
     pattern = f"{before}{sought.name.translate(_SPECIAL)}{behind}"
-    return exp.paren(exp.Like(this=node.this, expression=exp.Literal.string(pattern)), copy=False)
+    return _paren(exp.Like(this=node.this, expression=exp.Literal.string(pattern)))
 
 
 def _ilike(node: exp.Expr) -> exp.Expr:
-    one, other = (exp.Lower(this=side) for side in (node.this, node.expression))
     if isinstance(node.expression, exp.Any | exp.All):
         return node
+    one, other = (exp.Lower(this=side) for side in (node.this, node.expression))
     return exp.Like(this=one, expression=other, negate=node.args.get("negate"))
 
 
@@ -84,31 +82,7 @@ def _likes(node: exp.Expr) -> exp.Expr:
     if node.args.get("negate"):
         tests = [exp.Not(this=one) for one in tests]
     both = exp.or_ if isinstance(node.expression, exp.Any) else exp.and_
-    return exp.paren(both(*tests, copy=False), copy=False)
-
-
-def _spaces(node: exp.Expr) -> exp.Expr:
-    return exp.Repeat(this=exp.Literal.string(" "), times=node.this)
-
-
-def _negative(node: exp.Expr) -> exp.Expr:
-    return exp.paren(exp.Neg(this=exp.paren(node.this, copy=False)), copy=False)
-
-
-def _unknown(node: exp.Expr) -> exp.Expr:
-    return exp.paren(_is_null(node.expressions[0]), copy=False)
-
-
-def _known(node: exp.Expr) -> exp.Expr:
-    return exp.paren(exp.Not(this=_unknown(node)), copy=False)
-
-
-def _zero_if_null(node: exp.Expr) -> exp.Expr:
-    return exp.Coalesce(this=node.expressions[0], expressions=[exp.Literal.number(0)])
-
-
-def _null_if_zero(node: exp.Expr) -> exp.Expr:
-    return exp.Nullif(this=node.expressions[0], expression=exp.Literal.number(0))
+    return _paren(both(*tests, copy=False))
 
 
 def _cast(kind: str, node: exp.Expr) -> exp.Expr:
@@ -120,18 +94,18 @@ _BY_TYPE: Mapping[type[exp.Expr], _Change] = {
     exp.Contains: partial(_has, "%", "%"),
     exp.DecodeCase: _decode,
     exp.EndsWith: partial(_has, "%", ""),
-    exp.EqualNull: _equal,
+    exp.EqualNull: lambda node: exp.NullSafeEQ(this=node.this, expression=node.expression),
     exp.ILike: _ilike,
-    exp.Negative: _negative,
+    exp.Negative: lambda node: _paren(exp.Neg(this=_paren(node.this))),
     exp.Nvl2: _nvl2,
-    exp.Space: _spaces,
+    exp.Space: lambda node: exp.Repeat(this=exp.Literal.string(" "), times=node.this),
     exp.StartsWith: partial(_has, "", "%"),
 }
 _BY_NAME: Mapping[str, _Change] = {
-    "isnotnull": _known,
-    "isnull": _unknown,
-    "nullifzero": _null_if_zero,
-    "zeroifnull": _zero_if_null,
+    "isnotnull": lambda node: _paren(exp.Not(this=_paren(_is_null(node.expressions[0])))),
+    "isnull": lambda node: _paren(_is_null(node.expressions[0])),
+    "nullifzero": lambda node: exp.Nullif(this=node.expressions[0], expression=exp.Literal.number(0)),
+    "zeroifnull": lambda node: exp.Coalesce(this=node.expressions[0], expressions=[exp.Literal.number(0)]),
     **{name: partial(_cast, name) for name in ("bigint", "smallint", "tinyint")},
 }
 
@@ -218,13 +192,8 @@ def _same(node: exp.Expr) -> exp.Expr:
     left, right = node.this, node.expression
     equal = exp.EQ(this=left, expression=right)
     both = exp.and_(equal, *(_is_null(one).not_(copy=False) for one in (left, right)), copy=False)
-    return exp.paren(
-        exp.or_(both, exp.and_(_is_null(left), _is_null(right), copy=False), copy=False), copy=False
-    )
-
-
-def _differ(node: exp.Expr) -> exp.Expr:
-    return exp.Not(this=_same(node))
+    neither = exp.and_(_is_null(left), _is_null(right), copy=False)
+    return _paren(exp.or_(both, neither, copy=False))
 
 
 def _like(node: exp.Expr) -> exp.Expr:
@@ -238,7 +207,7 @@ def _or(node: exp.Expr) -> exp.Expr:
     """Alternatives without what all of them ask for: an equality of columns there is one that joins."""
     if isinstance(node.parent, exp.Or):
         return node  # one of the alternatives of that
-    branches = [list(_parts(one, exp.And)) for one in _parts(node, exp.Or)]
+    branches = [list(parts_of(one, exp.And)) for one in parts_of(node, exp.Or)]
     first, *others = ({one.sql() for one in branch} for branch in branches)
     shared = first.intersection(*others)
     if not shared:
@@ -251,27 +220,19 @@ def _or(node: exp.Expr) -> exp.Expr:
     return exp.paren(exp.and_(*found))
 
 
-def _parts(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, exp.Paren):
-            waiting.append(one.this)
-        elif isinstance(one, kind):
-            waiting += [one.expression, one.this]
-        else:
-            yield one
-
-
 def _is_null(node: exp.Expr) -> exp.Expr:
     return exp.Is(this=node.copy(), expression=exp.Null())
+
+
+def _paren(node: exp.Expr) -> exp.Expr:
+    return exp.paren(node, copy=False)
 
 
 _WRITTEN_OUT: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
     exp.Filter: _filter,
     exp.CountIf: _count_if,
     exp.NullSafeEQ: _same,
-    exp.NullSafeNEQ: _differ,
+    exp.NullSafeNEQ: lambda node: exp.Not(this=_same(node)),
     exp.Like: _like,
     exp.Or: _or,
 }

@@ -98,7 +98,7 @@ def _read(table: exp.Table, text: str, catalogue: Catalogue, within: tuple[Named
     if len(views) + len(bases) != 1:
         what = "nothing that is known" if not views and not bases else "several relations"
         raise _CannotTellError(f"it reads `{text[start:end]}`, the name of {what}".replace("``", "`"))
-    alias = None if table.args.get("alias") else _spelt(text[known[-1][0] : end])
+    alias = None if table.args.get("alias") else text[known[-1][0] : end].strip("`").replace("``", "`")
     if bases:
         return TextRead(start, end, bases[0].name, alias)
     (view,) = views
@@ -108,7 +108,3 @@ def _read(table: exp.Table, text: str, catalogue: Catalogue, within: tuple[Named
         raise _CannotTellError(f"it reads `{view.name}`, which depends on itself")
     below = _query(view.text, catalogue, view, (*within, view))
     return TextRead(start, end, below, alias)
-
-
-def _spelt(name: str) -> str:
-    return name.strip("`").replace("``", "`")

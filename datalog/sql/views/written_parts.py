@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from datalog.errors import EmissionError
+from datalog.graphs import components
 from datalog.sql.text import text as sql_text
 from datalog.sql.views.as_written import parsed
 
@@ -356,18 +357,14 @@ def are_joined(
     items: Sequence[Item], known: Mapping[str, Sequence[str]], conditions: Sequence[exp.Expr]
 ) -> bool:
     """Whether equal columns join all of some tables, so that not all pairs of two tables' rows are rows."""
-    groups = [{one.name} for one in items]
+    names = {one.name for one in items}
     pairs = [{before.name, one.name} for before, one in pairwise(items) if one.join and _by_names(one.join)]
     tests = [one.join.args["on"] for one in items if one.join is not None and one.join.args.get("on")]
     for test in (*tests, *conditions):
         parts = test.flatten(unnest=True) if isinstance(test, exp.And) else [test.unnest()]
         sides = [{_table(c, known) for c in columns_outside(one)} for one in parts if isinstance(one, exp.EQ)]
         pairs += [side for side in sides if len(side) > 1]
-    for pair in pairs:
-        touched = [group for group in groups if group & pair]
-        groups = [group for group in groups if not group & pair]
-        groups.append(set[str]().union(*touched))
-    return len([group for group in groups if group]) == 1
+    return len(components(names, (edge for pair in pairs for edge in pairwise(pair & names)))) == 1
 
 
 def _by_names(join: exp.Join) -> bool:

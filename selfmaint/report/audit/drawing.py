@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from selfmaint.api.audit import AuditReport
+from selfmaint.audit.example import word
 from selfmaint.audit.matrix import ViewAudit
-from selfmaint.audit.outcome import word
 from selfmaint.report.audit.markup import Markup, joined, tag
 from selfmaint.report.audit.words import MARKS
 from selfmaint.warehouse.catalog import BaseRelation

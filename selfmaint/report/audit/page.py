@@ -14,9 +14,8 @@ from selfmaint.api.confirming import proposal_sql
 from selfmaint.api.statements import printed
 from selfmaint.audit.advice import Advice
 from selfmaint.audit.changes import ANYTHING, Kind
-from selfmaint.audit.example import Example
+from selfmaint.audit.example import Depends, Example, Outcome, word
 from selfmaint.audit.matrix import Line, ViewAudit
-from selfmaint.audit.outcome import Depends, Outcome, word
 from selfmaint.audit.proposals import NewView, Proposal
 from selfmaint.decide.decision import Decision
 from selfmaint.report.audit.drawing import drawing

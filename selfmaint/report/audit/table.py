@@ -11,8 +11,8 @@ from rich.text import Text
 
 from selfmaint.api.audit import AuditReport
 from selfmaint.audit.changes import Kind
+from selfmaint.audit.example import Depends, word
 from selfmaint.audit.matrix import Line
-from selfmaint.audit.outcome import Depends, word
 from selfmaint.report.audit.words import (
     CUT,
     HELPED,

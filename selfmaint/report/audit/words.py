@@ -9,10 +9,9 @@ from datalog.model import Predicate, Row
 from datalog.syntax import show
 from selfmaint.audit.advice import Advice, Flip
 from selfmaint.audit.changes import Kind
-from selfmaint.audit.example import Example
+from selfmaint.audit.example import Always, Depends, Example, Outcome, Unclear
 from selfmaint.audit.matrix import Line
 from selfmaint.audit.needs import Loss, Need
-from selfmaint.audit.outcome import Always, Depends, Outcome, Unclear
 from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, Proposal
 from selfmaint.report.values import shown_row
 

@@ -15,7 +15,7 @@ from selfmaint.api.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.api.warehouse_file import read_warehouse_file
-from selfmaint.audit.baseline import read_baseline
+from selfmaint.audit.matrix import read_baseline
 from selfmaint.conformance.cases import read_cases
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from selfmaint import Update, build, load
-from selfmaint.audit.outcome import Unclear
+from selfmaint.audit.example import Unclear
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from tests.command_line import run
 

@@ -13,7 +13,7 @@ from selfmaint.api.confirming import proposal_sql
 from selfmaint.api.programs import catalog_of
 from selfmaint.audit.advice import Flip, advised
 from selfmaint.audit.changes import Change, Kind, changes_of
-from selfmaint.audit.outcome import Always
+from selfmaint.audit.example import Always
 from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, with_proposals
 from selfmaint.audit.search import Search
 from selfmaint.report.audit.words import proposal_text

@@ -29,9 +29,8 @@ from datalog.evaluate import Evaluator
 from datalog.model import Predicate, Program, Value, Version
 from selfmaint.audit.candidates import Candidates
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of
-from selfmaint.audit.example import Example
+from selfmaint.audit.example import Always, Depends, Example
 from selfmaint.audit.instance import Instance, Unfolding
-from selfmaint.audit.outcome import Always, Depends
 from selfmaint.audit.ruled_out import RuledOut
 from selfmaint.audit.search import Search
 from selfmaint.conformance.cases import case_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from selfmaint.audit.baseline import baseline_text, read_baseline, worse
+from selfmaint.audit.matrix import baseline_text, read_baseline, worse
 from selfmaint.errors import InputError
 
 A, B = ("v", "r", "insert"), ("v", "s", "any")

@@ -17,8 +17,7 @@ import pytest
 from datalog.model import Predicate, Row, Version
 from datalog.syntax import parse_program
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of
-from selfmaint.audit.example import Example
-from selfmaint.audit.outcome import Always, Depends, word
+from selfmaint.audit.example import Always, Depends, Example, word
 from selfmaint.audit.search import Search
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.procedure import check

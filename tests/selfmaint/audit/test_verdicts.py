@@ -7,9 +7,9 @@ import pytest
 from datalog.diagnostics import ProgramError
 from datalog.syntax import parse_program
 from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of, updatable
+from selfmaint.audit.example import Depends, Unclear, word
 from selfmaint.audit.matrix import audited
 from selfmaint.audit.needs import loss, needs
-from selfmaint.audit.outcome import Depends, Unclear, word
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation

@@ -437,7 +437,7 @@ path = "v2.csv"
 """
 LARGE = {
     *("deltalake", "networkx", "numpy", "pandas", "psycopg", "pyarrow", "pyspark", "sympy"),
-    *("datalog.sql.views", "datalog.syntax.explain", "selfmaint.feeds.report"),
+    *("datalog.sql.views", "datalog.syntax.explain", "selfmaint.feeds.changes"),
 }
 """Packages that take long to import; who decides a few rows of text about views in rules needs none of them."""
 

@@ -21,10 +21,9 @@ from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.cross_examine import domains, examine
-from selfmaint.cross_examine.examine import CrossExamination
+from selfmaint.cross_examine.examine import CrossExamination, Outcome
 from selfmaint.cross_examine.neighbourhood import TooManyRowsError, near
 from selfmaint.cross_examine.question import Differing, NotExamined, Question
-from selfmaint.cross_examine.report import Outcome
 from selfmaint.decide.verdict import Change, NotSelfMaintainable, SelfMaintainable, Undecided, Verdicts
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.memory import MemoryEngine

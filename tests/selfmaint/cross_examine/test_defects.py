@@ -15,8 +15,7 @@ import pytest
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.countermodel.databases import Evaluation, stored_rows, updated
-from selfmaint.cross_examine.examine import CrossExamination
-from selfmaint.cross_examine.report import Examined, Outcome
+from selfmaint.cross_examine.examine import CrossExamination, Examined, Outcome
 from selfmaint.decide.verdict import Change, NotSelfMaintainable, SelfMaintainable, Verdict
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.possible.new_state import TwoDatabases

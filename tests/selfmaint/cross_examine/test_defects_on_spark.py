@@ -10,7 +10,7 @@ import pytest
 from datalog.model import ColumnType, TypeName
 from selfmaint import CrossExamination, Update
 from selfmaint.api.warehouse import build
-from selfmaint.cross_examine.report import Outcome
+from selfmaint.cross_examine.examine import Outcome
 from selfmaint.decide.verdict import Change, SelfMaintainable
 from tests.selfmaint.cross_examine.test_defects import KINDS, TABLES
 

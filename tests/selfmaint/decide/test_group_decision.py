@@ -37,7 +37,7 @@ SCHEMAS, UPDATES, KNOWN = effort(6, 25), 4, 4
 """For each of twelve tests: about 600 views decided."""
 LEAST_DECIDED = {random_star: 0.7, random_roll_up: 0.7, random_groups: 0.55}
 """Of the views that group and are determined in the small domains, how many must be decided at least, and of the
-others; an average without its sum, and HAVING, which `random_groups` has, are decided only by two databases."""
+others; HAVING, which `random_groups` has, is decided only by two databases."""
 
 
 def stored(rows: Counter[Row], *, is_counted: bool) -> frozenset[Row]:

@@ -230,7 +230,7 @@ def test_an_update_of_unknown_effect_is_not_counted() -> None:
 @pytest.mark.parametrize(
     ("view", "reason"),
     [
-        ("v(G, avg(A)) :- r(G, A, K).", "`avg_a` is an average: add `sum(a)` and `count(a)` to the view"),
+        ("v(G, avg(A)) :- r(G, A, K).", None),
         ("v(G, count(distinct A)) :- r(G, A, K).", "counts equal values once, which does not add up"),
         ("v(G, count(*)) :- r(G, A, K) having count(*) > 1.", "take HAVING into a query over the view"),
         ("v(G, sum(A) + 1) :- r(G, A, K).", "computes with aggregates"),

@@ -20,6 +20,7 @@ DECIMAL, STRING = ColumnType(TypeName.DECIMAL, 9, 2), ColumnType(TypeName.STRING
 
 CASES = {
     "one type": (INT, INT, [1, 2, None], [2, None]),
+    "none on the right": (INT, INT, [1, 2, None], []),
     "two types": (INT, BIGINT, [1, 2, None], [2, None]),
     "decimals": (DECIMAL, DECIMAL, [1, 2, None], [2, None]),
     "texts": (STRING, STRING, ["b", "\U0001f600", "\uffff", None], ["b", "z", None]),
@@ -41,6 +42,8 @@ RULES = (
     "v(X) :- r(X). v(X) :- s(X).",
     "v(X, Y) :- r(X), s(Y), X != Y, X is not null.",
     "v(X) :- r(X), not (s(Y), Y > X).",
+    "v(X) :- r(X), X is not null, not (s(Y), not r(Y)), not s(X).",
+    "v(X) :- r(X), X is null.",
 )
 
 
@@ -85,6 +88,30 @@ def test_a_statement_reads_what_was_computed_here() -> None:
     made, _ = found(engine, RULES[1], "texts", frozenset())
     assert made.stored.here is not None
     assert sorted(map(str, made.arrow()["c0"].to_pylist())) == sorted(str(x) for (x,) in made.stored.here)
+
+
+@pytest.mark.parametrize("case", ["one type", "none on the right", "texts"])
+def test_from_where_to_where_values_go(case: str) -> None:
+    spans = set()
+    for few in (0, 100):
+        made, _ = found(DuckEngine(most_few=few), RULES[3], case, frozenset())
+        assert (made.stored.here is None) == (few == 0)
+        spans.add(made.stored.span)
+    assert spans == {(-math.inf, math.inf) if case == "texts" else (1, 2)}
+
+
+@pytest.mark.parametrize("name", ["BIGINT", "INT", "SMALLINT", "TINYINT"])
+@pytest.mark.parametrize("rows", [[], [(None, 1)], [(0, None), (1, -1), (None, None)]])
+def test_integers_that_were_computed_here_are_those_that_statements_read(
+    name: str, rows: list[tuple[int | None, ...]]
+) -> None:
+    engine, types = DuckEngine(), [ColumnType(TypeName[name])] * 2
+    most = 2 ** {"BIGINT": 63, "INT": 31, "SMALLINT": 15, "TINYINT": 7}[name]
+    rows = [*rows, *([(most - 1, -most)] if rows else [])]
+    stored = engine.database.computed(frozenset(rows), tuple(types))
+    made = Relation(stored, ("a", "b")).arrow()
+    assert made.schema == engine.load(rows, ["a", "b"], types).arrow().schema
+    assert {tuple(row.values()) for row in made.to_pylist()} == set(rows)
 
 
 def test_a_join_of_many_rows_is_left_to_a_statement() -> None:

@@ -11,7 +11,7 @@ from datalog.evaluate import Evaluator
 from datalog.model import Atom, Comparison, Constant, Negation, Predicate, Program, Row, Rule, Term, Variable
 from selfmaint.errors import InputError
 from selfmaint.feeds.changes import Change
-from selfmaint.feeds.problems import SHOWN, Finding, Problem, diagnostic
+from selfmaint.feeds.condense import SHOWN, Finding, Problem, diagnostic
 from selfmaint.feeds.table import FeedTable
 
 _CHANGE = Predicate("change")

@@ -5,16 +5,26 @@ The expressions are evaluated with the types that Spark gives them, and its roun
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import pytest
 
 from datalog.errors import EvaluationError
 from datalog.evaluate.scalars import Scalars
 from datalog.model import ColumnType, Condition, Expression, TypeName, Variable
-from selfmaint.maintain.exact_numbers import adds_up, average, changed, counts_exactly, divides, multiplies
+from selfmaint.maintain.exact_numbers import (
+    adds_up,
+    average,
+    changed,
+    counts_exactly,
+    divides,
+    from_average,
+    multiplies,
+)
 
 OLD, GAINED, LOST, NUMBER = (Variable(name) for name in ("Old", "Gained", "Lost", "Number"))
 BIGINT = ColumnType(TypeName.BIGINT)
@@ -132,6 +142,40 @@ def test_so_many_whole_numbers_are_added_as_doubles_without_loss(name: str, bits
         assert holds(condition, {NUMBER: number}, {NUMBER: BIGINT}) == (number <= most)
     assert float(most * -(2**bits)) == most * -(2**bits)
     assert any(int(float(total)) != total for total in (most * 2**bits + 1, (most + 1) * 2**bits - 1))
+
+
+@pytest.mark.parametrize("operand", OPERANDS, ids=str)
+def test_an_average_of_decimals_tells_its_sum_where_it_is_said_to(operand: ColumnType) -> None:
+    """Rounded up or down: also where the sum was as far from it as can be."""
+    kind, result, random = sum_type(operand), average_type(operand), Random(str(operand))
+    when, what = from_average(OLD, NUMBER, operand, kind, result)
+    types, told = {OLD: result, NUMBER: BIGINT}, 0
+    for _ in range(TRIALS):
+        number = random.choice([1, 2, 3, 7, 997, 3001, 4999, 5000, 10**6])
+        total = Fraction(some(random, operand)) * min(number, 1000)
+        digits = total / number * 10 ** (result.scale or 0) // 1 + random.choice([0, 1])
+        row: dict[Variable, Decimal | int] = {OLD: Decimal(f"{digits}E-{result.scale}"), NUMBER: number}
+        if holds(when, row, types):
+            told += 1
+            assert evaluated(what, row, types) == total, row
+    precision = (operand.precision or 0) + 4
+    assert (told > 0) == (precision + 5 <= 38)
+
+
+@pytest.mark.parametrize(("name", "bits"), [("tinyint", 7), ("smallint", 15), ("int", 31)])
+def test_an_average_of_whole_numbers_tells_its_sum_where_it_is_said_to(name: str, bits: int) -> None:
+    random, most = Random(name), 2 ** (50 - bits)
+    when, what = from_average(OLD, NUMBER, ColumnType(TypeName(name)), BIGINT, None)
+    types = {OLD: ColumnType(TypeName.DOUBLE), NUMBER: BIGINT}
+    for trial in range(TRIALS):
+        number = most - trial if trial % 2 else random.randrange(1, most + 1)
+        total = number * 2**bits * random.choice([-1, 1]) + random.randrange(number + 1)
+        average = total / number
+        for one in (math.nextafter(average, -math.inf), average, math.nextafter(average, math.inf)):
+            row: dict[Variable, Any] = {OLD: one, NUMBER: number}
+            assert holds(when, row, types)
+            assert evaluated(what, row, types) == total or one != average, row
+    assert not holds(when, {NUMBER: most + 1}, {NUMBER: BIGINT})
 
 
 @pytest.mark.parametrize("operand", OPERANDS, ids=str)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -267,3 +268,33 @@ def test_contents_that_cannot_be_read_are_told(spark: SparkSession, tmp_path) ->
         part.write_bytes(b"PAR1 nothing")
     with pytest.raises(InputError):
         SparkEngine(spark).keep(frame)
+
+
+def test_what_is_here_leaves_without_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """As Arrow, to a store, and row by row."""
+    import pyarrow as pa
+
+    from selfmaint.api.spark_platform import SparkPlatform
+    from selfmaint.duckdb.database import Database
+    from selfmaint.spark import SparkEngine
+
+    instant = dt.datetime(2024, 5, 1, 12, 30)
+    rows = [(1, "a", instant, -0.0), (2, None, None, None)]
+    names = [TypeName.BIGINT, TypeName.STRING, TypeName.TIMESTAMP, TypeName.DOUBLE]
+    engine = SparkEngine(spark)
+    platform = SparkPlatform(engine)
+    frame = engine.load(rows, ["K", "text", "at", "ratio"], list(map(ColumnType, names)))
+    streamed = pa.table(frame)
+    store: Any = SimpleNamespace(database=Database())
+    stored = platform.in_store(store, frame, tmp_path / "staged")
+    exact = engine.load([row[:3] for row in rows], ["k", "t", "a"], list(map(ColumnType, names[:3])))
+    given = platform.exchange.distinct(exact)
+    assert not any("_jdf" in vars(one) for one in (frame, exact))
+    assert streamed.sort_by("K").equals(frame.toArrow().sort_by("K"))
+    assert list(stored.types) == list(map(ColumnType, names))
+    assert str(stored.arrow().sort_by("K").to_pylist()) == str(frame.toArrow().sort_by("K").to_pylist())
+    assert not (tmp_path / "staged").exists()
+    assert (list(given.types), sorted(given.rows)) == (
+        list(map(ColumnType, names[:3])),
+        [row[:3] for row in rows],
+    )

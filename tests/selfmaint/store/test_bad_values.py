@@ -7,9 +7,17 @@ from pathlib import Path
 import pytest
 
 from datalog.model import ColumnType, TypeName
-from selfmaint.store.bad_values import SCANNED_BYTES, BadValue, bad_values, holds
+from selfmaint.store.bad_values import (
+    REMEMBERED,
+    SCANNED_BYTES,
+    BadValue,
+    TextReading,
+    bad_values,
+    holds,
+    placed,
+    remember,
+)
 from selfmaint.store.formats import Format
-from selfmaint.store.text_files import REMEMBERED, TextReading, placed, remember
 
 INT, STRING = ColumnType(TypeName.INT), ColumnType(TypeName.STRING)
 TYPES = {"n": INT, "s": STRING}

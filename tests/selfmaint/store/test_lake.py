@@ -405,7 +405,9 @@ def test_a_feed_goes_on_where_the_lake_is(shop: Shop) -> None:
     assert len(json.loads(shop.command("history", "--format", "json").stdout)["snapshots"]) == len(found)
     with feed.open("a", encoding="utf-8") as more:  # there and gone: no row, and yet the feed goes on
         more.write(event(6, there := {"id": 23, "customer": 3, "amount": 2}))
-        more.write(json.dumps({**json.loads(event(7, there)), "op": "d", "before": there, "after": None}) + "\n")
+        more.write(
+            json.dumps({**json.loads(event(7, there)), "op": "d", "before": there, "after": None}) + "\n"
+        )
     assert "no view changed; snapshot" in shop.command("maintain", "--feed", feed).stdout
     found = json.loads(shop.command("history", "--format", "json").stdout)["snapshots"]
     assert found[-1]["positions"] == {"": "7"}

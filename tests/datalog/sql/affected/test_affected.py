@@ -206,6 +206,8 @@ def test_definitions_have_the_shape_of_their_text() -> None:
         "select a, b from r union all select f, d from s",
         "select distinct b, c from r where a = 3",
         "select b + 1 as k, sum(c) as n from r group by b + 1",
+        "select b, sum(a * c) as n, count(*) as m from r group by b",
+        "select b, sum(c / 2) as n, count(*) as m from r group by b",
     ]
     for text in texts:
         views = read_sql(f"{TABLES} create view v as {text};")
