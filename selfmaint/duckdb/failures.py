@@ -18,6 +18,10 @@ _LONGEST_LINE = 300
 _MEND = "put the file back from a backup, or store the contents again: in a store by `selfmaint import`"
 STORAGE = "see to the storage: its `endpoint`, the credentials, and the rights in the folder"
 """What to do where object storage does not answer, or refuses."""
+_ROOM = (
+    "give it memory or disk (`memory_limit` and `temp_directory` of `[engine]`), or use the Spark engine: "
+    "`--engine spark`"
+)
 _KIND = re.compile(r"^(?:[A-Z][A-Za-z]* )+Error: ")
 
 
@@ -27,10 +31,12 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, tuple[int, int] | 
     `files` are those that are read, with their marks when they were first looked at.
 
     Returns:
-        SM103 a file is gone; SM104 one has changed or is damaged, or a value that there is not; SM502 a decimal of more
-        digits than DuckDB has, of which Spark gives some up.
+        SM405 there is no memory or disk; SM103 a file is gone; SM104 one has changed or is damaged, or a value that
+        there is not; SM502 a decimal of more digits than DuckDB has, of which Spark gives some up.
     """
     line = _said(failure)
+    if isinstance(failure, duckdb.OutOfMemoryException) or "No space left" in line:
+        return input_error(Code.WRITE_FAILED, f"DuckDB has no room for what it computes: {line}", _ROOM)
     named = [file for file in files if _without_scheme(file) in str(failure).partition("\n")[0]]
     if named and "://" in named[0] and "HTTP" in line:
         return _of_storage(named[0], failure, line)

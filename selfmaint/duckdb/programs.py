@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from weakref import WeakKeyDictionary
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import Atom, Constant, Negation, NullTest, Predicate, Program, Row, Rule, Version
+from datalog.model import Atom, Constant, Negation, NullTest, Predicate, Program, Row, Rule, Variable
 from datalog.rewrite.independent import independent_parts, linked_parts
 from datalog.rewrite.reachable import predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
@@ -17,6 +18,7 @@ from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.extensions import Extension
+from selfmaint.duckdb.factors import Factored, is_bare, most_rows, over_parts, require_few
 from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of, one_by_one
 from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
@@ -35,6 +37,9 @@ MOST_MULTIPLIED = 100_000
 MOST_PLANS = 16
 """So many programs as they are evaluated are kept: what was found out is asked for again to be told."""
 
+_MOST_WAYS = 8
+"""Products that are unions are read as they are where what they are of could stand in their place in more ways."""
+
 
 class Programs:
     """Evaluates programs in one database."""
@@ -45,9 +50,7 @@ class Programs:
         self._held: OrderedDict[object, Extension] = OrderedDict()
         self._rows_held = 0
         self._matches: dict[object, bool] = {}
-        self._products: WeakKeyDictionary[Stored, tuple[Rule, Mapping[Predicate, Extension]]] = (
-            WeakKeyDictionary()
-        )
+        self._products = WeakKeyDictionary[Stored, tuple[Factored, ...]]()
         self._plans: OrderedDict[object, Program] = OrderedDict()
         self.fetched = Fetched(self.made)
 
@@ -143,11 +146,11 @@ class Programs:
         together = linked_parts(mark, parts, links)
         if len(together) > 1:
             return all(self._falls_together(part, known) for part in together)
-        if all(map(_is_bare, parts)):
+        if all(map(is_bare, parts)):
             return self._has_match(mark, known)
         found = [self.table([part], known) for part in parts]
         return all(map(self._has_rows, found)) and self._has_match(
-            *_over_parts(mark, parts, links, found, known)
+            *over_parts(mark, parts, links, found, known)
         )
 
     def _has_rows(self, extension: Extension) -> bool:
@@ -216,14 +219,20 @@ class Programs:
     def made(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
         """The rows of one predicate, computed now."""
         rules, known = self._over_factors(rules, known)
+        found = self._made_here(rules, known)
+        if found is not None:
+            return found
+        factored = [self._factored(rule, known) for rule in rules]
+        if any(factored):
+            if sum(one.rows or 0 for one in factored if one) > self.most_multiplied:
+                return self._product(rules, factored, known)
+            rules = [one.rule if one else rule for rule, one in zip(rules, factored, strict=True)]
+            known = {**known, **{p: its for one in factored if one for p, its in one.given.items()}}
+            rules, known = self._over_factors(rules, known)
+            found = self._made_here(rules, known)
+            if found is not None:
+                return found
         read = self._read(rules, known)
-        here = self._computed_here(rules, read)
-        if here is not None:
-            few = self._database.computed(*here)
-            return Extension(few, frozenset(range(len(few.types))) - few.with_null)
-        product = self._product(rules, known) if len(rules) == 1 else None
-        if product is not None:
-            return product
         made = self._written(rules, read)
         if not any(may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
@@ -232,63 +241,118 @@ class Programs:
             stored = self._database.table(made.query(), made.types, names if made.queries else ())
         return Extension(stored, made.not_null)
 
+    def _made_here(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension | None:
+        """The same in this process, if there are few rows."""
+        here = self._computed_here(rules, self._read(rules, known))
+        if here is None:
+            return None
+        few = self._database.computed(*here)
+        return Extension(few, frozenset(range(len(few.types))) - few.with_null)
+
     def _over_factors(
         self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]
     ) -> tuple[Sequence[Rule], Mapping[Predicate, Extension]]:
         """The rules without products: over what these are of, and without what only has to have a row."""
-        read = self._read(rules, known)
-        joined = {atom.predicate for rule in rules for atom in rule.atoms}
-        products = {p: self._products[read[p].stored] for p in joined if read[p].stored in self._products}
-        products = {p: (whole, given) for p, (whole, given) in products.items() if is_unfoldable(whole)}
-        if not products:
+        found, given, is_same = list[Rule](), dict(known), True
+        for rule in rules:
+            ways = self._products_of(rule, known)
+            if not ways:
+                found.append(rule)
+                continue
+            is_same = False
+            for way in product(*ways.values()):
+                given |= {p: its for one in way for p, its in one.given.items()}
+                heads = {
+                    p: replace(one.rule, head=replace(one.rule.head, predicate=p))
+                    for p, one in zip(ways, way, strict=True)
+                }
+                found += self._without_mere_rows(unfold(Program((rule,)), heads).rules, given)
+        if is_same:
             return rules, known
-        known = {**known, **{p: one for _, given in products.values() for p, one in given.items()}}
-        heads = {
-            p: replace(whole, head=replace(whole.head, predicate=p)) for p, (whole, _) in products.items()
+        return found or [replace(rules[0], body=(*rules[0].body, NullTest(Constant(None))))], given
+
+    def _products_of(
+        self, rule: Rule, known: Mapping[Predicate, Extension]
+    ) -> dict[Predicate, Sequence[Factored]]:
+        """The products that a rule joins, if what they are of can stand in their place."""
+        denied = {
+            p for literal in rule.body if isinstance(literal, Negation) for p in predicates_of([literal])
         }
-        found = []
-        for rule in unfold(Program(tuple(rules)), heads).rules:
+        found = dict[Predicate, Sequence[Factored]]()
+        for atom in rule.atoms:
+            ways = self._products.get(known[atom.predicate].stored, ())
+            if all(is_unfoldable(one.rule) for one in ways) and (
+                len(ways) == 1 or atom.predicate not in denied
+            ):
+                found[atom.predicate] = ways
+        found = {p: ways for p, ways in found.items() if ways}
+        return found if math.prod(map(len, found.values())) <= _MOST_WAYS else {}
+
+    def _without_mere_rows(
+        self, rules: Iterable[Rule], known: Mapping[Predicate, Extension]
+    ) -> Iterator[Rule]:
+        """The rules without the parts that only have to have a row; without those of which one has none."""
+        for rule in rules:
             parts, links = independent_parts(rule)
             needed = [part for part in parts if links or part.head.terms]
             if all(self._has_match(part, known) for part in parts if part not in needed):
                 body = tuple(literal for part in needed for literal in part.body)
-                found.append(replace(rule, body=(*body, *links)))
-        return found or [replace(rules[0], body=(*rules[0].body, NullTest(Constant(None))))], known
+                yield replace(rule, body=(*body, *links))
 
-    def _product(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension | None:
-        """The rows of a rule of independent parts, if those are many: put together when they are used."""
-        (rule,) = rules
+    def _factored(self, rule: Rule, known: Mapping[Predicate, Extension]) -> Factored | None:
+        """A rule over the rows of its independent parts, if it has several."""
         parts, links = independent_parts(rule)
         together = linked_parts(rule, parts, links)
-        if len(parts) == 1 or (len(together) == 1 and all(map(_is_bare, parts))):
+        if len(parts) == 1:
+            return None
+        if len(together) == 1 and all(map(is_bare, parts)):
+            require_few(rule, (known[atom.predicate] for atom in rule.atoms))
             return None
         if len(together) > 1:
             parts, links = together, ()
         found = [self.table([part], known) for part in parts]
-        rows = math.prod(1 if one.stored.rows is None else one.stored.rows for one in found)
+        whole, given = over_parts(rule, parts, links, found, known if links else {})
         if links:
-            whole, given = _over_parts(rule, parts, links, found, known)
-            return self.made([whole], given)
-        if rows <= self.most_multiplied:
-            return None
-        whole, given = _over_parts(rule, parts, (), found, {})
-        made = self._written([whole], given)
-        its = [one.stored for one in found]
-        stored = self._database.view(made.query(), made.types, its, Layout(rows))
-        self._products[stored] = whole, given
+            require_few(rule, found)
+        rows = math.prod(map(most_rows, found))
+        return Factored(whole, self._read([whole], given), None if links else rows)
+
+    def _product(
+        self,
+        rules: Sequence[Rule],
+        factored: Sequence[Factored | None],
+        known: Mapping[Predicate, Extension],
+    ) -> Extension:
+        """The rows of some rules of independent parts, which are many: put together when they are used."""
+        ways = [
+            one if one and one.rows is not None else self._as_one_part(rule, known)
+            for rule, one in zip(rules, factored, strict=True)
+        ]
+        given = {p: its for one in ways for p, its in one.given.items()}
+        made = self._written([one.rule for one in ways], given)
+        most = sum(one.rows or 0 for one in ways)
+        is_exact = len(ways) == 1 and all(its.stored.known_rows is not None for its in given.values())
+        layout = Layout(most) if is_exact else Layout(most=most)
+        stored = self._database.view(made.query(), made.types, [one.stored for one in given.values()], layout)
+        self._products[stored] = tuple(ways)
         return Extension(stored, made.not_null)
+
+    def _as_one_part(self, rule: Rule, known: Mapping[Predicate, Extension]) -> Factored:
+        found = self.table([rule], known)
+        terms = tuple(Variable(f"X{i}") for i in range(rule.head.arity))
+        part = replace(rule, head=replace(rule.head, terms=terms))
+        return Factored(*over_parts(part, [part], (), [found], {}), most_rows(found))
 
     def first_rows(self, stored: Stored, limit: int) -> Stored:
         """What has the same first rows: of a product, the product of the first rows of its parts."""
         if stored not in self._products:
             return stored
-        rule, given = self._products[stored]
-        first = {}
-        for predicate, one in given.items():
+        ways, first = self._products[stored], dict[Predicate, Extension]()
+        for predicate, one in ((p, its) for way in ways for p, its in way.given.items()):
             query = sql.rows(one.stored.name, len(one.stored.types), limit=limit, ordered=True)
             table = self._database.table(query, one.stored.types, [one.stored.name])
             first[predicate] = Extension(table, one.not_null)
-        made = self._written([rule], first)
+        made = self._written([one.rule for one in ways], first)
         return self._database.view(made.query(), made.types, [one.stored for one in first.values()])
 
     def _computed_here(
@@ -315,24 +379,6 @@ def _given(facts: Facts[Relation]) -> dict[Predicate, Extension]:
         )
         for predicate, relation in facts.relations.items()
     }
-
-
-def _is_bare(part: Rule) -> bool:
-    """Whether a part is the rows of one predicate, as they are."""
-    return len(part.body) == 1 and isinstance(part.body[0], Atom) and part.body[0].terms == part.head.terms
-
-
-def _over_parts(
-    rule: Rule,
-    parts: Sequence[Rule],
-    links: Sequence[Negation],
-    found: Sequence[Extension],
-    known: Mapping[Predicate, Extension],
-) -> tuple[Rule, dict[Predicate, Extension]]:
-    """A rule over the rows of its independent parts, and what it reads."""
-    names = [Predicate("part", Version.STEP, (one.stored.number,)) for one in found]
-    atoms = (Atom(name, part.head.terms) for name, part in zip(names, parts, strict=True))
-    return replace(rule, body=(*atoms, *links)), {**known, **dict(zip(names, found, strict=True))}
 
 
 def _rows_here(extension: Extension) -> int:

@@ -7,11 +7,13 @@ import math
 
 import pytest
 
-from datalog.model import ColumnType, Predicate, TypeName, WallClock
+from datalog.budget import BudgetSpentError, limit
+from datalog.model import ColumnType, Predicate, TypeName, Version, WallClock
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
 from selfmaint.duckdb.database import Relation
 from selfmaint.engine.protocol import Facts
+from selfmaint.errors import InputError
 
 R, S, V = Predicate("r"), Predicate("s"), Predicate("v")
 INT, BIGINT, DOUBLE, DATE = (ColumnType(TypeName[n]) for n in ("INT", "BIGINT", "DOUBLE", "DATE"))
@@ -152,6 +154,58 @@ def test_what_no_link_ties_is_not_multiplied_with_what_links_do() -> None:
     assert found.stored.rows is None, "it is a product"
     assert engine.count(found) == len(tied) * len(rows) < len(rows) ** 3
     assert engine.nonempty(program, [Predicate("p")], loaded) == {Predicate("p")}
+
+
+def test_what_several_rules_multiply_is_put_together_where_it_is_used() -> None:
+    """Of keys of one part only that part is read, for each rule; of the others it is asked whether they have a row."""
+    engine = DuckEngine(most_few=0)
+    engine.programs.most_multiplied = 10
+    program = parse_program(
+        "p(X, Y) :- r(X, A), s(Y, B), t(C, C).  p(X, Y) :- r(X, A), q(Y, B).  p(X, X) :- q(X, 1)."
+    )
+    rows = [(i, i % 3) for i in range(20)]
+    names = [Predicate(name) for name in "rstq"]
+    loaded = Facts({p: engine.load(rows, ["a", "b"], [INT] * 2) for p in names})
+    found = engine.evaluate(program, Predicate("p"), loaded)
+    every = [(x, y) for x in range(20) for y in range(20)]
+    assert found.stored.rows is None, "it is put together when it is used"
+    assert engine.count(found) == len(every)
+    assert engine.sample(found, 25) == every[:25]
+    given = Facts({Predicate("p"): found}, {}, frozenset())
+    for rule, expected in (
+        ("k(X) :- p(X, Y).", {(i,) for i in range(20)}),
+        ("k(X) :- p(X, X), X > 17.", {(18,), (19,)}),
+        ("k(X) :- p(X, 3), not p(3, X).", set()),
+    ):
+        keys = engine.evaluate(parse_program(rule), Predicate("k"), given)
+        assert set(engine.sample(keys, 100)) == expected, rule
+
+
+@pytest.mark.parametrize("more", ["", "  p(X, X) :- r(1, X)."])
+def test_rows_that_differ_in_what_nobody_uses_are_not_multiplied(more: str) -> None:
+    engine, number = DuckEngine(most_few=0), 200_000
+    rows = engine.load([(i, i % 3) for i in range(number)], ["a", "b"], [INT] * 2)
+    program = parse_program(f"p(X, Y) :- r(A, X), r(B, Y), not r(X, Y).{more}")
+    found = engine.evaluate(program, Predicate("p"), Facts({R: rows}))
+    right = {(x, y) for x in range(3) for y in range(3) if x != y}
+    assert set(engine.sample(found, 20)) == right | ({(1, 1)} if more else set())
+
+
+def test_a_test_ends_where_what_is_linked_has_too_many_combinations() -> None:
+    engine = DuckEngine(most_few=0)
+    rows = engine.load([(i, i) for i in range(3_000)], ["a", "b"], [INT] * 2)
+    rule = "v@depends(X, Y) :- r(X, A), r(Y, B), not (r(A, C), C < B)."
+    goal, facts = Predicate("v", Version.DEPENDS), Facts({R: rows})
+    with limit(1, "a test"), pytest.raises(BudgetSpentError, match="putting together 9,000,000 rows"):
+        engine.evaluate(parse_program(rule), goal, facts)
+    assert engine.nonempty(parse_program(rule), [goal], facts) == {goal}
+
+
+def test_where_duckdb_has_no_room_it_is_said() -> None:
+    engine = DuckEngine({"memory_limit": "20MB", "temp_directory": "", "threads": 1}, most_few=0)
+    rows = engine.load([(i,) for i in range(3_000)], ["a"], [INT])
+    with pytest.raises(InputError, match="DuckDB has no room for what it computes"):
+        engine.evaluate(parse_program("v(X, Y) :- r(X), s(Y), X <= Y."), V, Facts({R: rows, S: rows}))
 
 
 @pytest.mark.parametrize("most_few", [0, 100])

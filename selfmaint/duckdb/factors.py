@@ -1,0 +1,58 @@
+"""Rules as products: over the rows of their independent parts, which are put together only where that is needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from datalog.budget import DEFAULT_S, BudgetSpentError, left
+from datalog.model import Atom, Negation, Predicate, Rule, Version
+from selfmaint.duckdb.extensions import Extension
+
+_LINKED_A_SECOND = 500_000
+"""So many rows of parts that are linked are put together for a test, for each second of a view's budget."""
+
+
+@dataclass(frozen=True)
+class Factored:
+    """A rule over the rows of its independent parts, what it reads, and how many rows it has if nothing links these."""
+
+    rule: Rule
+    given: Mapping[Predicate, Extension]
+    rows: int | None
+
+
+def is_bare(part: Rule) -> bool:
+    """Whether a part is the rows of one predicate, as they are."""
+    return len(part.body) == 1 and isinstance(part.body[0], Atom) and part.body[0].terms == part.head.terms
+
+
+def over_parts(
+    rule: Rule,
+    parts: Sequence[Rule],
+    links: Sequence[Negation],
+    found: Sequence[Extension],
+    known: Mapping[Predicate, Extension],
+) -> tuple[Rule, dict[Predicate, Extension]]:
+    """A rule over the rows of its independent parts, and what it reads."""
+    names = [Predicate("part", Version.STEP, (one.stored.number,)) for one in found]
+    atoms = (Atom(name, part.head.terms) for name, part in zip(names, parts, strict=True))
+    return replace(rule, body=(*atoms, *links)), {**known, **dict(zip(names, found, strict=True))}
+
+
+def most_rows(extension: Extension) -> int:
+    """How many rows there are, as far as that is known; else one."""
+    known, most = extension.stored.known_rows, extension.stored.layout.most
+    return (1 if most is None else most) if known is None else known
+
+
+def require_few(rule: Rule, parts: Iterable[Extension]) -> None:
+    """Ends the budget of a test whose linked parts have too many combinations.
+
+    Raises:
+        BudgetSpentError: they have.
+    """
+    seconds, rows = min(left(), DEFAULT_S), math.prod(map(most_rows, parts))
+    if rule.head.predicate.version is Version.DEPENDS and rows > _LINKED_A_SECOND * seconds:
+        raise BudgetSpentError(f"putting together {rows:,} rows", seconds)
