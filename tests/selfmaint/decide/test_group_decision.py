@@ -33,7 +33,7 @@ from tests.oracle.aggregates import Question, Schema, questions
 from tests.oracle.random_groups import random_groups
 from tests.oracle.random_stars import random_roll_up, random_star
 
-SCHEMAS, UPDATES, KNOWN = effort(6, 25), 4, 4
+SCHEMAS, UPDATES, KNOWN = effort(4, 25), 4, 4
 """For each of twelve tests: about 600 views decided."""
 LEAST_DECIDED = {random_star: 0.7, random_roll_up: 0.7, random_groups: 0.55}
 """Of the views that group and are determined in the small domains, how many must be decided at least, and of the
