@@ -83,8 +83,10 @@ def linked_parts(rule: Rule, parts: Sequence[Rule], links: Sequence[Negation]) -
 
 
 def _part(rule: Rule, body: Sequence[Literal], used: Collection[Variable]) -> Rule:
-    positive = (literal for literal in body if not isinstance(literal, Negation))
-    terms = (v for v in variables_of(positive) if v in used)
+    """Its variables stand as in the rule's head: so the first rows are made of the first ones of the parts."""
+    positive = [literal for literal in body if not isinstance(literal, Negation)]
+    bound = {*variables_of(positive)}.intersection(used)
+    terms = (v for v in variables_of([rule.head, *positive]) if v in bound)
     return replace(rule, head=Atom(rule.head.predicate, tuple(terms)), body=tuple(body))
 
 

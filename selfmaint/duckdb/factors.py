@@ -24,8 +24,11 @@ class Factored:
 
 
 def is_bare(part: Rule) -> bool:
-    """Whether a part is the rows of one predicate, as they are."""
-    return len(part.body) == 1 and isinstance(part.body[0], Atom) and part.body[0].terms == part.head.terms
+    """Whether a part is the rows of one predicate, as they are but for the order of their columns."""
+    only, terms = part.body[0], part.head.terms
+    if len(part.body) > 1 or not isinstance(only, Atom):
+        return False
+    return len(only.terms) == len(terms) and {*only.terms} == {*terms}
 
 
 def over_parts(

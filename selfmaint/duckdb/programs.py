@@ -10,7 +10,7 @@ from itertools import product
 from weakref import WeakKeyDictionary
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import Atom, Constant, Negation, NullTest, Predicate, Program, Row, Rule, Variable
+from datalog.model import Atom, Constant, NullTest, Predicate, Program, Row, Rule, Variable, Version
 from datalog.rewrite.independent import independent_parts, linked_parts
 from datalog.rewrite.reachable import predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
@@ -255,7 +255,7 @@ class Programs:
         """The rules without products: over what these are of, and without what only has to have a row."""
         found, given, is_same = list[Rule](), dict(known), True
         for rule in rules:
-            ways = self._products_of(rule, known)
+            named, ways = self._products_of(rule, known)
             if not ways:
                 found.append(rule)
                 continue
@@ -266,27 +266,29 @@ class Programs:
                     p: replace(one.rule, head=replace(one.rule.head, predicate=p))
                     for p, one in zip(ways, way, strict=True)
                 }
-                found += self._without_mere_rows(unfold(Program((rule,)), heads).rules, given)
+                found += self._without_mere_rows(unfold(Program((named,)), heads).rules, given)
         if is_same:
             return rules, known
         return found or [replace(rules[0], body=(*rules[0].body, NullTest(Constant(None))))], given
 
     def _products_of(
         self, rule: Rule, known: Mapping[Predicate, Extension]
-    ) -> dict[Predicate, Sequence[Factored]]:
-        """The products that a rule joins, if what they are of can stand in their place."""
-        denied = {
-            p for literal in rule.body if isinstance(literal, Negation) for p in predicates_of([literal])
-        }
-        found = dict[Predicate, Sequence[Factored]]()
-        for atom in rule.atoms:
-            ways = self._products.get(known[atom.predicate].stored, ())
-            if all(is_unfoldable(one.rule) for one in ways) and (
-                len(ways) == 1 or atom.predicate not in denied
-            ):
-                found[atom.predicate] = ways
-        found = {p: ways for p, ways in found.items() if ways}
-        return found if math.prod(map(len, found.values())) <= _MOST_WAYS else {}
+    ) -> tuple[Rule, dict[Predicate, Sequence[Factored]]]:
+        """The products that a rule joins, if what they are of can stand in their place; and the rule.
+
+        A product of several rules has a name for each subgoal there, for each is joined with the rows of all of them.
+        """
+        body, found = list(rule.body), dict[Predicate, Sequence[Factored]]()
+        for number, atom in enumerate(rule.body):
+            if isinstance(atom, Atom):
+                ways, name = self._products.get(known[atom.predicate].stored, ()), atom.predicate
+                if ways and all(is_unfoldable(one.rule) for one in ways):
+                    if len(ways) > 1:
+                        name = Predicate("way", Version.STEP, (number,))
+                        body[number] = replace(atom, predicate=name)
+                    found[name] = ways
+        is_few = math.prod(map(len, found.values())) <= _MOST_WAYS
+        return (replace(rule, body=tuple(body)), found) if is_few else (rule, {})
 
     def _without_mere_rows(
         self, rules: Iterable[Rule], known: Mapping[Predicate, Extension]

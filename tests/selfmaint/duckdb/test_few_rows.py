@@ -124,10 +124,11 @@ def test_a_join_of_many_rows_is_left_to_a_statement() -> None:
     assert engine.count(made) == 40_000
 
 
-def test_the_first_rows_of_a_product_are_found_in_its_parts() -> None:
+@pytest.mark.parametrize("head", ["BXAY", "BAX", "XBA", "AXB"])
+def test_the_first_rows_of_a_product_are_found_in_its_parts(head: str) -> None:
     engine = DuckEngine(most_few=0)
     engine.programs.most_multiplied = 0
-    program = parse_program("p(B, X, A, Y) :- r(A, B), s(X, Y).")
+    program = parse_program(f"p({', '.join(head)}) :- r(A, B), s(X, Y).")
     facts = {
         Predicate("r"): [(a, b) for a in range(30) for b in range(3)],
         Predicate("s"): [(x, y) for x in range(3) for y in range(30)],
@@ -135,7 +136,8 @@ def test_the_first_rows_of_a_product_are_found_in_its_parts() -> None:
     types = [ColumnType(TypeName.INT)] * 2
     loaded = Facts({p: engine.load(rows, ["a", "b"], types) for p, rows in facts.items()})
     found = engine.evaluate(program, Predicate("p"), loaded)
-    expected = sorted((b, x, a, y) for a, b in facts[Predicate("r")] for x, y in facts[Predicate("s")])
+    every = ((*one, *other) for one in facts[Predicate("r")] for other in facts[Predicate("s")])
+    expected = sorted({tuple(row["ABXY".index(v)] for v in head) for row in every})
     assert found.stored.rows is None, "it is a product"
     assert engine.sample(found, 7) == expected[:7]
     assert engine.count(found) == len(expected)
@@ -179,6 +181,25 @@ def test_what_several_rules_multiply_is_put_together_where_it_is_used() -> None:
     ):
         keys = engine.evaluate(parse_program(rule), Predicate("k"), given)
         assert set(engine.sample(keys, 100)) == expected, rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("k(X, Y) :- p(X, A), p(Y, B).", {(x, y) for x in (1, 2, 3, 4) for y in (1, 2, 3, 4)}),
+        ("k(X, Y) :- p(X, A), p(A, Y).", {(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 2)}),
+        ("k(X, Y) :- p(X, A), p(Y, B), not p(Y, X).", {(x, y) for x in (3, 4) for y in (1, 2, 3, 4)}),
+    ],
+)
+def test_each_subgoal_has_the_rows_of_all_rules(rule: str, expected: set[tuple[int, int]]) -> None:
+    engine = DuckEngine(most_few=0)
+    engine.programs.most_multiplied = 0
+    r, s = (engine.load([(i,), (i + 1,)], ["a"], [INT]) for i in (1, 3))
+    program = parse_program("p(X, Y) :- r(X), r(Y).  p(X, Y) :- s(X), r(Y).")
+    found = engine.evaluate(program, Predicate("p"), Facts({R: r, S: s}))
+    assert found.stored.rows is None, "it is put together when it is used"
+    keys = engine.evaluate(parse_program(rule), Predicate("k"), Facts({Predicate("p"): found}))
+    assert set(engine.sample(keys, 100)) == expected
 
 
 @pytest.mark.parametrize("more", ["", "  p(X, X) :- r(1, X)."])
