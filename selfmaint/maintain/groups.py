@@ -153,7 +153,9 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
         return found
     told = for_all_rows(known.catalog, known.situation, known.support.whole, view)
     if isinstance(told, RollUp):
-        return work.rolled_up(found, found.open, told)
+        rolled = work.rolled_up(found, found.open, told)
+        if rolled.open is None or not whole:
+            return rolled
     if told is None and (parts["lost"] is not None or view.grouped.alone):
         rows, others = work.known_rows(found.open), work.told_beside(found.old)
         if others:
@@ -345,16 +347,17 @@ class _Work(Generic[D]):
         return self._closed(change, groups, self._over_rows(self.plan.anew, rows))
 
     def rolled_up(self, change: GroupChange[D], groups: D, roll: RollUp) -> GroupChange[D]:
-        """The change with the open groups computed from a finer view's rows."""
+        """The change with the open groups computed from a finer view's rows; they stay open where that loses digits."""
         rows = all_rows(self.known, roll, self._keys(groups))
         if rows is None:
             names = [f"x{i}" for i in range(len(roll.columns))]
             rows = self.engine.load((), names, roll.column_types)
         assert roll.anew is not None
-        facts = _small({ROWS: rows})
-        return self._closed(
-            change, groups, self.engine.evaluate_view(roll.anew, facts, {ROWS: roll.column_types})
-        )
+        facts, types = _small({ROWS: rows}), {ROWS: roll.column_types}
+        lossy, evaluated = roll.lossy, self.engine.evaluate_view
+        if lossy is not None and self.engine.sample(evaluated(lossy, facts, types), 1):
+            return change
+        return self._closed(change, groups, evaluated(roll.anew, facts, types))
 
     def _closed(self, change: GroupChange[D], groups: D, found: D) -> GroupChange[D]:
         """The change with new rows of the open groups, among rows of perhaps more groups."""

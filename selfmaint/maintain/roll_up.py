@@ -10,6 +10,7 @@ Conditions of soundness:
 2. What is aggregated is the same expression in both views, and the same aggregate (of a count, the sum); or it is
    over columns of the finer view and of the other subgoals, each value standing as often as the row says.
 3. What is grouped by, and what filters, is over these columns as well.
+4. An average is divided without loss (`exact_numbers.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from datalog.model import (
     ANY,
     Aggregate,
     AggregateFunction,
+    AllOf,
+    AnyOf,
     Arithmetic,
     Atom,
     Call,
@@ -44,7 +47,8 @@ from datalog.model import (
     map_expression,
     variables_of,
 )
-from selfmaint.maintain.exact_numbers import average, multiplies, settled, summand
+from selfmaint.maintain.conditions import negation
+from selfmaint.maintain.exact_numbers import average, counts_exactly, divides, multiplies, settled, summand
 from selfmaint.maintain.group_plan import ROWS, GroupPlan
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView
@@ -154,6 +158,24 @@ class RollUp:
             outputs.append(made)
         return self._over_rows("anew", self.plan.view.columns, outputs)
 
+    @cached_property
+    def lossy(self) -> ViewDefinition | None:
+        """A row for each group of which `anew` would lose digits; None if it never does (condition 4)."""
+        losses: list[Condition] = []
+        for measure in self.plan.grouped.measures:
+            value, count = self._sum_of(measure), self._count(measure)
+            if (
+                measure.aggregate.function is AggregateFunction.AVG
+                and value is not None
+                and count is not None
+            ):
+                exact = counts_exactly(count, self.plan.operands.get(measure.column))
+                if measure.column in self.plan.averages:
+                    exact = divides(value, count, self.plan.sums[measure.column])
+                if exact != AllOf(()):
+                    losses.append(AllOf((Compared(">", count, Constant(0)), negation(exact))))
+        return self._over_rows("lossy", ("any",), [Constant(1)], (AnyOf(tuple(losses)),)) if losses else None
+
     def telling(self, measures: Iterable[Measure]) -> ViewDefinition | None:
         """Groups and some aggregates over all rows of each; None if the rows do not tell them."""
         made = [self._new(measure) for measure in measures]
@@ -162,7 +184,11 @@ class RollUp:
         return None if None in made else self._over_rows("told", names, outputs)
 
     def _over_rows(
-        self, name: str, columns: tuple[str, ...], outputs: Iterable[Expression]
+        self,
+        name: str,
+        columns: tuple[str, ...],
+        outputs: Iterable[Expression],
+        having: tuple[Condition, ...] = (),
     ) -> ViewDefinition | None:
         """Condition 3."""
         filters = tuple(map_condition(self._image, c) for c in self.plan.grouped.block.filters)
@@ -170,7 +196,9 @@ class RollUp:
             return None
         groups = None if self.plan.grouped.block.groups is None else self._groups
         body = [Atom(ROWS, self.columns)]
-        made = block(name, 0, body, outputs, filters=filters, groups=groups, having=self.plan.some_rows)
+        made = block(
+            name, 0, body, outputs, filters=filters, groups=groups, having=(*self.plan.some_rows, *having)
+        )
         return ViewDefinition(name, columns, (made,))
 
     @property
@@ -237,11 +265,14 @@ class RollUp:
             return None if found is None else Aggregate(wanted, found)
         return _total(summand(found, self.plan.sums.get(measure.column)))
 
+    def _sum_of(self, measure: Measure) -> Expression | None:
+        """The value of a measure, of an average its sum, in the type of a sum."""
+        value, kind = self._value(measure), self.plan.sums.get(measure.column)
+        return value if value is None or kind is None else settled(value, kind)
+
     def _new(self, measure: Measure) -> Expression | None:
         """A measure over all rows of a group."""
-        value, kind = self._value(measure), self.plan.sums.get(measure.column)
-        if value is not None and kind is not None:
-            value = settled(value, kind)
+        value, kind = self._sum_of(measure), self.plan.sums.get(measure.column)
         if measure.aggregate.function is not AggregateFunction.AVG or value is None:
             return value
         count = self._count(measure)

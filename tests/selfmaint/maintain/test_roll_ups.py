@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from decimal import Decimal
 
 import pytest
 
@@ -72,6 +73,28 @@ def test_a_lost_maximum_is_taken_from_a_plain_view() -> None:
     update = changes(no_sale=rows((1, "k", 5), (3, "m", 1)))
     assert isinstance(check(warehouse, update)["most"], SelfMaintainable)
     assert state(warehouse, update, "most") == rows(("k", 3))
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+@pytest.mark.parametrize("is_read", [False, True])
+def test_an_average_that_a_roll_up_would_cut_off_is_open(is_long: bool, is_read: bool) -> None:
+    """What is divided has 18 digits before the point."""
+    one, lost = (Decimal(f"{n}E{18 if is_long else 17}") for n in (2, 4))
+    program = DECLARED.replace("amount: int", "amount: decimal(26, 6)")
+    program += (
+        "fine(C, I, count(*), sum(A), max(A)) :- sale(I, C, A).\nmean(C, avg(A), max(A)) :- sale(I, C, A).\n"
+    )
+    contents = {
+        "fine": rows(("k", 1, 1, one, one), ("k", 2, 1, lost, lost)),
+        "mean": rows(("k", Decimal("3E18" if is_long else "3E17"), lost)),
+    }
+    after = RowsSource("sales", {"sale": (("id", "cust", "amount"), rows((1, "k", one)))})
+    readable = {"sale": Readable(after, 1.0)} if is_read else {}
+    warehouse = build(program, contents, MemoryEngine(), readable=readable)
+    update = changes(no_sale=rows((2, "k", lost)))
+    assert isinstance(check(warehouse, update)["mean"], SelfMaintainable) != is_long
+    if is_read or not is_long:
+        assert state(warehouse, update, "mean") == rows(("k", one, one))
 
 
 JANUARY, ALSO, FEBRUARY = dt.date(2026, 1, 1), dt.date(2026, 1, 9), dt.date(2026, 2, 1)
