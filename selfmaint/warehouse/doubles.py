@@ -60,11 +60,16 @@ def too_close(rule: Rule, relations: Mapping[str, BaseRelation]) -> bool:
 
 
 def _floating(term: Term, kinds: Mapping[Term, Sequence[ColumnType]]) -> Iterator[TypeName | float]:
-    """A term's floating-point types; of a constant itself, if it is a double."""
-    if not isinstance(term, Constant):
-        yield from (kind.name for kind in kinds.get(term, ()) if kind.name.is_floating)
-    elif isinstance(term.value, float):
-        yield term.value
+    """A term's floating-point types; of a constant the double that it is, or is compared as.
+
+    A constant in a column may stand where that column did: of `L > K, K = 5` only `L > 5` is left.
+    """
+    names = [kind.name for kind in kinds.get(term, ()) if kind.name.is_floating]
+    if isinstance(term, Constant) and TypeName.FLOAT not in names:
+        if isinstance(term.value, float) or (names and isinstance(term.value, int | Decimal)):
+            yield float(term.value)
+    else:
+        yield from names
 
 
 def _is_inexact(kind: ColumnType, floating: TypeName | float) -> bool:

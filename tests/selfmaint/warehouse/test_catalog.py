@@ -275,6 +275,16 @@ def test_unfolding_preserves_what_the_views_mean(text: str, random: Random) -> N
             Outside.COMPARISON,
             "`v` compares with numbers that are one as doubles",
         ),
+        (
+            ".decl r(a: bigint, b: double). v(X, Y) :- r(X, Y), X > Y, Y = 9007199254740992.",
+            Outside.COMPARISON,
+            "`v` compares with numbers that are one as doubles",
+        ),
+        (
+            ".decl r(a: bigint, b: double). v(X, Y) :- r(X, Y), X = Y, Y = 9007199254740992.",
+            Outside.COMPARISON,
+            "`v` compares with numbers that are one as doubles",
+        ),
         ("v(X) :- r(X, Y), s(Y).", Outside.PROJECTION, "`v` projects out `Y`"),
         ("v(X) :- r(X), not s(X).", Outside.OTHER, "`v` has a negation or an `is null` test"),
         ("v(X, Y) :- r(X, Y), Y is null.", Outside.OTHER, "`v` has a negation or an `is null` test"),
