@@ -31,15 +31,17 @@ def dependency_graph(program: Program) -> DependencyGraph:
     """The graph with an edge from each predicate of a body, negated or not, to the head's predicate.
 
     Returns:
-        Keys are all predicates of the program's rules, in order of first appearance. An edge carries the
+        Keys are all predicates of the program's rules and views, in order of first appearance. An edge carries the
         first atom that makes the head depend on the body's predicate.
     """
     graph: dict[Predicate, dict[Predicate, Atom]] = {}
-    for rule in program.rules:
-        graph.setdefault(rule.head.predicate, {})
-        for literal in rule.body:
+    bodies = [(rule.head.predicate, rule.body) for rule in program.rules]
+    bodies += [(Predicate(view.name), block.core.body) for view in program.views for block in view.blocks]
+    for head, body in bodies:
+        graph.setdefault(head, {})
+        for literal in body:
             for atom in atoms_of(literal):
-                graph.setdefault(atom.predicate, {}).setdefault(rule.head.predicate, atom)
+                graph.setdefault(atom.predicate, {}).setdefault(head, atom)
     return graph
 
 

@@ -356,7 +356,7 @@ class Case:
             return "refused"
         right = self.every.states(self.after(question, database))
         for view in self.catalog.views:
-            its = self.state(view, new_contents(warehouse, view, found.deltas[view.name]))
+            its = self.state(view, new_contents(warehouse, view, found.every[view.name]))
             said = "a change that is not what yes says" if verdicts.get(view.name) else "wrong rows"
             self.require(its == right[view.name], f"{said} of {view.name}: {sorted(its, key=repr)}", question)
         self.require(not (verdicts and found.reads), "base rows are read for what is decided", question)

@@ -72,6 +72,8 @@ def test_graph_sees_into_negations() -> None:
         ("p(X) :- r(X), not p(X).", 1),
         ("p(X) :- q(X). q(X) :- not (r(X), p(X)).", 1),
         ("p(X) :- q(X). q(X) :- p(X). a(X) :- b(X). b(X) :- a(X).", 2),
+        (".decl p(a, b). p(X, count(*)) :- p(X, Y).", 1),
+        ("p(X, count(*)) :- q(X, Y). q(X, Y) :- p(X, Y).", 1),
     ],
 )
 def test_recursion_is_refused(text: str, number: int) -> None:
