@@ -92,7 +92,7 @@ def cross_examined(
     none = {n: Examined(n, Outcome.NOT_EXAMINED, why) for n, why in skipped.items() if why is not None}
     if not asked:
         return CrossExamined(none, deltas)
-    whole = deltas_of_unions(warehouse.catalog, engine, deltas)
+    whole = deltas_of_unions(warehouse.catalog, engine, facts, deltas)
     try:
         rows = near(engine, catalog, facts, situation, budget.rows)
         open_ = frozenset(

@@ -120,7 +120,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     by_keys = others.followed(update, verdicts, progress)
     changes = _changes(reader, _but(catalog, views, others.views), found, open_views, examined)
     keyed = {name: one.delta for name, one in by_keys.followed.items()}
-    deltas = {**deltas_of_unions(catalog, engine, changes), **keyed}
+    deltas = {**deltas_of_unions(catalog, engine, known.facts, changes), **keyed}
     by_rows, anew = others.computed(
         update, deltas, lambda view, change: new_contents(warehouse, view, change), progress
     )

@@ -58,8 +58,8 @@ def _uncountable(view: View) -> Diagnostic:
 
 
 def named(view: View) -> str:
-    """A view, or the rule of a union that is decided as one, in a message."""
-    return f"`{view.name}`" if view.rule_of is None else "`{}`, rule {},".format(*view.rule_of)
+    """A view, or the part of one that is decided by itself, in a message."""
+    return f"`{view.name}`" if view.rule_of is None else f"`{view.rule_of[0]}`, {view.part},"
 
 
 def not_determined(names: set[str], verdicts: Mapping[str, Verdict], *, strict: bool) -> NotMaintainedError:

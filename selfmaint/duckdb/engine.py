@@ -19,6 +19,7 @@ from datalog.model import (
     Program,
     Row,
     Rule,
+    Semantics,
     Variable,
     ViewDefinition,
     value_kind,
@@ -36,6 +37,7 @@ from selfmaint.duckdb.exact_rows import (
     rows_of,
 )
 from selfmaint.duckdb.extensions import Extension
+from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.programs import Programs
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Asked, Facts
@@ -117,7 +119,7 @@ class DuckEngine:
         return Relation(self._view(definition, facts, distinct=True), definition.columns)
 
     def selected(self, selection: ViewDefinition, data: Relation) -> Relation:
-        """The rows of a relation that a selection leaves, computed when they are used.
+        """The rows of a relation that a selection leaves, or some of their columns, computed when they are used.
 
         Raises:
             InputError: SM502 DuckDB compares otherwise than Spark.
@@ -127,10 +129,13 @@ class DuckEngine:
         given = Extension(stored)
         with writing_sql():
             query, types = sql.view(
-                selection, {predicate: given.table()}, {predicate: stored.types}, distinct=False
+                selection,
+                {predicate: given.table()},
+                {predicate: stored.types},
+                distinct=selection.semantics is Semantics.SET,
             )
-        layout = replace(stored.layout, rows=None, most=stored.known_rows)
-        return Relation(self.database.view(query, types, [stored], layout), data.columns)
+        layout = replace(taken(stored.layout, _places(selection)), rows=None, most=stored.known_rows)
+        return Relation(self.database.view(query, types, [stored], layout), selection.columns)
 
     def recompute(
         self,
@@ -274,6 +279,13 @@ class DuckEngine:
                 rules, {p: one.table() for p, one in read.items()}, {p: s.types for p, s in tables.items()}
             )
         return made.query(), made.types
+
+
+def _places(selection: ViewDefinition) -> list[int]:
+    """The columns of what a selection selects from that its columns are."""
+    (one,) = selection.blocks
+    (stored,) = one.core.atoms
+    return [stored.terms.index(output) for output in one.outputs]
 
 
 def _numbered(width: int) -> tuple[str, ...]:

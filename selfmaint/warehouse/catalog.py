@@ -22,16 +22,16 @@ from datalog.model import (
     Literal,
     Negation,
     OpaqueView,
+    OuterJoin,
     Predicate,
     Program,
-    Rule,
     TextQuery,
     Variable,
     Version,
     ViewDefinition,
     value_kind,
 )
-from datalog.rewrite.branches import Branch, branches
+from datalog.rewrite.branches import Branch
 from datalog.syntax import show
 from selfmaint.warehouse.base_relations import (
     BaseRelation,
@@ -41,13 +41,15 @@ from selfmaint.warehouse.base_relations import (
     determined_terms,
     variable_types,
 )
+from selfmaint.warehouse.branches import told_apart
 from selfmaint.warehouse.clock import Clock
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, types_met, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
+from selfmaint.warehouse.outer_joins import outer_parts, parts_of
 from selfmaint.warehouse.summands import decided_by, summands
-from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View, as_rule_of
+from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 __all__ = [
     "BaseRelation",
@@ -74,7 +76,9 @@ class Catalog:
         views: every view, in order of definition.
         relations: the base relations by name.
         remarks: what was found odd when the definitions were read, such as SQL that cannot be analysed.
-        unions: the branches of the unions whose rows tell them apart, each with the view that it is.
+        unions: the branches of the unions whose rows tell them apart, each with the view that it is; likewise what
+            views with LEFT JOINs are made of.
+        outer: how the rows of these views are put together.
         summands: the rules of the other unions, as views of which nothing is stored.
         grouped_summands: those of the unions that views group over, with the groups of these.
         helpers: views that are kept for others to be computed from, each with the view that it is for.
@@ -88,6 +92,7 @@ class Catalog:
     relations: Mapping[str, BaseRelation]
     remarks: tuple[Diagnostic, ...] = ()
     unions: Mapping[str, Mapping[Branch, View]] = field(default_factory=dict)
+    outer: Mapping[str, OuterJoin] = field(default_factory=dict)
     summands: Mapping[str, tuple[GroupedView, ...]] = field(default_factory=dict)
     grouped_summands: Mapping[str, tuple[GroupedView, ...]] = field(default_factory=dict)
     helpers: Mapping[str, str] = field(default_factory=dict)
@@ -120,7 +125,7 @@ class Catalog:
     def selections(self) -> tuple[tuple[Predicate, Predicate, ViewDefinition], ...]:
         """For each branch its predicate, that of its union, and what of the union's rows are its rows."""
         return tuple(
-            (view.predicate, branch.selection.predicate, branch.selection)
+            (view.predicate, branch.selection.predicate, replace(branch.selection, columns=view.columns))
             for parts in self.unions.values()
             for branch, view in parts.items()
         )
@@ -263,16 +268,18 @@ def catalog(
         ProgramError: the program is not valid (every problem at once).
         InputError: SM105 a rule without a body, which defines no view.
     """
+    opaque = tuple(opaque)
     validate(program)
     _require_plain_names(program)
     written = program
-    program, beyond = separated(program, tuple(opaque))
+    made_of = {one.name: one for one in parts_of(opaque)}
+    program, beyond = separated(replace(program, views=(*program.views, *made_of.values())), opaque)
     stored = {rule.head.predicate.name for rule in program.rules} | set(beyond)
     cores = core_rules(beyond)
     with_cores = replace(program, rules=(*program.rules, *cores.values()))
     definitions = unfolded_rules(with_cores)
     relations = base_relations(program, definitions, stored)
-    for one in written.views:
+    for one in (*written.views, *made_of.values()):
         add_undeclared(relations, stored, (a for b in one.blocks for a in b.core.atoms))
     by_name = {**rules_by_name(program), **{name: [] for name in beyond}}
     plain = {name: view_of(program, name, rules, relations, by_name) for name, rules in definitions.items()}
@@ -280,31 +287,29 @@ def catalog(
     beyond = {
         name: with_core(one, cores.get(name), plain.get(name), relations, met) for name, one in beyond.items()
     }
-    known = {one.name: one for one in written.views}
+    known = {one.name: one for one in (*written.views, *made_of.values())}
     views = {name: replace(view, definition=known.get(name)) for name, view in plain.items()}
     views = {name: projected(view, relations) for name, view in views.items()} | beyond
     order = dict.fromkeys([*(p.name for p in written.heads), *known, *views])
-
-    def branch_view(union: View, number: int, branch: Branch, rules: tuple[Rule, Rule]) -> View:
-        named = [replace(rule, head=Atom(Predicate(branch.name), rule.head.terms)) for rule in rules]
-        view = view_of(program, branch.name, [(named[0], named[1])], relations, by_name)
-        return as_rule_of(projected(view, relations), union, number)
-
+    limited = {name: views[name] for name in order if views[name].limitation is not None}
     unions = {
-        name: {
-            branch: branch_view(views[name], number, branch, rules)
-            for number, (branch, rules) in enumerate(zip(found, definitions[name], strict=True), 1)
-        }
-        for name in order
-        if (found := branches(name, definitions.get(name, ()))) and views[name].limitation is not None
+        name: found
+        for name, view in limited.items()
+        if (found := told_apart(program, view, definitions.get(name, ()), relations, by_name))
     }
+    joins = {one.name: one.outer for one in opaque if one.outer is not None}
+    sides = {name: outer_parts(views[name], outer, views, relations) for name, outer in joins.items()}
+    outer = {name: one for name, one in joins.items() if sides[name]}
+    unions |= {name: sides[name] for name in outer}
+    views = {name: view for name, view in views.items() if name not in made_of}
+    program = replace(program, rules=tuple(r for r in program.rules if r.head.predicate.name not in made_of))
     others = {name: view for name, view in views.items() if name not in unions}
     sums = summands(program, others, relations, by_name)
     views |= {name: decided_by(views[name]) for name in sums}
     of_groups = {name: its for name, its in sums.items() if isinstance(views[name].definition, OpaqueView)}
     of_rows = {name: its for name, its in sums.items() if name not in of_groups}
-    every = tuple(views[name] for name in order)
-    return Catalog(program, every, relations, tuple(remarks), unions, of_rows, of_groups)
+    every = tuple(views[name] for name in order if name in views)
+    return Catalog(program, every, relations, tuple(remarks), unions, outer, of_rows, of_groups)
 
 
 def _require_plain_names(program: Program) -> None:

@@ -107,15 +107,15 @@ def _join_all(
 ) -> Piece:
     piece = choice[0]
     for join, right in zip(joins, choice[1:], strict=True):
-        found = _join(piece, right, join, variables, problems)
-        if join.side and not _has_partner(piece, right, found, declared):
+        found = join_pair(piece, right, join, variables, problems)
+        if join.side and not has_partner(piece, right, found, declared):
             what = "LEFT JOIN" if join.kind != "OUTER" else "LEFT OUTER JOIN"
             raise problems.outside(what, join.this, JOIN_HINT)
         piece = found
     return piece
 
 
-def _has_partner(left: Piece, right: Piece, both: Piece, declared: Declared) -> bool:
+def has_partner(left: Piece, right: Piece, both: Piece, declared: Declared) -> bool:
     """Whether each row of the left side of a join has a partner: the join is along a foreign key without nulls."""
     match right.draft:
         case Draft(body=(Atom() as target,), filters=()) if not right.conditions and _is_whole(target):
@@ -157,7 +157,8 @@ def _along(atom: Atom, target: Atom, declared: Declared) -> Iterator[frozenset[f
             )
 
 
-def _join(left: Piece, right: Piece, join: exp.Join, variables: Variables, problems: Problems) -> Piece:
+def join_pair(left: Piece, right: Piece, join: exp.Join, variables: Variables, problems: Problems) -> Piece:
+    """Two sources joined, the conditions of the join behind theirs."""
     if right.scope.merged:
         raise problems.outside(
             "NATURAL or USING in parentheses on the right", join.this, "join one table after the other"

@@ -86,15 +86,15 @@ class QueryReader:
         """
         match tree:
             case exp.Subquery() | exp.Paren():
-                return self._with(tree).query(tree.this)
+                return self.within(tree).query(tree.this)
             case exp.Union():
-                return self._with(tree)._union(tree)
+                return self.within(tree)._union(tree)
             case exp.Select():
-                return self._with(tree)._select(tree)
+                return self.within(tree)._select(tree)
             case _:
                 raise self.problems.outside("this query", tree, "begin it with SELECT")
 
-    def _with(self, tree: exp.Expr) -> QueryReader:
+    def within(self, tree: exp.Expr) -> QueryReader:
         """The reader that also knows the query's common table expressions."""
         with_ = tree.args.get("with_")
         if with_ is None:
@@ -187,9 +187,9 @@ class QueryReader:
         return self._joined(tree.args["from_"].this, tree.args.get("joins") or [])
 
     def _joined(self, first: exp.Expr, joins: list[exp.Join]) -> list[Piece]:
-        return joined(first, joins, self._source, self.relations.declared, self.variables, self.problems)
+        return joined(first, joins, self.source, self.relations.declared, self.variables, self.problems)
 
-    def _source(self, tree: exp.Expr) -> list[Piece]:
+    def source(self, tree: exp.Expr) -> list[Piece]:
         """The alternatives of one table or subquery of FROM."""
         alias = tree.args.get("alias")
         columns = [] if alias is None else [column.name for column in alias.columns]

@@ -36,7 +36,7 @@ from datalog.sql.views.source import Problems, UnreadableError
 _LOOK_ALIKE = (TypeName.FLOAT, TypeName.DOUBLE)
 
 
-def _with_conditions(draft: Draft, given: Iterable[Condition], variables: Variables) -> Draft:
+def with_conditions(draft: Draft, given: Iterable[Condition], variables: Variables) -> Draft:
     """The draft with further conditions, all of which must hold; they are over the draft's variables.
 
     Two columns become one variable only where their types are the same and equal values look the same: not for
@@ -176,17 +176,17 @@ def _draft(
         raise problems.outside(
             "grouping over grouping", select, "make the inner one a materialized view, and group that"
         )
-    items, aliases = _items(select, Reader(piece.scope, variables, problems, aggregates=grouped))
+    items, aliases = items_of(select, Reader(piece.scope, variables, problems, aggregates=grouped))
     where = select.args.get("where")
     tests = [*piece.conditions]
     if where is not None:
-        tests += _conditions(Reader(piece.scope, variables, problems), where.this)
-    groups = _groups(select, piece.scope, items, aliases, variables, problems) if grouped else None
+        tests += conditions_of(Reader(piece.scope, variables, problems), where.this)
+    groups = groups_of(select, piece.scope, items, aliases, variables, problems) if grouped else None
     having: list[Condition] = []
     if select.args.get("having") is not None:
         inside = replace(piece.scope, aliases=aliases, aliases_first=True)
         reader = Reader(inside, variables, problems, aggregates=True, inner=piece.scope)
-        having = _conditions(reader, select.args["having"].this)
+        having = conditions_of(reader, select.args["having"].this)
     outputs = tuple(what for _, what, _ in items)
     if problems.found:
         raise UnreadableError
@@ -196,16 +196,16 @@ def _draft(
         draft = replace(piece.draft, outputs=outputs, having=(*piece.draft.having, *conjuncts(tests)))
         return draft, tuple(name for name, _, _ in items)
     draft = replace(piece.draft, outputs=outputs, groups=groups, having=tuple(conjuncts(having)))
-    return _with_conditions(draft, tests, variables), tuple(name for name, _, _ in items)
+    return with_conditions(draft, tests, variables), tuple(name for name, _, _ in items)
 
 
-_Item = tuple[str, Expression, exp.Expr]
+Item = tuple[str, Expression, exp.Expr]
 """A column of a select list: its name, what it is, and where it is written."""
 
 
-def _items(select: exp.Select, reader: Reader) -> tuple[list[_Item], dict[str, Expression]]:
+def items_of(select: exp.Select, reader: Reader) -> tuple[list[Item], dict[str, Expression]]:
     """The columns of a select list, `*` written out; an item may use the names of those before it."""
-    items: list[_Item] = []
+    items: list[Item] = []
     aliases: dict[str, Expression] = {}
     for node in select.expressions:
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
@@ -225,7 +225,7 @@ def _items(select: exp.Select, reader: Reader) -> tuple[list[_Item], dict[str, E
     return items, aliases
 
 
-def _star(node: exp.Expr, reader: Reader) -> list[_Item]:
+def _star(node: exp.Expr, reader: Reader) -> list[Item]:
     qualifier = [part.name for part in reversed(node.parts[:-1])] if isinstance(node, exp.Column) else []
     if qualifier and not reader.scope.keeps_order(qualifier):
         # Spark puts the columns that NATURAL and USING join on first, in `t.*` too.
@@ -251,26 +251,27 @@ def default_name(node: exp.Expr) -> str:
     return text.lower() if isinstance(plain, exp.Func) else text
 
 
-def _conditions(reader: Reader, node: exp.Expr) -> list[Condition]:
+def conditions_of(reader: Reader, node: exp.Expr) -> list[Condition]:
     """The conjuncts of a condition, each read by itself, so that all problems are found."""
     if isinstance(node, exp.And):
-        return [one for part in chain(node) for one in _conditions(reader, part)]
+        return [one for part in chain(node) for one in conditions_of(reader, part)]
     if isinstance(node, exp.Paren):
-        return _conditions(reader, node.this)
+        return conditions_of(reader, node.this)
     try:
         return list(conjuncts([condition(reader, node)]))
     except UnreadableError:
         return []
 
 
-def _groups(
+def groups_of(
     select: exp.Select,
     scope: Scope,
-    items: Sequence[_Item],
+    items: Sequence[Item],
     aliases: dict[str, Expression],
     variables: Variables,
     problems: Problems,
 ) -> tuple[Expression, ...]:
+    """The grouping expressions that vary, each once."""
     group = select.args.get("group")
     reader = Reader(replace(scope, aliases=aliases), variables, problems)
     found: list[Expression] = []
@@ -286,7 +287,7 @@ def _groups(
     return varying
 
 
-def _group(node: exp.Expr, items: Sequence[_Item], reader: Reader) -> Expression:
+def _group(node: exp.Expr, items: Sequence[Item], reader: Reader) -> Expression:
     """A grouping expression: by position in the select list, or by itself."""
     if isinstance(node, exp.Literal) and not node.is_string:
         number = int(node.this) if str(node.this).isdigit() else 0
@@ -306,7 +307,7 @@ def _group(node: exp.Expr, items: Sequence[_Item], reader: Reader) -> Expression
 
 def _check_grouped(
     select: exp.Select,
-    items: Sequence[_Item],
+    items: Sequence[Item],
     having: Iterable[Condition],
     groups: tuple[Expression, ...],
     problems: Problems,
