@@ -111,6 +111,38 @@ def _outer(kind: str) -> Callable[[Random], str]:
     return made
 
 
+def _looked_up(random: Random) -> str:
+    """Rows with what one or two LEFT JOINs find for them, keys and what tells partners shown mostly."""
+    on = random.choice(["r.b = s.f", "r.b = s.f", "r.b = s.d", "r.c = s.e", "r.b = s.f and s.e > 1"])
+    its = ["s.f", *random.sample(["s.d", "s.e", "coalesce(s.e, 0) as z", "s.e + 1 as y", "s.d = 1 as u"], 2)]
+    joins = f"left join s on {on}"
+    if random.random() < 0.5:
+        on = random.choice(["s.d = w.k", "r.c = w.k", "r.b = w.k", "s.d = w.k and r.c = w.m"])
+        joins += f" {random.choice(['left join', 'left join', 'join'])} w on {on}"
+        its += ["w.k", "w.m"]
+    its = ["r.a", *(one for one in ("r.b", "r.c") if random.random() < 0.5), *its]
+    shown = [one for one in its if random.random() < 0.9] or its
+    where = random.choice(["", "", "", " where r.c > 1", " where s.e = 1", " where s.d is not null"])
+    return f"select {', '.join(shown)} from r {joins}{where}"
+
+
+def _totalled(random: Random) -> str:
+    """Groups of what a LEFT JOIN finds for each row."""
+    on = random.choice(["s.d = r.a", "s.e = r.a", "s.d = r.b", "s.f = r.b", "s.d = r.a and s.e > 1"])
+    calls = [
+        "count(s.f) as n",
+        "sum(s.e) as z",
+        "max(s.d) as y",
+        "min(s.e) as u",
+        "count(*) as k",
+        "count(s.e) as h",
+    ]
+    shown = ", ".join(one for one in calls if random.random() < 0.5) or "count(s.f) as n"
+    by = random.choice(["r.a", "r.a", "r.a, r.c", "r.b"])
+    where = random.choice(["", "", "", " where r.c > 1", " where s.e = 1"])
+    return f"select {by}, {shown} from r left join s on {on}{where} group by {by}"
+
+
 def _exists(word: str) -> Callable[[Random], str]:
     def made(random: Random) -> str:
         on = random.choice(
@@ -370,6 +402,8 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "LEFT JOIN": _outer("left"),
     "RIGHT JOIN": _outer("right"),
     "FULL JOIN": _outer("full"),
+    "LEFT JOINs that tell": _looked_up,
+    "groups of a LEFT JOIN": _totalled,
     "EXISTS": _exists(""),
     "NOT EXISTS": _exists("not "),
     "IN (SELECT)": _among(""),
