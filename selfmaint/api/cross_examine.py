@@ -94,7 +94,7 @@ def cross_examined(
     none = {n: Examined(n, Outcome.NOT_EXAMINED, why) for n, why in skipped.items() if why is not None}
     if not asked:
         return CrossExamined(_of_wholes(warehouse.catalog, none, verdicts), deltas)
-    whole = deltas_of_unions(_sides_as_views(warehouse.catalog), engine, facts, deltas)
+    whole = deltas_of_unions(warehouse.catalog.sides_as_views, engine, facts, deltas)
     try:
         rows = near(engine, catalog, facts, situation, budget.rows)
         open_ = frozenset(
@@ -148,16 +148,6 @@ def _of_wholes(catalog: Catalog, result: Mapping[str, Examined], names: Iterable
     return found
 
 
-def _sides_as_views(catalog: Catalog) -> Catalog:
-    """The catalog with what views with LEFT JOINs are made of as views in place of these."""
-    sides = {name: catalog.parts(catalog.view(name)) for name in catalog.outer}
-    views = (part for view in catalog.views for part in sides.get(view.name, (view,)))
-    plain = (part.rule for its in sides.values() for part in its if not part.is_more_than_rules)
-    program = replace(catalog.program, rules=(*catalog.program.rules, *plain))
-    unions = {name: its for name, its in catalog.unions.items() if name not in catalog.outer}
-    return replace(catalog, program=program, views=tuple(views), unions=unions, outer={})
-
-
 def contradiction(one: Examined, verdict: Verdict) -> Diagnostic:
     """What is to be said of a verdict that is contradicted."""
     where = "its file could not be written" if one.file is None else f"`{one.file}` has all of it"
@@ -172,7 +162,7 @@ def contradiction(one: Examined, verdict: Verdict) -> Diagnostic:
 
 def _evaluated(catalog: Catalog) -> Catalog:
     """The catalog without the views of which only the text is known: no "yes" rests on what they hold."""
-    apart = _sides_as_views(catalog)
+    apart = catalog.sides_as_views
     return without(apart, {v.name for v in apart.views if isinstance(v.definition, OpaqueView)})
 
 

@@ -31,7 +31,8 @@ from selfmaint.errors import Code
 from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import Delta, difference
-from selfmaint.warehouse.catalog import Catalog, View, row_key
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.row_key import row_key
 from selfmaint.warehouse.situation import Situation
 
 

@@ -26,7 +26,6 @@ from datalog.model import (
     Predicate,
     Program,
     TextQuery,
-    Variable,
     Version,
     ViewDefinition,
     value_kind,
@@ -38,8 +37,6 @@ from selfmaint.warehouse.base_relations import (
     add_undeclared,
     base_relations,
     certain_variables,
-    determined_terms,
-    variable_types,
 )
 from selfmaint.warehouse.branches import told_apart
 from selfmaint.warehouse.clock import Clock
@@ -110,6 +107,16 @@ class Catalog:
             return self
         parts = (self.unions[v.name].values() if v.name in self.unions else (v,) for v in self.views)
         return replace(self, views=tuple(view for some in parts for view in some))
+
+    @cached_property
+    def sides_as_views(self) -> Catalog:
+        """The catalog with what views with LEFT JOINs are made of in place of these, as if written so."""
+        sides = {name: tuple(self.unions[name].values()) for name in self.outer}
+        views = (part for view in self.views for part in sides.get(view.name, (view,)))
+        plain = (part.rule for its in sides.values() for part in its if not part.is_more_than_rules)
+        program = replace(self.program, rules=(*self.program.rules, *plain))
+        unions = {name: its for name, its in self.unions.items() if name not in self.outer}
+        return replace(self, program=program, views=tuple(views), unions=unions, outer={})
 
     @cached_property
     def with_summands(self) -> Catalog:
@@ -374,30 +381,3 @@ def _direct(view: View) -> set[str]:
 def _names(body: tuple[Literal, ...]) -> set[str]:
     found = {li.predicate.name for li in body if isinstance(li, Atom)}
     return found.union(*(_names(li.body) for li in body if isinstance(li, Negation)))
-
-
-def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...]:
-    """The positions of columns in which every two rows of a view differ, as few as the keys tell.
-
-        order_lines(O, L, D) :- lineitem(O, L), orders(O, D).       O, L: a key of lineitem, and O is one of orders
-
-    A row to delete is found by them. Texts, and columns that stand later, are left out before others.
-
-    Returns:
-        The positions in ascending order; all columns if the keys tell nothing, or rows stand more than once.
-    """
-    every = tuple(range(len(view.stored_columns)))
-    if isinstance(view, GroupedView) and view.grouped.measures and not view.is_counted:
-        return tuple(sorted(view.grouped.columns)) or every
-    terms = view.head.terms
-    is_one_rule = view.limitation is None or view.limitation.kind is Outside.PROJECTION
-    if not is_one_rule or view.is_counted or view.unchanging:
-        return every
-    types = variable_types(view.body, relations)
-    kept = list(every)
-    numbers = [isinstance(term, Variable) and types.get(term, ANY).name.is_integer for term in terms]
-    for place in sorted(every, key=lambda i: (numbers[i], -i)):
-        fewer = [terms[i] for i in kept if i != place]
-        if set(terms) <= determined_terms(fewer, view.body, relations):
-            kept.remove(place)
-    return tuple(kept) or every

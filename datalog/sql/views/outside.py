@@ -96,7 +96,9 @@ _UNREAD = frozenset({"hint", "order", "sort"})
 """Parts that do not change which rows there are."""
 
 _OWN_VIEW = "make it a materialized view of its own, and read that"
-JOIN_HINT = "show a key of the kept side, and a column of the other one that is never null: then it is analysed"
+JOIN_HINT = (
+    "show a key of the kept side, and a column of the other one that is never null: then it is analysed"
+)
 _KINDS: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.Window: ("a window function", "aggregate with GROUP BY in a view, and rank when reading it"),
     exp.Intersect: ("INTERSECT", "join the two on all columns, with DISTINCT"),

@@ -1,0 +1,113 @@
+"""LEFT JOINs as what their rows tell: which are read so. That it is right the random SQL holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from datalog.model import Constant, OuterJoin
+from datalog.sql.views import read_sql
+from datalog.syntax import show
+
+TABLES = """create table region (id int primary key, name string not null, boss string);
+create table customer (id bigint primary key, name string not null, region int references region);
+create table orders (id bigint primary key, customer bigint, day date not null, coupon string);
+"""
+
+
+def outer(query: str) -> OuterJoin | None:
+    found = read_sql(f"{TABLES} create view v as {query};")
+    (view,) = found.opaque
+    assert bool(found.undone) == (view.outer is not None)
+    return view.outer
+
+
+def rule(query: str, number: int) -> str:
+    made = outer(query)
+    assert made is not None
+    definition = (made.kept, *(side.definition for side in made.sides))[number]
+    return " ".join(show(definition).split(".\n", 1)[1].split())
+
+
+def test_the_kept_side_and_the_join() -> None:
+    query = "select o.id, c.name from orders o left join customer c on c.id = o.customer where o.day > '2026-01-01'"
+    assert rule(query, 0) == "`v#0`(Id) :- orders(Id, _, Day, _), Day > date '2026-01-01'."
+    join = "`v#1`(Id, Name) :- orders(Id, Customer, Day, _), customer(Customer, Name, _), Day > date '2026-01-01'."
+    assert rule(query, 1) == join
+
+
+def test_a_join_with_what_is_joined_before() -> None:
+    query = """select o.id, c.name, r.id as r, coalesce(r.boss, '?') as boss from orders o
+        left join customer c on c.id = o.customer left join region r on r.id = c.region"""
+    made = outer(query)
+    assert made is not None
+    assert [side.columns for side in made.sides] == [(0, 1), (0, 1, 2, 3)]
+    assert [side.own for side in made.sides] == [(1,), (2, 3)]
+    assert made.sides[1].defaults == (Constant(None), Constant("?"))
+
+
+def test_groups_of_the_kept_side() -> None:
+    query = """select c.id, c.name, count(o.id) as n, max(o.day) as last, count(*) as k
+        from customer c left join orders o on o.customer = c.id group by c.id, c.name"""
+    made = outer(query)
+    assert made is not None
+    assert made.sides[0].defaults == (Constant(0), Constant(None), Constant(1))
+    assert "count(Id_2), max(Day), count(*)" in rule(query, 1)
+
+
+def test_where_makes_an_inner_join_of_one_that_it_asks_of() -> None:
+    query = "select o.id, c.name from orders o left join customer c on c.id = o.customer where c.name = 'x'"
+    made = outer(query)
+    assert made is not None
+    assert made.sides == ()
+    assert rule(query, 0) == (
+        "`v#0`(Id, Name) :- orders(Id, Customer, _, _), customer(Customer, Name, _), Name = 'x'."
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select o.id, c.name from customer c right join orders o on c.id = o.customer",
+        "with last as (select o.id, c.name from orders o left join customer c on c.id = o.customer) select * from last",
+        "select * from (select o.id, c.name from orders o left join customer c on c.id = o.customer) as x",
+        "select o.id, c.name from orders o left join (select id, name from customer) as c on c.id = o.customer",
+    ],
+)
+def test_other_spellings(query: str) -> None:
+    assert rule(query, 1) == "`v#1`(Id, Name) :- orders(Id, Customer, _, _), customer(Customer, Name, _)."
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # condition 2: a column of both sides
+        "select o.id, c.name, coalesce(c.name, o.coupon) as x from orders o left join customer c on c.id = o.customer",
+        # condition 3: `boss` may be null where there is a partner
+        "select c.id, r.boss from customer c left join region r on r.name = c.name and r.id > 1",
+        (
+            "select c.id, count(o.coupon) as n, count(*) as k from customer c left join orders o on o.day > '2026-01-01' "
+            "group by c.id"
+        ),
+        # condition 4: the second join may find rows where the first finds none
+        (
+            "select o.id, c.name, r.name as region from orders o left join customer c on c.id = o.customer "
+            "left join region r on r.id = coalesce(c.region, 1)"
+        ),
+        # condition 5: it is true of rows without a partner
+        "select o.id, c.name from orders o left join customer c on c.id = o.customer where c.id is null",
+        "select o.id, c.name from orders o left join customer c on c.id = o.customer where c.name = 'x' or o.id > 5",
+        # groups of other columns, and HAVING
+        (
+            "select c.region, count(o.id) as n from customer c left join orders o on o.customer = c.id "
+            "group by c.region, o.coupon"
+        ),
+        (
+            "select c.id, count(o.id) as n from customer c left join orders o on o.customer = c.id group by c.id "
+            "having count(*) > 1"
+        ),
+        "select o.id, c.name from orders o full join customer c on c.id = o.customer",
+        "select o.id, c.name from orders o left join customer c on c.id = o.customer limit 5",
+    ],
+)
+def test_what_is_left_as_text(query: str) -> None:
+    assert outer(query) is None
