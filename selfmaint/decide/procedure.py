@@ -19,6 +19,7 @@ from functools import partial
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import AggregateFunction
 from selfmaint.countermodel.model_check import is_evaluated
+from selfmaint.decide.anti_joins import MAY_COME, Unmatched, anti_join_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.evaluation import Failing, is_failing, passing, tested
 from selfmaint.decide.knowledge import Knowledge
@@ -111,7 +112,7 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
     for view in wanted:
         verdict = own.get(view.name, result[view.name])
         if not isinstance(verdict, SelfMaintainable):
-            verdict = _over_summands(known, view, verdict)
+            verdict = _unmatched(known, view, _over_summands(known, view, verdict))
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             from selfmaint.decide.searched import searched  # noqa: PLC0415 - few need a search, and it loads much
 
@@ -204,6 +205,21 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
         if summed.is_open():
             return verdict.because_of(MAY_STAY)
         return SelfMaintainable(view.name, delta=summed.delta)
+    return verdict
+
+
+def _unmatched(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
+    """The verdict on a view of rows that have no match; on another view as it was."""
+    anti = anti_join_of(view)
+    if anti is None or not isinstance(verdict, Undecided):
+        return verdict
+    if not known.situation.effective:
+        return verdict.because_of(UNCOUNTABLE)
+    with suppress(BudgetSpentError), limit(known.decision.budget_s, f"looking for matches of {view.shown}"):
+        found = Unmatched(known, view, anti)
+        if found.is_open():
+            return verdict.because_of(MAY_COME)
+        return SelfMaintainable(view.name, delta=found.delta)
     return verdict
 
 

@@ -71,7 +71,7 @@ def outer_join(
     reader's problems are not to be shown: what is not read here stays as it was.
     """
     try:
-        select, reader = _innermost(tree, reader)
+        select, reader = innermost(tree, reader)
         if not isinstance(select, exp.Select) or not any(j.side for j in select.args.get("joins") or ()):
             return (), None
         select = _turned(select)
@@ -84,7 +84,7 @@ def outer_join(
     return (names, found) if not reader.problems.found else ((), None)
 
 
-def _innermost(tree: exp.Expr, reader: QueryReader) -> tuple[exp.Expr, QueryReader]:
+def innermost(tree: exp.Expr, reader: QueryReader) -> tuple[exp.Expr, QueryReader]:
     """A query without what only reads all of another one: `WITH last AS (...) SELECT * FROM last`."""
     while True:
         while isinstance(tree, exp.Subquery | exp.Paren):

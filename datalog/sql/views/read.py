@@ -25,6 +25,7 @@ from datalog.model import (
     TypeName,
     ViewDefinition,
 )
+from datalog.sql.views.anti_joins import anti_join
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.catalogue import Catalogue, Named, second
 from datalog.sql.views.outer_joins import outer_join
@@ -264,10 +265,15 @@ class _Reading:
         )
 
     def _with_outer(self, view: Named) -> None:
-        """A view that could not be read for its LEFT JOINs, with what it is made of."""
+        """A view that could not be read, with what it is made of: for its LEFT JOINs, or as rows without a match."""
         reader = QueryReader(self.catalogue, Variables(), Problems(view.problems.source))
         names, found = outer_join(reader, view.tree, view.name, view.columns)
-        if found is not None:
+        if found is None:
+            reader = QueryReader(self.catalogue, Variables(), Problems(view.problems.source))
+            names, anti = anti_join(reader, view.tree, view.name, view.columns)
+            if anti is not None:
+                self.opaque[view.name] = replace(self.opaque[view.name], columns=names, anti=anti)
+        else:
             self.undone[view.name] = tuple(view.problems.found)
             self.opaque[view.name] = replace(self.opaque[view.name], columns=names, outer=found)
             view.problems.found.clear()
