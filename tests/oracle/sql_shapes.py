@@ -143,6 +143,28 @@ def _totalled(random: Random) -> str:
     return f"select {by}, {shown} from r left join s on {on}{where} group by {by}"
 
 
+def _unmatched(random: Random) -> str:
+    """Rows without a match, their keys shown mostly; a foreign key may say what is compared."""
+    kept, key, others, other, on, test = random.choice(
+        [
+            ("s", "s.f", ["s.d", "s.e"], "t", "t.x = s.f", "t.y > 1"),
+            ("w", "w.k", ["w.n", "w.m"], "s", "s.d = w.k", "s.e > 1"),
+            ("r", "r.a", ["r.b", "r.c"], "s", "s.d = r.a", "s.e = 1"),
+            ("r", "r.a", ["r.b", "r.c"], "s", "s.f = r.b", "s.e > 1"),
+            ("r", "r.a", ["r.b", "r.c"], "s", "s.f = r.c", "s.d is not null"),
+            ("r", "r.a", ["r.b", "r.c"], "s", "s.f = r.b and s.d = r.a", "s.e > 1"),
+        ]
+    )
+    test = random.choice(["", "", f" and {test}"])
+    its = [key, *others] if random.random() < 0.7 else random.sample([key, *others], 2)
+    where = random.choice(["", "", f"{others[1]} > 1 and ", f"{others[0]} is not null and "])
+    if random.random() < 0.2:
+        its = [one for one in its if one not in on.split(" = ")[0].split()]
+        column = on.split(" and ")[0].split(" = ")[0]
+        return f"select {', '.join(its)} from {kept} left join {other} on {on}{test} where {where}{column} is null"
+    return f"select {', '.join(its)} from {kept} where {where}not exists (select 1 from {other} where {on}{test})"
+
+
 def _exists(word: str) -> Callable[[Random], str]:
     def made(random: Random) -> str:
         on = random.choice(
@@ -403,6 +425,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "RIGHT JOIN": _outer("right"),
     "FULL JOIN": _outer("full"),
     "LEFT JOINs that tell": _looked_up,
+    "rows without a match": _unmatched,
     "groups of a LEFT JOIN": _totalled,
     "EXISTS": _exists(""),
     "NOT EXISTS": _exists("not "),

@@ -38,6 +38,8 @@ from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableErr
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
 from datalog.sql.views.text_reads import text_query
 
+_UNMATCHED = "the view is kept as text, and decided where the update tells which rows have a match"
+
 _LONGEST_REASON = 300
 """Characters of a reason; it may quote a name as long as the text."""
 
@@ -273,6 +275,7 @@ class _Reading:
             names, anti = anti_join(reader, view.tree, view.name, view.columns)
             if anti is not None:
                 self.opaque[view.name] = replace(self.opaque[view.name], columns=names, anti=anti)
+                view.problems.found = [replace(one, label=_UNMATCHED) for one in view.problems.found]
         else:
             self.undone[view.name] = tuple(view.problems.found)
             self.opaque[view.name] = replace(self.opaque[view.name], columns=names, outer=found)
