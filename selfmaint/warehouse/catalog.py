@@ -302,7 +302,8 @@ def catalog(
     unions = {
         name: found
         for name, view in limited.items()
-        if (found := told_apart(program, view, definitions.get(name, ()), relations, by_name))
+        if name not in made_of
+        and (found := told_apart(program, view, definitions.get(name, ()), relations, by_name))
     }
     joins = {one.name: one.outer for one in opaque if one.outer is not None}
     sides = {name: outer_parts(views[name], outer, views, relations) for name, outer in joins.items()}

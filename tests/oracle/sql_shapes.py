@@ -113,7 +113,15 @@ def _outer(kind: str) -> Callable[[Random], str]:
 
 def _looked_up(random: Random) -> str:
     """Rows with what one or two LEFT JOINs find for them, keys and what tells partners shown mostly."""
-    on = random.choice(["r.b = s.f", "r.b = s.f", "r.b = s.d", "r.c = s.e", "r.b = s.f and s.e > 1"])
+    on = [
+        "r.b = s.f",
+        "r.b = s.f",
+        "r.b = s.d",
+        "r.c = s.e",
+        "r.b = s.f and s.e > 1",
+        "r.b = s.f and (s.e > 1 or s.d = 1)",
+    ]
+    on = random.choice(on)
     its = ["s.f", *random.sample(["s.d", "s.e", "coalesce(s.e, 0) as z", "s.e + 1 as y", "s.d = 1 as u"], 2)]
     joins = f"left join s on {on}"
     if random.random() < 0.5:
@@ -121,8 +129,12 @@ def _looked_up(random: Random) -> str:
         joins += f" {random.choice(['left join', 'left join', 'join'])} w on {on}"
         its += ["w.k", "w.m"]
     its = ["r.a", *(one for one in ("r.b", "r.c") if random.random() < 0.5), *its]
+    if random.random() < 0.3:
+        its = [one for one in its if one not in ("s.f", "w.k")]
     shown = [one for one in its if random.random() < 0.9] or its
-    where = random.choice(["", "", "", " where r.c > 1", " where s.e = 1", " where s.d is not null"])
+    where = random.choice(
+        ["", "", "", " where r.c > 1 or r.b = 1", " where s.e = 1", " where s.d is not null"]
+    )
     return f"select {', '.join(shown)} from r {joins}{where}"
 
 

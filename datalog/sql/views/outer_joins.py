@@ -15,6 +15,9 @@ Conditions of soundness:
    Then a row of the kept side, and what is joined with it, is what its columns in the view are.
 2. Each column is computed from the kept side alone, or from one side alone.
 3. One column of each side tells rows without a partner: it is null in these alone, or a count that is 0 in these alone.
+   Or a row of the kept side has at most one partner, by a key: then a row without one, and one with a partner all of
+   whose columns are null, are the same row of the view, and the side is that of the other partners. Of a side that
+   shows no column, at most one partner says nothing at all.
 4. A condition of a join with what is joined before is false or unknown where that has no partner.
 5. WHERE asks of the kept side alone, or is not true of a row without a partner: then that join is an inner one.
 """
@@ -31,14 +34,18 @@ from datalog.evaluate.scalars import Scalars
 from datalog.model import (
     Aggregate,
     AggregateFunction,
+    AnyOf,
     Atom,
+    Case,
     Compared,
     Comparison,
     Condition,
     Constant,
     Expression,
+    Holds,
     IsNull,
     Literal,
+    Negation,
     NullTest,
     OuterJoin,
     OuterSide,
@@ -172,16 +179,23 @@ class _Reading:
 
         kept = definition(0, self._draft(set(), [outputs[i] for i in columns], None), columns)
         sides = list[OuterSide]()
-        for place, number in enumerate(self.sides, 1):
+        for number in self.sides:
             before = self._before(number)
             own = tuple(i for i, one in enumerate(of) if one == number)
+            is_one = self._has_one(number)
+            if is_one and not own:
+                continue
             with_ = tuple(i for i, one in enumerate(of) if one in {0, number, *before})
             defaults = [one for i in own if (one := self._default(outputs[i])) is not None]
-            told = self._told(number, [(i, outputs[i]) for i in own])
+            told, partners = self._told(number, [(i, outputs[i]) for i in own]), list[Condition]()
+            if told is None and is_one and groups is None:
+                told = _some_value([column(i) for i in own])
+                partners = [_some_value_of([outputs[i] for i in own])]
+                defaults = [one for one in defaults if one.value is None]
             if told is None or len(defaults) < len(own):
                 return (), None
-            draft = self._draft({number, *before}, [outputs[i] for i in with_], groups)
-            made = definition(place, draft, with_)
+            draft = self._draft({number, *before}, [outputs[i] for i in with_], groups, partners)
+            made = definition(len(sides) + 1, draft, with_)
             sides.append(OuterSide(made, with_, own, tuple(defaults), told, self._shown(number)))
         return names, OuterJoin(kept, columns, tuple(sides))
 
@@ -291,7 +305,11 @@ class _Reading:
         return found
 
     def _draft(
-        self, numbers: set[int], outputs: Sequence[Expression], groups: tuple[Expression, ...] | None
+        self,
+        numbers: set[int],
+        outputs: Sequence[Expression],
+        groups: tuple[Expression, ...] | None,
+        more: Iterable[Condition] = (),
     ) -> Draft:
         """The kept side joined with some sides."""
         numbers = numbers | self.kept
@@ -299,7 +317,25 @@ class _Reading:
         filters = tuple(one for n in sorted(numbers) for one in self.pieces[n].draft.filters)
         tests = [*self.given, *(test for n in sorted(numbers - self.kept) for test in self.sides[n])]
         draft = Draft(body, tuple(outputs), filters, groups)
-        return with_conditions(draft, tests, self.reader.variables)
+        return with_conditions(draft, map(_in_one, [*conjuncts(tests), *more]), self.reader.variables)
+
+    def _has_one(self, number: int) -> bool:
+        """Whether a row that is joined with a side has at most one partner there, by a key of it."""
+        atoms = [literal for literal in self.pieces[number].draft.body if isinstance(literal, Atom)]
+        table = self.reader.relations.declared(atoms[0].predicate.name) if len(atoms) == 1 else None
+        if table is None:
+            return False
+        equal = {
+            mine
+            for one in self.sides[number]
+            if isinstance(one, Compared) and one.operator == "="
+            for mine, other in ((one.left, one.right), (one.right, one.left))
+            if isinstance(mine, Variable) and number not in self._sources([other])
+        }
+        keys = [key for key in (table.key, *table.unique) if key]
+        return any(
+            all(atoms[0].terms[table.column_names.index(name)] in equal for name in key) for key in keys
+        )
 
     def _shown(self, number: int) -> str:
         """What a side is called."""
@@ -343,3 +379,21 @@ class _Reading:
             if table is not None and isinstance(atom, Atom) and variable in atom.terms:
                 return table.is_not_null(atom.terms.index(variable))
         return False
+
+
+def _some_value(columns: Sequence[Variable]) -> Literal:
+    """That some of a row's columns is not null."""
+    if len(columns) == 1:
+        return NullTest(columns[0])
+    return Negation(tuple(NullTest(one, negated=False) for one in columns))
+
+
+def _some_value_of(values: Sequence[Expression]) -> Condition:
+    """That some value is not null."""
+    tests = tuple(IsNull(one, negated=True) for one in values)
+    return tests[0] if len(tests) == 1 else AnyOf(tests)
+
+
+def _in_one(test: Condition) -> Condition:
+    """A condition that is not taken apart into rules: a part is one view."""
+    return Holds(Case(((test, Constant(True)),), Constant(False))) if isinstance(test, AnyOf) else test
