@@ -51,7 +51,7 @@ _ARRIVED, _GONE, _NEW, _LAST, _KEYS, _NONE, _ONE, _ABSENT, _PRESENT, _GAINED, _L
     )
 )
 
-MAY_COME = "a row without a match may come, or may be another's last match that goes"
+UNMATCHED = "nobody knows whether a row that comes has a match, or whether a match that goes was a row's last"
 """Why such a view is not decided."""
 
 

@@ -19,7 +19,7 @@ from functools import partial
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import AggregateFunction
 from selfmaint.countermodel.model_check import is_evaluated
-from selfmaint.decide.anti_joins import MAY_COME, Unmatched, anti_join_of
+from selfmaint.decide.anti_joins import UNMATCHED, Unmatched, anti_join_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.evaluation import Failing, is_failing, passing, tested
 from selfmaint.decide.knowledge import Knowledge
@@ -218,7 +218,7 @@ def _unmatched(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
     with suppress(BudgetSpentError), limit(known.decision.budget_s, f"looking for matches of {view.shown}"):
         found = Unmatched(known, view, anti)
         if found.is_open():
-            return verdict.because_of(MAY_COME)
+            return replace(verdict, reasons=(UNMATCHED,))
         return SelfMaintainable(view.name, delta=found.delta)
     return verdict
 
