@@ -298,7 +298,7 @@ def catalog(
     views = {name: replace(view, definition=known.get(name)) for name, view in plain.items()}
     views = {name: projected(view, relations) for name, view in views.items()} | beyond
     order = dict.fromkeys([*(p.name for p in written.heads), *known, *views])
-    limited = {name: views[name] for name in order if views[name].limitation is not None}
+    limited = {n: views[n] for n in order if n not in made_of and views[n].limitation is not None}
     unions = {
         name: found
         for name, view in limited.items()
