@@ -7,7 +7,7 @@ body variable in the head, constants anywhere, `is not null` guards and equaliti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -275,9 +275,10 @@ def catalog(
         ProgramError: the program is not valid (every problem at once).
         InputError: SM105 a rule without a body, which defines no view.
     """
-    opaque = tuple(opaque)
     validate(program)
     _require_plain_names(program)
+    taken = _taken(program, opaque := tuple(opaque))
+    opaque = tuple(replace(one, outer=None) if one.name.casefold() in taken else one for one in opaque)
     written = program
     made_of = {one.name: one for one in parts_of(opaque)}
     program, beyond = separated(replace(program, views=(*program.views, *made_of.values())), opaque)
@@ -298,11 +299,11 @@ def catalog(
     views = {name: replace(view, definition=known.get(name)) for name, view in plain.items()}
     views = {name: projected(view, relations) for name, view in views.items()} | beyond
     order = dict.fromkeys([*(p.name for p in written.heads), *known, *views])
-    limited = {name: views[name] for name in order if views[name].limitation is not None}
+    limited = {n: views[n] for n in order if n not in made_of and views[n].limitation is not None}
     unions = {
         name: found
         for name, view in limited.items()
-        if name not in made_of
+        if name.casefold() not in taken
         and (found := told_apart(program, view, definitions.get(name, ()), relations, by_name))
     }
     joins = {one.name: one.outer for one in opaque if one.outer is not None}
@@ -311,7 +312,7 @@ def catalog(
     unions |= {name: sides[name] for name in outer}
     views = {name: view for name, view in views.items() if name not in made_of}
     program = replace(program, rules=tuple(r for r in program.rules if r.head.predicate.name not in made_of))
-    others = {name: view for name, view in views.items() if name not in unions}
+    others = {n: view for n, view in views.items() if n not in unions and n.casefold() not in taken}
     sums = summands(program, others, relations, by_name)
     views |= {name: decided_by(views[name]) for name in sums}
     of_groups = {name: its for name, its in sums.items() if isinstance(views[name].definition, OpaqueView)}
@@ -320,11 +321,22 @@ def catalog(
     return Catalog(program, every, relations, tuple(remarks), unions, outer, of_rows, of_groups)
 
 
-def _require_plain_names(program: Program) -> None:
-    """Refuses versions: a view's rule speaks of relations as they are, whatever the update."""
+def _atoms(program: Program) -> Iterator[Atom]:
+    """All atoms of a program as written."""
     bodies = (li for view in program.views for block in view.blocks for li in block.core.body)
     literals = (*(li for rule in program.rules for li in (rule.head, *rule.body)), *bodies)
-    atoms = (atom for literal in literals for atom in atoms_of(literal))
+    return (atom for literal in literals for atom in atoms_of(literal))
+
+
+def _taken(program: Program, opaque: Iterable[OpaqueView]) -> frozenset[str]:
+    """The names, folded, of which some relation has what a part of such a view would be called."""
+    named = [one.name for its in (program.declarations, program.views, opaque) for one in its]
+    named += [atom.predicate.name for atom in _atoms(program)]
+    return frozenset(name.casefold().rpartition("#")[0] for name in named)
+
+
+def _require_plain_names(program: Program) -> None:
+    """Refuses versions: a view's rule speaks of relations as they are, whatever the update."""
     found = [
         Diagnostic(
             Code.UNKNOWN_VERSION,
@@ -334,7 +346,7 @@ def _require_plain_names(program: Program) -> None:
             note="versions such as `@inserted` are for the programs that are made of the views' rules",
             hint=f"write `{show(Predicate(atom.predicate.name))}`",
         )
-        for atom in atoms
+        for atom in _atoms(program)
         if atom.predicate.version is not Version.STORED
     ]
     if found:

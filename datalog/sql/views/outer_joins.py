@@ -13,7 +13,8 @@ Conditions of soundness:
 
 1. Rows of `kept` stand once, and so do those of each side: keys say so, which whoever makes views of them finds out.
    Then a row of the kept side, and what is joined with it, is what its columns in the view are.
-2. Each column is computed from the kept side alone, or from one side alone.
+2. Each column is computed from the kept side alone, or from one side alone; of a side's sources all columns are of
+   tables: one that a query in FROM computes is null in a row without a partner, whatever it is computed from.
 3. One column of each side tells rows without a partner: it is null in these alone, or a count that is 0 in these alone.
    Or a row of the kept side has at most one partner, by a key: then a row without one, and one with a partner all of
    whose columns are null, are the same row of the view, and the side is that of the other partners. Of a side that
@@ -77,12 +78,13 @@ def outer_join(
     `columns` are the names that are given with the view's; None if its rows do not tell, or it is read otherwise. The
     reader's problems are not to be shown: what is not read here stays as it was.
     """
+    tree = tree.copy()
     try:
         select, reader = innermost(tree, reader)
         if not isinstance(select, exp.Select) or not any(j.side for j in select.args.get("joins") or ()):
             return (), None
-        select = _turned(select)
-        report_outside(select, reader.problems)
+        _turn(select)
+        report_outside(tree, reader.problems)
         if reader.problems.found or taken_out(select).subqueries:
             return (), None
         names, found = _Reading(reader, select, view, tuple(columns)).read()
@@ -94,40 +96,36 @@ def outer_join(
 def innermost(tree: exp.Expr, reader: QueryReader) -> tuple[exp.Expr, QueryReader]:
     """A query without what only reads all of another one: `WITH last AS (...) SELECT * FROM last`."""
     while True:
-        while isinstance(tree, exp.Subquery | exp.Paren):
+        while isinstance(tree, exp.Subquery | exp.Paren) and _is_plain(tree):
             tree, reader = tree.this, reader.within(tree)
         reader = reader.within(tree)
         source = tree.args["from_"].this if isinstance(tree, exp.Select) and tree.args.get("from_") else None
         parts = {name for name, value in tree.args.items() if value} - {"with_", "from_", "expressions"}
-        if source is None or parts or not _is_star(tree.expressions):
+        if source is None or parts or list(tree.expressions) != [exp.Star()] or not _is_plain(source):
             return tree, reader
-        if isinstance(source, exp.Subquery) and not source.args.get("joins"):
-            alias = source.args.get("alias")
-            if alias is not None and alias.columns:
-                return tree, reader
+        if isinstance(source, exp.Subquery):
             tree = source.this
             continue
         known = reader.expressions.get(source.name.casefold()) if isinstance(source, exp.Table) else None
-        if known is None or known.columns or len(source.parts) > 1 or source.args.get("joins"):
+        if known is None or known.columns:
             return tree, reader
         tree, reader = known.tree, replace(reader, expressions=known.expressions)
 
 
-def _is_star(items: Sequence[exp.Expr]) -> bool:
-    return len(items) == 1 and isinstance(items[0], exp.Star)
+def _is_plain(source: exp.Expr) -> bool:
+    """Whether a query in brackets, or a name in FROM, is that and nothing else: its rows, and columns, all of them."""
+    alias = source.args.get("alias")
+    parts = {name for name, value in source.args.items() if value}
+    return parts <= {"this", "with_", "alias"} and not (alias is not None and alias.columns)
 
 
-def _turned(select: exp.Select) -> exp.Select:
-    """`a RIGHT JOIN b` as `b LEFT JOIN a`, where it stands first and no `*` asks for the order."""
-    joins = select.args["joins"]
+def _turn(select: exp.Select) -> None:
+    """Makes `a RIGHT JOIN b` `b LEFT JOIN a`, where it stands first and no `*` asks for the order."""
+    first, (join, *_) = select.args["from_"], select.args["joins"]
     stars = any(isinstance(one, exp.Star) for one in select.expressions)
-    if joins[0].side != "RIGHT" or stars or joins[0].args.get("using") or joins[0].method:
-        return select
-    made = select.copy()
-    first, join = made.args["from_"], made.args["joins"][0]
-    first.set("this", join.this), join.set("this", select.args["from_"].this.copy())
-    join.set("side", "LEFT")
-    return made
+    if join.side == "RIGHT" and not stars and not join.args.get("using") and not join.method:
+        kept, other = join.this, first.this
+        first.set("this", kept), join.set("this", other), join.set("side", "LEFT")
 
 
 @dataclass
@@ -160,6 +158,8 @@ class _Reading:
             UnreadableError: it cannot be read.
         """
         if not self._is_joined() or not self._is_filtered() or self.select.args.get("having") is not None:
+            return (), None
+        if not all(isinstance(what, Variable) for n in self.sides for _, what in self.pieces[n].scope.star()):
             return (), None
         is_aggregated = is_grouped(self.select)
         scope, variables, problems = self.piece.scope, self.reader.variables, self.reader.problems
@@ -344,15 +344,20 @@ class _Reading:
 
     def _default(self, what: Expression) -> Constant | None:
         """What a column of a side holds in a row without a partner; None if that has no value."""
-        if isinstance(what, Aggregate):
-            if what.function is AggregateFunction.COUNT:
-                return Constant(1 if what.operand is None else 0)
-            return Constant(None)
         nulls: dict[Variable, Value] = dict.fromkeys(expression_variables([what]))
+        scalars = Scalars(self.reader.variables.types, nulls)
         try:
-            return Constant(Scalars(self.reader.variables.types, nulls).value(what))
+            if not isinstance(what, Aggregate):
+                return Constant(scalars.value(what))
+            value = 1 if what.operand is None else scalars.value(what.operand)
         except EvaluationError:
             return None
+        match what.function:
+            case AggregateFunction.COUNT:
+                return Constant(0 if value is None else 1)
+            case AggregateFunction.AVG if value is not None:
+                return None
+        return Constant(value)
 
     def _told(self, number: int, own: Iterable[tuple[int, Expression]]) -> Literal | None:
         """What of a row says that it has a partner: condition 3."""

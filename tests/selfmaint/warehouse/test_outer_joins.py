@@ -163,6 +163,33 @@ def test_rows_that_a_left_join_cannot_give_are_named() -> None:
         made.check(update(made, {"orders": [(4, 7, NEW)]}, {}))
 
 
+def test_parts_of_several_rules_are_no_unions_of_their_own() -> None:
+    made = selfmaint.build(
+        TABLES + LOOKUP.replace(";", " where o.id in (1, 2);"),
+        {"lookup": frame("lookup", [])},
+        engine="duckdb",
+    )
+    assert made.catalog.unions == {}
+    found = made.check(update(made, {"orders": [(4, 7, NEW)]}, {}))
+    assert found["lookup"].kind is VerdictKind.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        f"{TABLES} create view `lookup#1` as select id from orders; {LOOKUP}",
+        f"{TABLES.replace('customer (', '`Lookup#1` (')} {LOOKUP.replace('join customer', 'join `Lookup#1`')}",
+        f"""{TABLES} create view `v#1` as select id from customer;
+        create view v as select id, name from customer where id = 1
+        union select id, name from customer where id = 2;""",
+    ],
+)
+def test_a_relation_that_is_called_as_a_part_would_be(given: str) -> None:
+    made = catalog_of(given)
+    assert made.unions == {}
+    assert len(made.views) == given.count("create view")
+
+
 def test_without_a_key_it_stays_text_and_the_place_is_named() -> None:
     query = "select o.day, c.id from orders o left join customer c on c.id = o.customer"
     made = catalog_of(f"{TABLES} {LOOKUP} create view w as {query};")

@@ -74,6 +74,15 @@ def test_groups_of_the_kept_side() -> None:
     assert "count(Id_2), max(Day), count(*)" in rule(query, 1)
 
 
+def test_what_an_aggregate_is_of_the_one_row_without_a_partner() -> None:
+    query = """select c.id, count(o.id) as n, count(1) as one, count(coalesce(o.coupon, '')) as text, sum(7) as seven,
+        sum(case when o.id is null then 1 else 0 end) as none, count(*) filter (where o.coupon = 'x') as x
+        from customer c left join orders o on o.customer = c.id group by c.id"""
+    made = outer(query)
+    assert made is not None
+    assert [one.value for one in made.sides[0].defaults] == [0, 1, 1, 7, 1, 0]
+
+
 def test_where_makes_an_inner_join_of_one_that_it_asks_of() -> None:
     query = "select o.id, c.name from orders o left join customer c on c.id = o.customer where c.name = 'x'"
     made = outer(query)
@@ -102,6 +111,18 @@ def test_other_spellings(query: str) -> None:
     [
         # condition 2: a column of both sides
         "select o.id, c.name, coalesce(c.name, o.coupon) as x from orders o left join customer c on c.id = o.customer",
+        # what a query in FROM computes is null without a partner: in a column, a condition, a later join
+        """select o.id, c.id as c, c.x from orders o
+        left join (select id, coalesce(name, '?') as x from customer) c on c.id = o.customer""",
+        """select o.id, c.id as c, c.x from orders o
+        left join (select id, 1 as x from customer) c on c.id = o.customer""",
+        """select o.id, c.id as c from orders o
+        left join (select id, 1 as x from customer) c on c.id = o.customer where c.x = 1""",
+        """select o.id, c.id as c, r.id as r from orders o
+        left join (select id, 1 as x from customer) c on c.id = o.customer left join region r on r.id = c.x""",
+        # an average of what is no null there
+        """select c.id, count(o.id) as n, avg(coalesce(o.id, 1)) as x
+        from customer c left join orders o on o.customer = c.id group by c.id""",
         # condition 3: `boss` may be null where there are partners
         "select c.id, r.boss from customer c left join region r on r.name = c.name and r.id > 1",
         "select c.id, coalesce(r.boss, '?') as boss from customer c left join region r on r.id = c.region",
@@ -128,6 +149,15 @@ def test_other_spellings(query: str) -> None:
         ),
         "select o.id, c.name from orders o full join customer c on c.id = o.customer",
         "select o.id, c.name from orders o left join customer c on c.id = o.customer limit 5",
+        # around it, or beside it
+        "(select o.id, c.name from orders o left join customer c on c.id = o.customer) limit 5",
+        "select * except (id) from (select o.id, c.name from orders o left join customer c on c.id = o.customer) as x",
+        """select * from (select o.id, c.name from orders o left join customer c on c.id = o.customer)
+        tablesample (5 percent)""",
+        """with x as (select o.id, c.name from orders o left join customer c on c.id = o.customer)
+        select * from x as y(a, b)""",
+        """with x as (select id from customer limit 5)
+        select * from (select o.id, x.id as c from orders o left join x on x.id = o.customer) as y""",
     ],
 )
 def test_what_is_left_as_text(query: str) -> None:
