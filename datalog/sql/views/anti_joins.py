@@ -101,6 +101,8 @@ def _apart(tree: exp.Expr) -> tuple[exp.Select, _Barred] | None:
         return None if barred is None else (select, barred)
     if len(joins) != 1 or joins[0].side != "LEFT" or joins[0].args.get("using") or joins[0].method:
         return None
+    if any(isinstance(one, exp.Star) for one in tree.expressions):  # shows the other table's columns, too
+        return None
     tests = [part for part in parts if isinstance(part, exp.Is) and isinstance(part.expression, exp.Null)]
     alias = joins[0].this.alias_or_name
     tests = [one for one in tests if isinstance(one.this, exp.Column) and one.this.table == alias]
@@ -147,7 +149,8 @@ def _is_plain(query: exp.Select) -> bool:
 
 def _except(tree: exp.Except) -> tuple[exp.Select, _Barred] | None:
     left, right = tree.this, tree.expression
-    if not tree.args.get("distinct") or tree.args.get("with_") or not isinstance(left, exp.Select):
+    parts = {name for name, value in tree.args.items() if value}
+    if not {"distinct"} <= parts <= {"this", "expression", "distinct", "order"} or not isinstance(left, exp.Select):
         return None
     if (
         not isinstance(right, exp.Select)

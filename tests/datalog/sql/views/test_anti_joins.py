@@ -95,6 +95,11 @@ def test_a_table_without_a_key_may_bar() -> None:
             "(select order_id from payment p where p.order_id = o.id group by order_id having count(*) > 1)"
         ),
         "select id from orders except all select order_id from payment",
+        # some of the rows, columns by name, and those of the other table
+        "select id from orders except select order_id from payment limit 1",
+        "select id from orders except select order_id from payment order by 1 offset 1",
+        "select id, day from orders except by name select day, order_id as id from payment, orders",
+        "select * from orders o left join payment p on p.order_id = o.id where p.id is null",
     ],
 )
 def test_what_is_left_as_text(query: str) -> None:
