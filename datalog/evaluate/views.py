@@ -263,11 +263,9 @@ class _Matcher:
                 value = value_of(right if left == variable else left, binding)
                 if value is not None:
                     yield from self.solve(order, at + 1, {**binding, variable: value}, copies)
-            case Comparison() | NullTest():
+            case _:
                 if _holds(literal, binding):
                     yield from self.solve(order, at + 1, binding, copies)
-            case Negation():
-                raise ValueError("the core of a view has no negation")
 
     def _matches(self, atom: Atom, binding: _Binding) -> Iterator[tuple[_Binding, int]]:
         fixed = tuple(i for i, t in enumerate(atom.terms) if isinstance(t, Constant) or t in binding)
@@ -301,8 +299,11 @@ def _key(value: Value) -> tuple[str, Value]:
     return value_kind(value), value
 
 
-def _holds(literal: Comparison | NullTest, binding: _Binding) -> bool:
-    """Whether a comparison or null test is true."""
+def _holds(literal: Literal, binding: _Binding) -> bool:
+    """Whether a comparison or null test is true, or not all of some are."""
+    if isinstance(literal, Negation):
+        return not all(_holds(one, binding) for one in literal.body)
+    assert not isinstance(literal, Atom), "the core of a view negates no atom"
     scalars = Scalars({}, binding)
     if isinstance(literal, NullTest):
         return scalars.truth(IsNull(literal.term, literal.negated)) is True

@@ -150,7 +150,9 @@ def _is_plain(query: exp.Select) -> bool:
 def _except(tree: exp.Except) -> tuple[exp.Select, _Barred] | None:
     left, right = tree.this, tree.expression
     parts = {name for name, value in tree.args.items() if value}
-    if not {"distinct"} <= parts <= {"this", "expression", "distinct", "order"} or not isinstance(left, exp.Select):
+    if not {"distinct"} <= parts <= {"this", "expression", "distinct", "order"} or not isinstance(
+        left, exp.Select
+    ):
         return None
     if (
         not isinstance(right, exp.Select)

@@ -11,7 +11,19 @@ import pytest
 
 from datalog.evaluate import EvaluationError, evaluate_view
 from datalog.evaluate.scalars import call
-from datalog.model import ColumnType, Predicate, Row, TypeName, Value
+from datalog.model import (
+    Atom,
+    ColumnType,
+    Negation,
+    NullTest,
+    Predicate,
+    Row,
+    TypeName,
+    Value,
+    Variable,
+    ViewDefinition,
+    block,
+)
 from datalog.syntax import parse_program
 
 R, S = Predicate("r"), Predicate("s")
@@ -49,6 +61,13 @@ def rows(rule: str, **relations: Counter[Row]) -> Counter[Row]:
 )
 def test_rows(rule: str, expected: dict[Row, int]) -> None:
     assert rows(rule) == Counter(expected)
+
+
+def test_not_all_of_some_tests() -> None:
+    x, y = Variable("X"), Variable("Y")
+    some = Negation((NullTest(x, negated=False), NullTest(y, negated=False)))
+    selected = ViewDefinition("v", ("x", "y"), (block("v", 0, [Atom(R, (x, y)), some], [x, y]),))
+    assert evaluate_view(selected, {R: ROWS + Counter({(None, None): 1})}) == ROWS
 
 
 def test_a_variable_that_joins_is_never_null() -> None:
