@@ -383,8 +383,12 @@ def test_answers_of_a_search(tmp_path: Path) -> None:
     here, _, _ = shop(tmp_path)
     facts = {Predicate("big"): BIG, Predicate("sales"): SALES, Predicate("orders", Version.INSERTED): NEW}
     situation = Situation.of(facts, effective=True)
-    found = examine.asked(Question(here.catalog, situation, facts, {"big": BIG}), 10)
+    question = Question(here.catalog, situation, facts, {"big": BIG})
+    found = examine.asked(question, 10)
     assert isinstance(found["big"], Differing)
+    kept = examine._SOLVER.process()
+    assert examine.asked(question, 10) == found
+    assert examine._SOLVER.process() is kept
 
 
 def test_rows_that_may_stand_twice_are_counted_where_all_are_at_hand(tmp_path: Path) -> None:

@@ -64,6 +64,13 @@ def test_killed_it_says_so_and_is_started_again() -> None:
     assert Solver(20).answer_set("a.", ["a"]) == {"a": {()}}
 
 
+def test_an_answer_that_nobody_waits_for_is_not_that_to_the_next_question() -> None:
+    answers = solver._worker().answers(("a.", ("a",), 20.0), 20)
+    next(answers)
+    answers.close()
+    assert Solver(20).answer_set("b.", ["b"]) == {"b": {()}}
+
+
 def test_a_process_that_is_forked_asks_one_of_its_own() -> None:
     assert Solver(20).answer_set("a.", ["a"])
     first = solver._worker()
