@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from datalog.diagnostics import Code
 from datalog.model import Atom, Column, Declaration, Predicate
+from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
@@ -77,6 +78,11 @@ class QueryReader:
     problems: Problems
     expressions: Mapping[str, Inlined] = field(default_factory=dict)
     dedup: bool = False
+
+    @property
+    def _reader(self) -> Reader:
+        """What reads expressions, without columns in sight."""
+        return Reader(Scope(), self.variables, self.problems)
 
     def query(self, tree: exp.Expr) -> Query:
         """A query.
@@ -172,9 +178,9 @@ class QueryReader:
             raise self.problems.outside("grouping over a subquery in a condition", tree, hint)
         outside = sum(isinstance(literal, Atom) for literal in pieces[0].draft.body)
         for node in found.subqueries:
-            pieces = [with_semi_join(pieces[0], node, inner._from, self.variables, self.problems)]
+            pieces = [with_semi_join(pieces[0], node, inner._from, self._reader)]
         try:
-            query = select_query(found.tree, pieces, self.variables, self.problems)
+            query = select_query(found.tree, pieces, self._reader)
         except GroupedUnionError as error:
             error.select = error.select or tree
             raise
@@ -187,7 +193,7 @@ class QueryReader:
         return self._joined(tree.args["from_"].this, tree.args.get("joins") or [])
 
     def _joined(self, first: exp.Expr, joins: list[exp.Join]) -> list[Piece]:
-        return joined(first, joins, self._source, self.relations.declared, self.variables, self.problems)
+        return joined(first, joins, self._source, self.relations.declared, self._reader)
 
     def _source(self, tree: exp.Expr) -> list[Piece]:
         """The alternatives of one table or subquery of FROM."""
