@@ -134,19 +134,11 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     followed = {**by_keys.followed, **by_rows}
     differ = _differences(warehouse, update, deltas, anew.contents, turned) if verify else None
     reads = (*reader.reads, *by_keys.reads, *anew.reads)
-    told = {name: its for name, its in opened.verdicts.items() if name not in catalog.helpers}
+    verdicts = opened.verdicts
+    told = Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
     kept = {name: deltas.pop(name) for name in catalog.helpers}
     return Maintained(
-        verdicts=Verdicts(told, opened.verdicts.examined),
-        reads=reads,
-        deltas=deltas,
-        differences=differ,
-        update=update,
-        recomputed=anew.contents,
-        before=warehouse.contents,
-        keyed=followed,
-        moved=turned,
-        helpers=kept,
+        told, reads, deltas, differ, update, anew.contents, warehouse.contents, followed, turned, kept
     )
 
 

@@ -222,9 +222,8 @@ class TomlTable:
 
     def refuse(self, keys: Sequence[str], message: str) -> None:
         """Notes those of some keys that are there; in the message `{}` stands for a key."""
-        for key in keys:
-            if key in self.data:
-                self.report(key, message.replace("{}", key))
+        for key in (one for one in keys if one in self.data):
+            self.report(key, message.replace("{}", key))
 
     def required(self, key: str, hint: str) -> str | None:
         """A string that has to be there."""
@@ -275,8 +274,7 @@ class TomlTable:
         """A length of time; infinite where it has no end."""
         value = self._typed(key, float)
         if value is not None and not value > 0:
-            hint = "give a number of seconds, or `inf`"
-            self.report(key, f"`{key}` in {self.shown} is {value}", hint)
+            self.report(key, f"`{key}` in {self.shown} is {value}", "give a number of seconds, or `inf`")
             return None
         return None if value is None else float(value)
 

@@ -333,9 +333,8 @@ class Database:
 
     def csv(self, files: Sequence[str], width: int) -> Stored:
         """The texts of CSV files with a header line each; null is a field that is empty and not in quotes."""
-        return self.view(
-            csv([escaped(file) for file in files], width), [ColumnType(TypeName.STRING)] * width, []
-        )
+        read = csv([escaped(file) for file in files], width)
+        return self.view(read, [ColumnType(TypeName.STRING)] * width, [])
 
     def _named(self, read: duckdb.DuckDBPyRelation, layout: Layout | None = None) -> Stored:
         """A view of what is read from files."""
@@ -355,9 +354,8 @@ class Database:
     ) -> duckdb.DuckDBPyConnection:
         while self._unused:
             name, held = self._unused.pop()
-            self._connection.execute(
-                f"DROP {'TABLE' if held else 'VIEW'} IF EXISTS {name}"
-            )  # a name of its own
+            kind = "TABLE" if held else "VIEW"
+            self._connection.execute(f"DROP {kind} IF EXISTS {name}")  # a name of its own
         if joins:
             self.join_order.settle()
         with within_budget(self._connection):
