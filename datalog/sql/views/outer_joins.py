@@ -26,7 +26,7 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -60,7 +60,6 @@ from datalog.model import (
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.conditions import conjuncts
-from datalog.sql.views.expressions import Reader
 from datalog.sql.views.innermost import innermost
 from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
 from datalog.sql.views.outside import report_outside
@@ -137,9 +136,10 @@ class _Reading:
         if not all(isinstance(what, Variable) for n in self.sides for _, what in self.pieces[n].scope.star()):
             return (), None
         is_aggregated = is_grouped(self.select)
-        scope, variables, problems = self.piece.scope, self.reader.variables, self.reader.problems
-        items, aliases = items_of(self.select, Reader(scope, variables, problems, aggregates=is_aggregated))
-        groups = groups_of(self.select, scope, items, aliases, variables, problems) if is_aggregated else None
+        reader = self.reader.reader.within(self.piece.scope)
+        items, aliases = items_of(self.select, reader.within(reader.scope, aggregates=is_aggregated))
+        named = reader.within(replace(reader.scope, aliases=aliases))
+        groups = groups_of(self.select, items, named) if is_aggregated else None
         names = self.given_names or tuple(name for name, _, _ in items)
         outputs = [what for _, what, _ in items]
         of = [number for number in map(self._of, outputs) if number is not None]
@@ -206,7 +206,7 @@ class _Reading:
             if join.side not in ("", "LEFT"):
                 return False
             before = self.piece
-            self.piece = join_pair(before, right, join, self.reader.variables, self.reader.problems)
+            self.piece = join_pair(before, right, join, self.reader.reader)
             made = list(conjuncts(self.piece.conditions[len(before.conditions) :]))
             of_kept = self._sources(made) <= self.kept | {number}
             if not join.side and not of_kept:
@@ -224,7 +224,7 @@ class _Reading:
     def _is_filtered(self) -> bool:
         """Reads WHERE; whether condition 5 holds."""
         where = self.select.args.get("where")
-        reader = Reader(self.piece.scope, self.reader.variables, self.reader.problems)
+        reader = self.reader.reader.within(self.piece.scope)
         waiting = [] if where is None else list(conjuncts(conditions_of(reader, where.this)))
         while waiting:
             ready = [one for one in waiting if self._sources([one]) <= self.kept]
