@@ -112,6 +112,8 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         verdict = own.get(view.name, result[view.name])
         if not isinstance(verdict, SelfMaintainable):
             verdict = _over_summands(known, view, verdict)
+        if isinstance(verdict, Undecided) and view.shown_groups is not None:
+            verdict = _over_shown_groups(known, view.shown_groups, verdict)
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             from selfmaint.decide.searched import searched  # noqa: PLC0415 - few need a search, and it loads much
 
@@ -204,6 +206,24 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
         if summed.is_open():
             return verdict.because_of(MAY_STAY)
         return SelfMaintainable(view.name, delta=summed.delta)
+    return verdict
+
+
+def _over_shown_groups(known: Knowledge[D], groups: GroupedView, verdict: Undecided) -> Verdict:
+    """The verdict on a view that leaves groups out by its HAVING (`maintain/shown_groups.py`), if it is undecided."""
+    key = _over_shown_groups
+    if key not in known.kept:
+        known.kept[key] = known.decision.over_shown_groups.knowledge(
+            known.engine, known.facts, replace(known.situation, ruled_out=frozenset())
+        )
+    there: Knowledge[D] = known.kept[key]
+    with suppress(BudgetSpentError):
+        if is_failing(there, groups):
+            return _over_own_relations(there, [groups]).get(groups.name, verdict)
+        found = _group_verdict(there, groups)
+        if isinstance(found, SelfMaintainable):
+            return replace(found, delta=partial(delta, there, groups), exact=False)
+        return verdict.because_of(str(found.reasons[-1])) if isinstance(found, Undecided) else verdict
     return verdict
 
 

@@ -51,6 +51,7 @@ from selfmaint.maintain.group_values import (
     part,
     variables,
 )
+from selfmaint.maintain.shown_groups import ShownGroups
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import SOME_ROWS, Grouped, Measure
@@ -133,6 +134,12 @@ class GroupPlan:
         return replace(own, measures=(*own.measures, *more)) if more else own
 
     @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """What is aggregated of core rows: the view's aggregates, those told besides, and what HAVING asks for."""
+        known = self.grouped.measures
+        return (*known, *(one for one in self.view.grouped.tested if one not in known))
+
+    @cached_property
     def keys(self) -> tuple[Variable, ...]:
         """A variable for each grouping expression."""
         return variables("G", len(self.grouped.groups))
@@ -151,26 +158,34 @@ class GroupPlan:
 
     def own(self, name: str) -> tuple[Variable, ...]:
         """The columns of a part, as variables."""
-        return part(name[0].upper(), self.grouped.measures)[0]
+        return part(name[0].upper(), self.measures)[0]
 
     def part(self, rows: Predicate = ROWS) -> ViewDefinition:
         """The part that some core rows are."""
         outputs: list[Expression] = [*self.grouped.groups, Aggregate(AggregateFunction.COUNT)]
-        for measure in self.grouped.measures:
+        for measure in self.measures:
             outputs += _part_of(measure, self.sums.get(measure.column))
         return self._over_rows(rows, "part", tuple(f"c{i}" for i in range(len(outputs))), outputs)
 
     @property
     def anew(self) -> ViewDefinition:
         """The view's rows from all core rows of some groups."""
-        return self._over_rows(ROWS, "anew", self.view.columns, self.grouped.block.outputs)
+        block = self.grouped.block
+        return self._over_rows(ROWS, "anew", self.view.columns, block.outputs, block.having)
 
     def _over_rows(
-        self, rows: Predicate, name: str, columns: tuple[str, ...], outputs: Sequence[Expression]
+        self,
+        rows: Predicate,
+        name: str,
+        columns: tuple[str, ...],
+        outputs: Sequence[Expression],
+        having: tuple[Condition, ...] = (),
     ) -> ViewDefinition:
         body = [Atom(rows, self.core.rule.head.terms)]
         filters, groups = self.grouped.block.filters, self.grouped.groups
-        made = block(name, 0, body, outputs, filters=filters, groups=groups, having=self.some_rows)
+        made = block(
+            name, 0, body, outputs, filters=filters, groups=groups, having=(*self.some_rows, *having)
+        )
         return ViewDefinition(name, columns, (made,))
 
     @property
@@ -234,7 +249,7 @@ class GroupPlan:
 
     def _side(self, name: str) -> _Side:
         own = self.own(name)
-        missing = (Constant(0), *(c for _ in self.grouped.measures for c in (Constant(None), Constant(0))))
+        missing = (Constant(0), *(c for _ in self.measures for c in (Constant(None), Constant(0))))
         return _Side(Atom(PARTS[name], (*self.keys, *own)), own, missing, own)
 
     @property
@@ -249,22 +264,25 @@ class GroupPlan:
         return Atom(BESIDE, (*self.keys, *parts, *self._old))
 
     @cached_property
-    def values(self) -> GroupValues:
+    def values(self) -> GroupValues | ShownGroups:
         """The new values over `beside`."""
-        measures = self.grouped.measures
+        measures = self.measures
         nothing = {m.column: Constant(None) for m in measures}
         parts = dict.fromkeys(PARTS, Part(ZERO, nothing, dict.fromkeys(nothing, ZERO)))
         parts |= {name: part(name[0].upper(), measures)[1] for name in self.parts}
-        return GroupValues(
+        values = GroupValues(
             self.grouped,
             Variable("O"),
-            {m.column: Variable(f"B{m.column}") for m in measures},
+            {m.column: Variable(f"B{m.column}") for m in self.grouped.measures},
             **parts,
             never_null=self.never_null,
             averages=self.averages,
             sums=self.sums,
             operands=self.operands,
         )
+        having = self.view.grouped.block.having
+        by_group = dict(zip(self.grouped.groups, self.keys, strict=True))
+        return ShownGroups(values, measures, having, by_group) if having else values
 
     @property
     def outputs(self) -> list[Expression]:
@@ -325,12 +343,12 @@ class GroupPlan:
     def never_null(self) -> frozenset[int]:
         """The columns of measures whose operand is never null."""
         certain = self.core.certain | self.core.not_null
-        return frozenset(m.column for m in self.grouped.measures if self.grouped.operand(m) in certain)
+        return frozenset(m.column for m in self.measures if self.grouped.operand(m) in certain)
 
     @cached_property
     def operands(self) -> dict[int, ColumnType]:
         """The types of what is aggregated."""
-        given = {m.column: m.aggregate.operand for m in self.grouped.measures}
+        given = {m.column: m.aggregate.operand for m in self.measures}
         found = {c: expression_type(o, self.types) for c, o in given.items() if o is not None}
         return {c: t for c, t in found.items() if t is not None}
 
@@ -338,7 +356,7 @@ class GroupPlan:
     def sums(self) -> dict[int, ColumnType]:
         """The types of sums, and of those that averages are made of."""
         adding = (AggregateFunction.SUM, AggregateFunction.AVG)
-        adds = {m.column for m in self.grouped.measures if m.aggregate.function in adding}
+        adds = {m.column for m in self.measures if m.aggregate.function in adding}
         return {c: sum_type(t) for c, t in self.operands.items() if c in adds}
 
     @cached_property
@@ -346,7 +364,7 @@ class GroupPlan:
         """The types of the averages of decimals."""
         found = {
             m.column: expression_type(m.aggregate, self.types)
-            for m in self.grouped.measures
+            for m in self.measures
             if m.aggregate.function is AggregateFunction.AVG
         }
         return {

@@ -129,8 +129,8 @@ class GroupValues:
     def is_open(self) -> Condition:
         """Whether something about the group is not determined."""
         if not self.grouped.is_total and self.rows is None:
-            return AnyOf((negation(self.exists), *(self._open(m) for m in self.grouped.measures)))
-        return AllOf((self.exists, AnyOf(tuple(self._open(m) for m in self.grouped.measures))))
+            return AnyOf((negation(self.exists), *(self.open(m) for m in self.grouped.measures)))
+        return AllOf((self.exists, AnyOf(tuple(self.open(m) for m in self.grouped.measures))))
 
     @property
     def is_overdrawn(self) -> Condition:
@@ -161,7 +161,8 @@ class GroupValues:
             case _:
                 return self._extremum(measure)
 
-    def _open(self, measure: Measure) -> Condition:
+    def open(self, measure: Measure) -> Condition:
+        """Whether a measure after the update is not determined."""
         match measure.aggregate.function:
             case AggregateFunction.COUNT:
                 return FALSE
@@ -183,21 +184,21 @@ class GroupValues:
             gained: what is added, if that is not what the group gains.
         """
         kind = self.sums.get(column)
-        old, more, lost = self._added(column)
+        old, more, lost = self.added(column)
         if column in self._averages:
             old = exact_numbers.or_zero(self._from_average(column)[1], kind)
         total = exact_numbers.changed(old, more if gained is None else gained, lost, kind)
         fits = self._adds_up(column)
         return total if fits == TRUE else Case(((fits, total),), NULL)
 
-    def _added(self, column: int) -> tuple[Expression, Expression, Expression]:
+    def added(self, column: int) -> tuple[Expression, Expression, Expression]:
         """The old sum, and those gained and lost, 0 over no value."""
         kind = self.sums.get(column)
         gained, lost = (exact_numbers.or_zero(part.values[column], kind) for part in (self.gained, self.lost))
         return exact_numbers.or_zero(self.old[column], kind), gained, lost
 
     def _adds_up(self, column: int) -> Condition:
-        adds_up = exact_numbers.adds_up(self._added(column), self.sums.get(column))
+        adds_up = exact_numbers.adds_up(self.added(column), self.sums.get(column))
         if column not in self._averages:
             return adds_up
         return AllOf((AnyOf((IsNull(self.old[column]), self._from_average(column)[0])), adds_up))
@@ -292,7 +293,7 @@ class GroupValues:
         column = measure.column
         if column not in self.grouped.alone or column in self.grouped.inexact:
             return FALSE
-        _, *sums = self._added(column)
+        _, *sums = self.added(column)
         counts = (_or_zero(part.counts[column]) for part in (self.gained, self.lost))
         return AllOf((_compared("=", *counts), _compared("=", *sums)))
 

@@ -156,7 +156,8 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
         rolled = work.rolled_up(found, found.open, told)
         if rolled.open is None or not whole:
             return rolled
-    if told is None and (parts["lost"] is not None or view.grouped.alone):
+    grouped = view.grouped
+    if told is None and (parts["lost"] is not None or grouped.alone or grouped.block.having):
         rows, others = work.known_rows(found.open), work.told_beside(found.old)
         if others:
             work = replace(work, others=others)

@@ -55,11 +55,14 @@ def told_groups(catalog: Catalog, view: GroupedView) -> tuple[ToldGroups, ...]:
 
 def _told_groups(catalog: Catalog, view: GroupedView) -> Iterator[ToldGroups]:
     grouped = view.grouped
-    is_whole = grouped.is_total and not grouped.block.filters
-    if not (grouped.tells_absence or is_whole) or len(grouped.group_terms) < len(grouped.columns):
+    is_summand = grouped.is_hidden and not grouped.block.having
+    if is_summand or grouped.block.filters or len(grouped.group_terms) < len(grouped.columns):
         return
-    first, wanted = len(grouped.block.outputs), _wanted(GroupPlan(view, catalog.relations))
-    waiting = tuple(Measure(first + at, one) for at, one in enumerate(wanted))
+    first, wanted = (
+        len(grouped.block.outputs) + len(grouped.tested),
+        _wanted(GroupPlan(view, catalog.relations)),
+    )
+    waiting = (*grouped.tested, *(Measure(at, one) for at, one in enumerate(wanted, first)))
     for number, finer in enumerate(finer_views(catalog, view)):
         other = finer.view
         is_same = len(finer.subgoals) == len(view.core.body)
@@ -78,7 +81,7 @@ def _told_groups(catalog: Catalog, view: GroupedView) -> Iterator[ToldGroups]:
 
 def _wanted(plan: GroupPlan) -> Iterator[Aggregate]:
     """The aggregates that may help, and are not the view's own; no sum of what may be a double."""
-    own = {m.aggregate: plan.operands.get(m.column, ANY) for m in plan.grouped.measures}
+    own = {m.aggregate: plan.operands.get(m.column, ANY) for m in plan.measures}
     wanted = [Aggregate(AggregateFunction.COUNT)]
     for one, kind in own.items():
         if one.operand is not None:
