@@ -63,7 +63,7 @@ class Decision:
     def finer(self) -> Mapping[str, frozenset[str]]:
         """For each view that groups, the views whose rows it may be rolled up from, or computed with."""
         found = {}
-        for view in self.catalog.grouped_views:
+        for view in (view for view in self.catalog.views if isinstance(view, GroupedView)):
             plain = (
                 f.view.name for f in finer_views(self.catalog, view) if not isinstance(f.view, GroupedView)
             )

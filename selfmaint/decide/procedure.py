@@ -25,7 +25,7 @@ from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
-from selfmaint.decide.saturation import saturated
+from selfmaint.decide.saturation import following, saturated
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.decide.summands import Summed, SummedGroups, Told
 from selfmaint.decide.unread_columns import untouched
@@ -211,13 +211,12 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
 
 def _over_shown_groups(known: Knowledge[D], groups: GroupedView, verdict: Undecided) -> Verdict:
     """The verdict on a view that leaves groups out by its HAVING (`maintain/shown_groups.py`), if it is undecided."""
-    key = _over_shown_groups
-    if key not in known.kept:
-        known.kept[key] = known.decision.over_shown_groups.knowledge(
-            known.engine, known.facts, replace(known.situation, ruled_out=frozenset())
-        )
-    there: Knowledge[D] = known.kept[key]
-    with suppress(BudgetSpentError):
+    key, decision = "over shown groups", known.decision.over_shown_groups
+    with suppress(BudgetSpentError), limit(decision.budget_s, f"finding what {groups.shown} shows"):
+        if key not in known.kept:
+            apart = replace(known.situation, ruled_out=frozenset())
+            known.kept[key] = following(decision.knowledge(known.engine, known.facts, apart))
+        there: Knowledge[D] = known.kept[key]
         if is_failing(there, groups):
             return _over_own_relations(there, [groups]).get(groups.name, verdict)
         found = _group_verdict(there, groups)
@@ -289,6 +288,8 @@ def _group_verdict(known: Knowledge[D], view: GroupedView) -> Verdict:
 
 
 def _why(view: GroupedView) -> str:
+    if view.grouped.block.having:
+        return f"nothing tells all that {view.shown} asks for and shows of some groups that gain or lose rows"
     if not view.grouped.is_total and view.grouped.count_column is None:
         return f"{view.shown} does not tell whether a group that loses rows is empty: add `count(*)` to it"
     extrema = AggregateFunction.MIN, AggregateFunction.MAX

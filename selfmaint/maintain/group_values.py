@@ -233,10 +233,8 @@ class GroupValues:
         if number is not None:
             return _compared(">", number, ZERO)
         column = measure.column
-        before = IsNull(self.old[column], negated=True)
-        return AnyOf(
-            (AllOf((before, _compared("=", self.lost.counts[column], ZERO))), *self._certain_operands(column))
-        )
+        same = AllOf((IsNull(self.old[column], negated=True), _compared("=", self.lost.counts[column], ZERO)))
+        return AnyOf((same, *self._certain_operands(column)))
 
     def _certain_operands(self, column: int) -> tuple[Condition, ...]:
         there = (

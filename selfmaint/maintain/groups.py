@@ -33,10 +33,11 @@ from selfmaint.maintain.core_rows import (
     rows_of,
 )
 from selfmaint.maintain.dropped_groups import dropping
-from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Step, Told
+from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Told
 from selfmaint.maintain.group_values import variables
 from selfmaint.maintain.left_references import left_references
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
+from selfmaint.maintain.side_by_side import Step
 from selfmaint.maintain.told_groups import told_groups
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
@@ -156,9 +157,8 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
         rolled = work.rolled_up(found, found.open, told)
         if rolled.open is None or not whole:
             return rolled
-    grouped = view.grouped
-    if told is None and (parts["lost"] is not None or grouped.alone or grouped.block.having):
-        rows, others = work.known_rows(found.open), work.told_beside(found.old)
+    if told is None and (parts["lost"] is not None or view.grouped.alone or work.plan.leaves_out):
+        rows, others = work.known_rows(found.open), work.told_beside(parts)
         if others:
             work = replace(work, others=others)
             parts = work.parts()
@@ -216,14 +216,15 @@ class _Work(Generic[D]):
         facts = _small({ROWS: rows})
         return self.engine.evaluate_view(definition, facts, {ROWS: self.plan.column_types})
 
-    def told_beside(self, old: D) -> dict[Told, D]:
-        """What other views tell of the groups of some stored rows."""
-        row = Atom(OLD, variables("O", self.view.head.arity))
-        rule = Rule(Atom(_ASKED, (*(row.terms[c] for c in self.grouped.columns), Constant(1))), (row,))
+    def told_beside(self, parts: Mapping[str, D | None]) -> dict[Told, D]:
+        """What other views tell of the groups of some parts."""
+        given = {PARTS[name]: rows for name, rows in parts.items() if rows is not None}
+        asked, keys = Atom(_ASKED, (*self.plan.keys, Constant(1))), self.plan.keys
+        groups = self.held([Rule(asked, (Atom(p, (*keys, *self.plan.own(p.name))),)) for p in given], given)
         found: dict[Told, D] = {}
         for one in told_groups(self.known.catalog, self.view):
-            keys = self._keys(self.held([rule], {OLD: old}))
-            rows = None if keys is None else rows_before(self.known, one.roll, keys)
+            key = self._keys(groups)
+            rows = None if key is None else rows_before(self.known, one.roll, key)
             if rows is not None:
                 facts, types = _small({ROWS: rows}), {ROWS: one.roll.column_types}
                 found[one.told] = self.engine.keep(self.engine.evaluate_view(one.definition, facts, types))
@@ -251,8 +252,7 @@ class _Work(Generic[D]):
         keys = variables("G", len(self.grouped.columns))
         rule = Rule(Atom(_OVERDRAWN, keys), (Atom(_ASKED, (*keys, Constant(0))),))
         names = [self.view.columns[c] for c in self.grouped.columns]
-        rows = self.engine.sample(self.held([rule], {_ASKED: groups}), _SHOWN)
-        if not rows:
+        if not (rows := self.engine.sample(self.held([rule], {_ASKED: groups}), _SHOWN)):
             return
         shown = "; ".join(
             ", ".join(f"{n}={show(Constant(v))}" for n, v in zip(names, row, strict=True)) or "its only one"

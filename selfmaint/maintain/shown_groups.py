@@ -17,7 +17,9 @@ Conditions of soundness (a group that none of them settles is open):
 3. Another group that is not stored stays so where nothing that HAVING asks for can become true of it by what comes and
    goes, as a count that was at most 1 by as many rows lost as gained; and if it may have had no rows, where HAVING is
    not true of the rows gained alone. A sum or an extremum over no value is null, and what is asked of it not true.
-4. Extrema are compared in the order that they are found by: with values of their own kind, and no doubles. A sum that
+4. Another view with a row for each group, of the same core rows, tells its old aggregates, and by none that there
+   were no core rows.
+5. Extrema are compared in the order that they are found by: with values of their own kind, and no doubles. A sum that
    may have been cut off says nothing of its rows.
 """
 
@@ -62,12 +64,14 @@ class ShownGroups:
         measures: the aggregates that the parts have, and `values` may not know.
         having: the conditions, all of which are to be true.
         by_group: for each grouping expression where its value is.
+        told: of each other view 1 if it has a row of the group, else 0; and the old values that it tells, by column.
     """
 
     values: GroupValues
     measures: Sequence[Measure]
     having: tuple[Condition, ...]
     by_group: Mapping[Expression, Expression]
+    told: Sequence[tuple[Expression, Mapping[int, Expression]]] = ()
 
     @property
     def exists(self) -> Condition:
@@ -96,10 +100,6 @@ class ShownGroups:
     def new(self, measure: Measure) -> Expression:
         """A measure after the update, where it is determined."""
         return Case(((self._is_shown, self.values.new(measure)),), self._alone.new(measure))
-
-    def open(self, measure: Measure) -> Condition:
-        """Whether a measure of a stored group is not determined after the update."""
-        return self.values.open(measure)
 
     @property
     def _is_shown(self) -> Condition:
@@ -152,8 +152,9 @@ class ShownGroups:
 
     @cached_property
     def _had_lost_alone(self) -> Condition:
-        """Condition 2."""
-        return self._is_sure(AllOf(self.having))
+        """Conditions 2 and 4."""
+        none = (_compared("=", has_row, ZERO) for has_row, _ in self.told)
+        return AnyOf((self._is_sure(AllOf(self.having)), *none))
 
     def _is_sure(self, condition: Condition) -> Condition:
         """Whether a condition is true of each group that has the rows lost and one more."""
@@ -178,6 +179,20 @@ class ShownGroups:
 
     @cached_property
     def _stays_out(self) -> Condition:
+        """Conditions 3 and 4."""
+        by_others = [self._told(one, fails=True) for one in self._told_alone]
+        return AnyOf((self._stays_untrue_of_all, *by_others))
+
+    @property
+    def _told_alone(self) -> Iterator[GroupValues]:
+        """The values of a group that is not stored, as others tell them."""
+        old = {column: value for _, its in self.told for column, value in its.items()}
+        grouped = replace(self.values.grouped, measures=tuple(m for m in self.measures if m.column in old))
+        for has_row, _ in self.told[:1]:
+            yield replace(self.values, grouped=grouped, is_there=has_row, old=old)
+
+    @property
+    def _stays_untrue_of_all(self) -> Condition:
         """Condition 3."""
         stays = [self._stays_untrue(one) for one in _leaves(AllOf(self.having))]
         if self.values.grouped.is_total:
@@ -250,7 +265,7 @@ class ShownGroups:
         return gained, lost
 
     def _is_ordered(self, column: int, operator: Operator, value: Constant) -> bool:
-        """Condition 4."""
+        """Condition 5."""
         kind = self.values.operands.get(column)
         is_exact = kind is not None and not kind.name.is_floating and kind.family == value_kind(value.value)
         return is_exact and operator in _ORDER

@@ -62,7 +62,8 @@ def _told_groups(catalog: Catalog, view: GroupedView) -> Iterator[ToldGroups]:
         len(grouped.block.outputs) + len(grouped.tested),
         _wanted(GroupPlan(view, catalog.relations)),
     )
-    waiting = (*grouped.tested, *(Measure(at, one) for at, one in enumerate(wanted, first)))
+    own = grouped.measures if grouped.block.having else ()  # of groups that are not stored
+    waiting = (*own, *grouped.tested, *(Measure(at, one) for at, one in enumerate(wanted, first)))
     for number, finer in enumerate(finer_views(catalog, view)):
         other = finer.view
         is_same = len(finer.subgoals) == len(view.core.body)
