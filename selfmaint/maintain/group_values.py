@@ -118,7 +118,7 @@ class GroupValues:
                 _compared(">", self.gained.rows, ZERO),
                 _compared(">", self.known.rows, ZERO),
                 *(
-                    _compared("!=", self._total(m.column), ZERO)
+                    _compared("!=", self.total(m.column), ZERO)
                     for m in sums
                     if m.column not in self.grouped.inexact
                 ),
@@ -155,7 +155,7 @@ class GroupValues:
             case AggregateFunction.COUNT:
                 return self._summed(column, self.gained.counts[column], self.lost.counts[column])
             case AggregateFunction.SUM:
-                return Case(((self._has_operands(measure), self._total(column)),), NULL)
+                return Case(((self._has_operands(measure), self.total(column)),), NULL)
             case AggregateFunction.AVG:
                 return self._average(measure)
             case _:
@@ -176,7 +176,7 @@ class GroupValues:
     def _summed(self, column: int, gained: Expression, lost: Expression) -> Expression:
         return _minus(_plus(_or_zero(self.old[column]), _or_zero(gained)), _or_zero(lost))
 
-    def _total(self, column: int, gained: Expression | None = None) -> Expression:
+    def total(self, column: int, gained: Expression | None = None) -> Expression:
         """A sum after the update, 0 over no value; null where it is open.
 
         Args:
@@ -243,7 +243,7 @@ class GroupValues:
         )
         if column in self.grouped.inexact:
             return there
-        return (*there, _compared("!=", self._total(column), ZERO))
+        return (*there, _compared("!=", self.total(column), ZERO))
 
     def _sum_open(self, measure: Measure) -> Condition:
         """Whether a sum cannot be told: of doubles, also if one that is not finite may be lost (condition 5)."""
@@ -300,7 +300,7 @@ class GroupValues:
         column, number, same = measure.column, self._operands(measure), self._same(measure)
         if number is None:
             number = Case(((IsNull(self.old[column]), _or_zero(self.gained.counts[column])),), NULL)
-        return self._total(same.get(AggregateFunction.SUM, measure).column), number
+        return self.total(same.get(AggregateFunction.SUM, measure).column), number
 
     def _same(self, measure: Measure) -> dict[AggregateFunction, Measure]:
         """The aggregates of what a measure aggregates."""
@@ -330,7 +330,7 @@ class GroupValues:
         added = same.get(AggregateFunction.SUM, same.get(AggregateFunction.AVG))
         if added is None:
             return
-        total = self._total(added.column, exact_numbers.or_zero(NULL, self.sums.get(added.column)))
+        total = self.total(added.column, exact_numbers.or_zero(NULL, self.sums.get(added.column)))
         fits = self._adds_up(added.column)
         yield AllOf((_compared("=", number, Constant(1)), fits)), total
         if other is not None:

@@ -11,7 +11,8 @@ Conditions of soundness (a group that none of them settles is open):
 
 1. A stored group's old aggregates are those of its row. It stays, with the new ones, where HAVING is true of these, and
    goes where it is not, or it has no rows. Of an aggregate that HAVING asks for and no column holds nothing is known
-   but that HAVING was true of it: that stays so where what comes and goes only helps (condition 3, of the opposite).
+   but that HAVING was true of it, unless it asked for one of several: that stays so where what comes and goes only
+   helps (condition 3, of the opposite).
 2. Where HAVING is true of each group that has the rows lost and one more, one that is not stored had just the rows
    lost. So it has the rows gained, and no others.
 3. Another group that is not stored stays so where nothing that HAVING asks for can become true of it by what comes and
@@ -120,24 +121,33 @@ class ShownGroups:
 
     def _told(self, values: GroupValues, *, fails: bool = False) -> Condition:
         """Whether HAVING is known to be true of values; or not to be, if it `fails`."""
-        return self._settled(values, AllOf(self.having), fails)
+        return self._settled(values, AllOf(self.having), fails=fails, was_true=True)
 
-    def _settled(self, values: GroupValues, condition: Condition, fails: bool) -> Condition:
-        match condition:
-            case AllOf(conditions) | AnyOf(conditions):
-                made = tuple(self._settled(values, one, fails) for one in conditions)
-                return AllOf(made) if isinstance(condition, AllOf) != fails else AnyOf(made)
-            case _:
-                pass
+    def _settled(
+        self, values: GroupValues, condition: Condition, *, fails: bool, was_true: bool
+    ) -> Condition:
+        if isinstance(condition, AllOf | AnyOf):
+            is_all = isinstance(condition, AllOf)
+            made = tuple(
+                self._settled(values, one, fails=fails, was_true=was_true and is_all)
+                for one in condition.conditions
+            )
+            return AllOf(made) if is_all != fails else AnyOf(made)
         measure = self._measure(condition)
         if measure is None:
             asked = map_condition(self.by_group.get, condition)
             return negation(asked) if fails else asked
         if measure not in values.grouped.measures:
-            return FALSE if fails else self._stays_true(condition, measure)
-        new = values.new(measure)
-        asked = map_condition(lambda one: new if isinstance(one, Aggregate) else None, condition)
-        return AllOf((negation(values.open(measure)), negation(asked) if fails else asked))
+            return self._stays_true(condition, measure) if was_true and not fails else FALSE
+        is_told = (values.exists, negation(values.open(measure)))
+        asked = _of(condition, values.new(measure))
+        if not fails:
+            return AllOf((*is_told, asked))
+        untrue = AllOf((*is_told, negation(asked)))
+        if measure.aggregate.function is not AggregateFunction.SUM or not isinstance(condition, Compared):
+            return untrue
+        total = values.total(measure.column)  # if any value is left; else the sum is null
+        return AnyOf((untrue, AllOf((IsNull(total, negated=True), negation(_of(condition, total))))))
 
     def _measure(self, condition: Condition) -> Measure | None:
         """The measure that a comparison is of; None of one of grouping expressions."""
@@ -181,7 +191,9 @@ class ShownGroups:
     def _stays_out(self) -> Condition:
         """Conditions 3 and 4."""
         by_others = [self._told(one, fails=True) for one in self._told_alone]
-        return AnyOf((self._stays_untrue_of_all, *by_others))
+        numbers = [] if self.values.grouped.is_total else [one.rows for one in self._told_alone]
+        empty = [_compared("=", number, ZERO) for number in numbers if number is not None]
+        return AnyOf((self._stays_untrue_of_all, *by_others, *empty))
 
     @property
     def _told_alone(self) -> Iterator[GroupValues]:
@@ -269,6 +281,11 @@ class ShownGroups:
         kind = self.values.operands.get(column)
         is_exact = kind is not None and not kind.name.is_floating and kind.family == value_kind(value.value)
         return is_exact and operator in _ORDER
+
+
+def _of(condition: Condition, value: Expression) -> Condition:
+    """What a condition asks of an aggregate, of a value."""
+    return map_condition(lambda one: value if isinstance(one, Aggregate) else None, condition)
 
 
 def _towards(operator: Operator) -> Operator:
