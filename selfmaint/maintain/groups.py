@@ -27,9 +27,9 @@ from selfmaint.maintain.core_rows import (
     kept_gained,
     kept_lost,
     lost_rows,
+    or_empty,
     rolled_gained,
     rolled_lost,
-    rows_before,
     rows_of,
 )
 from selfmaint.maintain.dropped_groups import dropping
@@ -38,7 +38,7 @@ from selfmaint.maintain.group_values import variables
 from selfmaint.maintain.left_references import left_references
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
 from selfmaint.maintain.side_by_side import Step
-from selfmaint.maintain.told_groups import told_groups
+from selfmaint.maintain.told_groups import told_beside
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 
@@ -221,14 +221,7 @@ class _Work(Generic[D]):
         given = {PARTS[name]: rows for name, rows in parts.items() if rows is not None}
         asked, keys = Atom(_ASKED, (*self.plan.keys, Constant(1))), self.plan.keys
         groups = self.held([Rule(asked, (Atom(p, (*keys, *self.plan.own(p.name))),)) for p in given], given)
-        found: dict[Told, D] = {}
-        for one in told_groups(self.known.catalog, self.view):
-            key = self._keys(groups)
-            rows = None if key is None else rows_before(self.known, one.roll, key)
-            if rows is not None:
-                facts, types = _small({ROWS: rows}), {ROWS: one.roll.column_types}
-                found[one.told] = self.engine.keep(self.engine.evaluate_view(one.definition, facts, types))
-        return found
+        return told_beside(self.known, self.plan, self._keys(groups))
 
     def changed(self, parts: Mapping[str, D | None]) -> GroupChange[D]:
         """The new rows of the groups that are gained or lost rows' groups."""
@@ -341,18 +334,12 @@ class _Work(Generic[D]):
 
     def anew(self, change: GroupChange[D], groups: D) -> GroupChange[D]:
         """The change with the open groups computed from all their core rows."""
-        rows = self.known_rows(groups, every=True)
-        if rows is None:
-            names = [f"x{i}" for i in range(self.core.head.arity)]
-            rows = self.engine.load((), names, self.plan.column_types)
+        rows = or_empty(self.engine, self.known_rows(groups, every=True), self.plan.column_types)
         return self._closed(change, groups, self._over_rows(self.plan.anew, rows))
 
     def rolled_up(self, change: GroupChange[D], groups: D, roll: RollUp) -> GroupChange[D]:
         """The change with the open groups computed from a finer view's rows; they stay open where that loses digits."""
-        rows = all_rows(self.known, roll, self._keys(groups))
-        if rows is None:
-            names = [f"x{i}" for i in range(len(roll.columns))]
-            rows = self.engine.load((), names, roll.column_types)
+        rows = or_empty(self.engine, all_rows(self.known, roll, self._keys(groups)), roll.column_types)
         assert roll.anew is not None
         facts, types = _small({ROWS: rows}), {ROWS: roll.column_types}
         lossy, evaluated = roll.lossy, self.engine.evaluate_view

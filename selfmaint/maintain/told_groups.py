@@ -19,7 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from datalog.model import ANY, Aggregate, AggregateFunction, Predicate, Version, ViewDefinition
-from selfmaint.maintain.group_plan import GroupPlan, Told
+from selfmaint.canonical.support import CanonicalDatabase
+from selfmaint.engine.protocol import D, Facts
+from selfmaint.maintain.core_rows import Asked, or_empty, rows_before
+from selfmaint.maintain.group_plan import ROWS, GroupPlan, Told
 from selfmaint.maintain.roll_up import RollUp
 from selfmaint.warehouse.catalog import Catalog, GroupedView
 from selfmaint.warehouse.finer import finer_views
@@ -78,6 +81,22 @@ def _told_groups(catalog: Catalog, view: GroupedView) -> Iterator[ToldGroups]:
         if found and definition is not None:
             yield ToldGroups(roll, Told(told.predicate, found), definition)
             waiting = tuple(m for m in waiting if m not in found)
+
+
+def told_beside(known: CanonicalDatabase[D], plan: GroupPlan, groups: Asked[D] | None) -> dict[Told, D]:
+    """What other views tell of some groups; nothing if these are told by an expression."""
+    found: dict[Told, D] = {}
+    for one in told_groups(known.catalog, plan.view):
+        if groups is None:
+            break
+        rows, types = rows_before(known, one.roll, groups), one.roll.column_types
+        if rows is not None or plan.leaves_out:
+            rows = or_empty(known.engine, rows, types)
+            facts = Facts({ROWS: rows}, {}, frozenset({ROWS}))
+            found[one.told] = known.engine.keep(
+                known.engine.evaluate_view(one.definition, facts, {ROWS: types})
+            )
+    return found
 
 
 def _wanted(plan: GroupPlan) -> Iterator[Aggregate]:
