@@ -50,7 +50,8 @@ from datalog.model import (
 from selfmaint.maintain.conditions import negation
 from selfmaint.maintain.exact_numbers import adds_up
 from selfmaint.maintain.group_values import FALSE, NULL, TRUE, ZERO, GroupValues, Part
-from selfmaint.warehouse.grouped import Measure, aggregate_first
+from selfmaint.warehouse.grouped import Measure
+from selfmaint.warehouse.having import aggregate_first
 
 _MORE: tuple[Operator, ...] = (">", ">=")
 _ORDER: tuple[Operator, ...] = ("<", "<=", ">", ">=")

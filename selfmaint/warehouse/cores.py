@@ -35,7 +35,8 @@ from datalog.model import (
 )
 from selfmaint.warehouse.base_relations import BaseRelation, determined_terms, variable_types
 from selfmaint.warehouse.definitions import without_references
-from selfmaint.warehouse.grouped import LEFT_OUT, Grouped, Measure, asks_plainly, core_rule, grouped
+from selfmaint.warehouse.grouped import Grouped, Measure, core_rule, grouped
+from selfmaint.warehouse.having import LEFT_OUT, asks_plainly
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 _ADDING = (AggregateFunction.SUM, AggregateFunction.AVG)

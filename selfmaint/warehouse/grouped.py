@@ -21,19 +21,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from datalog.model import (
-    MIRRORED,
     Aggregate,
     AggregateFunction,
-    AllOf,
-    AnyOf,
     Atom,
     Block,
     Compared,
-    Condition,
     Constant,
     Expression,
-    IsNull,
-    Operator,
     Predicate,
     Rule,
     Term,
@@ -165,31 +159,3 @@ def missing(definition: ViewDefinition, found: Grouped) -> str | None:
         if measure.aggregate.distinct:
             return f"`{definition.columns[measure.column]}` counts equal values once, which does not add up"
     return None
-
-
-LEFT_OUT = "groups that its HAVING leaves out are not stored: take HAVING into a query over the view"
-"""Why a view with a HAVING is not of the class of views that group."""
-
-
-def asks_plainly(condition: Condition, groups: tuple[Expression, ...]) -> bool:
-    """Whether a condition compares single aggregates with constants, and asks of groups nothing but their values."""
-    match condition:
-        case AllOf(conditions) | AnyOf(conditions):
-            return all(asks_plainly(one, groups) for one in conditions)
-        case IsNull(operand):
-            return operand in groups or (isinstance(operand, Aggregate) and not operand.distinct)
-        case Compared():
-            _, left, right = aggregate_first(condition)
-            if isinstance(left, Aggregate):
-                return not left.distinct and isinstance(right, Constant) and right.value is not None
-            return all(side in groups or isinstance(side, Constant) for side in (left, right))
-        case _:
-            return False
-
-
-def aggregate_first(condition: Compared) -> tuple[Operator, Expression, Expression]:
-    """A comparison's operator and sides, the other way round if only its right side is an aggregate."""
-    operator, left, right = condition.operator, condition.left, condition.right
-    if isinstance(right, Aggregate) and not isinstance(left, Aggregate):
-        return MIRRORED[operator], right, left
-    return operator, left, right

@@ -26,7 +26,6 @@ from tests.effort import effort
 from tests.large_engine import LargeEngine
 from tests.oracle.aggregates import Schema
 from tests.oracle.random_groups import random_groups
-from tests.oracle.random_having import random_having
 from tests.oracle.random_stars import changed, random_database, random_roll_up, random_star
 from tests.selfmaint.decide.test_group_decision import stored
 
@@ -46,7 +45,7 @@ def warehouse_of(
     return build(schema.text, contents, engine, readable=readable)
 
 
-@pytest.mark.parametrize("make", [random_star, random_roll_up, random_groups, random_having])
+@pytest.mark.parametrize("make", [random_star, random_roll_up, random_groups])
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_maintenance_is_recomputation(make: Callable[[Random], Schema], block: int) -> None:
     assert maintained(range(block * WAREHOUSES, (block + 1) * WAREHOUSES), make) > WAREHOUSES
