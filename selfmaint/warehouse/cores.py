@@ -250,7 +250,8 @@ def _shown_groups(
     """The groups that a HAVING lets through; None where what it asks for cannot be kept up exactly."""
     made = GroupedView.of(view, core, replace(found, is_hidden=True))
     is_exact = not (found.inexact or _unknown_sums(made, relations))
-    is_plain = all(asks_plainly(one, found.groups) for one in found.block.having)
+    types = _types_of(found, core, relations)
+    is_plain = all(asks_plainly(one, found.groups, types) for one in found.block.having)
     return made if is_exact and is_plain else None
 
 
