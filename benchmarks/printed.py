@@ -19,6 +19,7 @@ from pathlib import Path
 import duckdb
 import psutil
 import sqlglot
+from sqlglot import exp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "tpch"))
 
@@ -100,7 +101,16 @@ def _in_duckdb(place: Path, update: Path) -> Run:
         files = f"'{path}/*.parquet'" if path.is_dir() else f"'{path}'"
         connection.execute(f"CREATE VIEW {name} AS FROM {files} {'LIMIT 0' if is_empty else ''}")
         connection.table(name).aggregate("count(*)").fetchall()
-    return lambda sql: len(connection.execute(sqlglot.transpile(sql, "spark", "duckdb")[0]).fetchall())
+    return lambda sql: len(connection.execute(_for_duckdb(sql)).fetchall())
+
+
+def _for_duckdb(sql: str) -> str:
+    """A printed statement for DuckDB, which has temporary tables where Spark holds rows."""
+    tree = sqlglot.parse_one(sql, dialect="spark")
+    if isinstance(tree, exp.Cache):
+        temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+        tree = exp.Create(this=tree.this, kind="TABLE", expression=tree.expression, properties=temporary)
+    return tree.sql("duckdb")
 
 
 def _in_spark(place: Path, update: Path) -> Run:
