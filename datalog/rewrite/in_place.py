@@ -38,6 +38,7 @@ from datalog.model import (
     Term,
     Variable,
     Version,
+    terms_of,
     variables_of,
 )
 from datalog.rewrite.normal_form import normal_rule
@@ -159,9 +160,15 @@ def _moved(rule: Rule, definition: Rule) -> Rule | None:
 
 
 def _bound(body: Sequence[Literal]) -> list[Variable]:
-    """The variables of the atoms of a body, and of those of each negation in it."""
-    inner = [v for li in body if isinstance(li, Negation) for v in _bound(li.body)]
+    """The variables of the atoms of a body, and those of each negation in it that are met there."""
+    inner = [v for li in body if isinstance(li, Negation) for v in _met(li)]
     return [*variables_of(li for li in body if isinstance(li, Atom)), *inner]
+
+
+def _met(negation: Negation) -> list[Variable]:
+    """The variables of a negation's atoms but those that stand once: no row is met twice for their values."""
+    number = Counter(terms_of(negation))
+    return [v for v in _bound(negation.body) if number[v] > 1]
 
 
 def _shows_all(rule: Rule) -> bool:
