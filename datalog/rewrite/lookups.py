@@ -63,11 +63,14 @@ def held_apart(asked: Sequence[tuple[Program, Predicate]]) -> tuple[tuple[Held, 
     Args:
         asked: programs as `demand` makes them, each with its goal, which no other one has.
     """
-    every = _together(asked)
+    every, goals_as_rows = _together(asked)
     order = [p for p in evaluation_order(every) if p.version is Version.DEMANDED]
     goals = [_User(every, goal, None, frozenset(order)) for _, goal in asked]
     users, held = list(goals), list[tuple[Predicate, _User]]()
     for predicate in reversed(order):
+        for user in goals:
+            if goals_as_rows.get(user.goal) == predicate and any(predicate in other.columns for other in users):
+                user.read(predicate)
         wanted = {n: its for n, user in enumerate(users) if (its := user.columns.get(predicate)) is not None}
         parts = dict[Columns, Predicate]()
         for columns in _parts(wanted.values()):
@@ -104,6 +107,13 @@ class _User:
         """Computes some rows by itself."""
         self.apart -= {predicate}
         del self.__dict__["needed"]
+
+    def read(self, rows: Predicate) -> None:
+        """Reads rows that have the same rules as the goal."""
+        (head, *_) = (r.head for r in self.every.rules if r.head.predicate == self.goal)
+        terms = tuple(Variable(f"X{i}") for i in range(head.arity))
+        rule = Rule(replace(head, terms=terms), (Atom(rows, terms),))
+        self.__dict__["needed"] = replace(self.every, rules=(rule,))
 
     @cached_property
     def needed(self) -> Program:
@@ -160,8 +170,12 @@ def _parts(wanted: Collection[Columns]) -> list[Columns]:
 # ------------------------------------------------------------------------------------------ equal predicates
 
 
-def _together(asked: Iterable[tuple[Program, Predicate]]) -> Program:
-    """The rules of all programs, in which predicates are one where their rules are equal: conditions 1 and 2."""
+def _together(asked: Iterable[tuple[Program, Predicate]]) -> tuple[Program, dict[Predicate, Predicate]]:
+    """The rules of all programs, in which predicates are one where their rules are equal: conditions 1 and 2.
+
+    And of goals that others read the rows that they read, if these have the same rules.
+    """
+    goals: dict[Predicate, Hashable] = {}
     known: dict[Hashable, Predicate] = {}
     taken: set[Predicate] = set()
     made: dict[Rule, None] = {}
@@ -177,8 +191,10 @@ def _together(asked: Iterable[tuple[Program, Predicate]]) -> Program:
                 names[predicate] = source, None
                 continue
             name = predicate
-            if predicate != goal:
-                same = frozenset((rule.head.terms, rule.body) for rule in rules)
+            same = frozenset((rule.head.terms, rule.body) for rule in rules)
+            if predicate == goal:
+                goals[goal] = str(goal), Version.DEMANDED, same
+            else:
                 key = predicate.name, predicate.version, same
                 if key not in known:
                     numbered = (predicate.of(predicate.version, (*predicate.columns, n)) for n in count())
@@ -187,7 +203,8 @@ def _together(asked: Iterable[tuple[Program, Predicate]]) -> Program:
                 name = known[key]
                 names[predicate] = name, None
             made |= dict.fromkeys(replace(rule, head=replace(rule.head, predicate=name)) for rule in rules)
-    return replace(merged, rules=tuple(made))
+    read = {goal: known[key] for goal, key in goals.items() if key in known}
+    return replace(merged, rules=tuple(made)), read
 
 
 def _handed_down(rules: Sequence[Rule]) -> Predicate | None:

@@ -228,7 +228,7 @@ def _probes(decision: Decision, view: View, situation: Situation) -> Iterator[_A
             made = map(support.unfolded, dict.fromkeys(asked))
             program = minimised(support.program([rule for rule in made if rule is not None], [keys]))
         else:
-            program = simplify(Program((*asked, *test.rules)), [keys])
+            program = simplify(Program((*asked, *test.rules)), [keys, *(rules.goal for rules in every)])
         if not program.rules_for(keys):
             continue
         columns = decision.catalog.relations[probe.relation].columns
@@ -273,7 +273,7 @@ def _held(view: View, held: Held, known: dict[Predicate, Table]) -> Statement:
     rows = plain_name(held.rows)
     query, table = select_table(held.program, held.rows, known)
     keys = [table.columns[c] for c in held.by]
-    words = [view.name, *(() if rows == view.name else (rows,)), *(("by", *keys) if keys else ())]
+    words = [*(() if f"{rows}_".startswith(f"{view.name}_") else (view.name,)), rows, *(("by", *keys) if keys else ())]
     known[held.rows] = table = replace(table, name=(unique("_".join(words), taken),))
     by = f" by {', '.join(f'`{key}`' for key in keys)}" if keys else ""
     about = f"rows of `{rows}`{by}, for statements that follow; drop it at the end"
