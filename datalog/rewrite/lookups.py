@@ -1,9 +1,8 @@
 """Demanded rows that several programs use, as relations of their own that are computed once.
 
-Before: `p(X) :- new(X, Y), r@demanded(Y, Z).          r@demand(Y) :- new(X, Y).   r@demanded(Y, Z) :- r@demand(Y), r(Y, Z).`
-        `q(X) :- new(X, Y), not r@demanded(Y, X).      r@demand(Y) :- new(X, Y).   r@demanded(Y, Z) :- r@demand(Y), r(Y, Z).`
-After:  `r@demanded_0(Y, Z) :- r@demand(Y), r(Y, Z).   r@demand(Y) :- new(X, Y).`   (held)
-        `p(X) :- new(X, Y), r@demanded_0(Y, Z).        q(X) :- new(X, Y), not r@demanded_0(Y, X).`
+Before: `p(X) :- new(X, Y), r@demanded(Y, Z).`, `q(X) :- new(X, Y), not r@demanded(Y, X).`, each with the rules
+        `r@demanded(Y, Z) :- r@demand(Y), r(Y, Z).  r@demand(Y) :- new(X, Y).`
+After:  these rules once, of rows that are held, and `p` and `q` over them.
 
 The programs come from a demand transformation, each with demands of its own. Rows of other values are apart: held
 together they would be more than either asks for. So are rows with other columns, unless one has those of the other.
@@ -66,15 +65,18 @@ def held_apart(asked: Sequence[tuple[Program, Predicate]]) -> tuple[tuple[Held, 
     every, goals_as_rows = _together(asked)
     order = [p for p in evaluation_order(every) if p.version is Version.DEMANDED]
     goals = [_User(every, goal, None, frozenset(order)) for _, goal in asked]
-    users, held = list(goals), list[tuple[Predicate, _User]]()
+    users, held, taken = list(goals), list[tuple[Predicate, _User]](), set(every.heads)
     for predicate in reversed(order):
         for user in goals:
-            if goals_as_rows.get(user.goal) == predicate and any(predicate in other.columns for other in users):
+            if goals_as_rows.get(user.goal) == predicate and any(
+                predicate in other.columns for other in users
+            ):
                 user.read(predicate)
         wanted = {n: its for n, user in enumerate(users) if (its := user.columns.get(predicate)) is not None}
         parts = dict[Columns, Predicate]()
         for columns in _parts(wanted.values()):
-            parts[columns] = predicate.of(predicate.version, (*predicate.columns, *columns, len(held)))
+            parts[columns] = _unused(predicate, taken)
+            taken.add(parts[columns])
             made = _User(every, predicate, columns, frozenset(order))
             held.append((parts[columns], made))
             users.append(made)
@@ -160,7 +162,7 @@ class _User:
 
 
 def _parts(wanted: Collection[Columns]) -> list[Columns]:
-    """Which columns of some rows are held together, of those that users want: what several want, or one that has all."""
+    """Which columns of some rows are held, of those that users want: what several want, or one that has all."""
     several = [columns for columns, number in Counter(wanted).items() if number > 1]
     if not several and len(wanted) > 1:
         several = [columns for columns in wanted if all(set(its) <= set(columns) for its in wanted)]
@@ -197,14 +199,19 @@ def _together(asked: Iterable[tuple[Program, Predicate]]) -> tuple[Program, dict
             else:
                 key = predicate.name, predicate.version, same
                 if key not in known:
-                    numbered = (predicate.of(predicate.version, (*predicate.columns, n)) for n in count())
-                    known[key] = next(p for p in chain((predicate,), numbered) if p not in taken)
+                    known[key] = _unused(predicate, taken)
                     taken.add(known[key])
                 name = known[key]
                 names[predicate] = name, None
             made |= dict.fromkeys(replace(rule, head=replace(rule.head, predicate=name)) for rule in rules)
     read = {goal: known[key] for goal, key in goals.items() if key in known}
     return replace(merged, rules=tuple(made)), read
+
+
+def _unused(predicate: Predicate, taken: Collection[Predicate]) -> Predicate:
+    """The predicate, with a number if it is taken."""
+    numbered = (predicate.of(predicate.version, (*predicate.columns, n)) for n in count())
+    return next(p for p in chain((predicate,), numbered) if p not in taken)
 
 
 def _handed_down(rules: Sequence[Rule]) -> Predicate | None:

@@ -142,7 +142,7 @@ def counted_view(bag: Table, counted: Table) -> exp.Create:
 
 
 def held_table(held: Table, query: exp.Query) -> exp.Cache:
-    """The statement that holds a query's rows, in the order of the table's columns: `CACHE TABLE v_by_a AS SELECT ...`."""
+    """The statement that holds a query's rows, whose columns are the table's: `CACHE TABLE v_by_a AS SELECT ...`."""
     return exp.Cache(this=held.tree(held.name[-1]), expression=query)
 
 

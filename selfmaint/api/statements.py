@@ -18,8 +18,8 @@ from datalog.budget import BudgetSpentError, check, limit
 from datalog.containment import containment_mapping
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
 from datalog.rewrite import drop_unreachable, held_apart, minimised, simplify
-from datalog.sql import Table, counted_view, held_table, read_set, select, select_table, text
 from datalog.rewrite.lookups import Held
+from datalog.sql import Table, counted_view, held_table, read_set, select, select_table, text
 from datalog.sql.names import casefolded, plain_name, unique
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, group_statements
@@ -250,8 +250,7 @@ def _deltas(decision: Decision, view: View, situation: Situation) -> Iterator[_A
 
 def _queries(view: View, asked: Sequence[_Asked], tables: Mapping[Predicate, Table]) -> Iterator[Statement]:
     """The statements; where some are more than one query each, what several of them look up is held before."""
-    programs = [in_one_query(one.program, one.goal) for one in asked]
-    queries = [_query(one, program, tables) for one, program in zip(asked, programs, strict=True)]
+    queries = [_query(one, in_one_query(one.program, one.goal), tables) for one in asked]
     if any(query.args.get("with_") for query in queries):
         held, programs = held_apart([(demanded_apart(one.program, one.goal), one.goal) for one in asked])
         known = dict(tables)
@@ -273,7 +272,11 @@ def _held(view: View, held: Held, known: dict[Predicate, Table]) -> Statement:
     rows = plain_name(held.rows)
     query, table = select_table(held.program, held.rows, known)
     keys = [table.columns[c] for c in held.by]
-    words = [*(() if f"{rows}_".startswith(f"{view.name}_") else (view.name,)), rows, *(("by", *keys) if keys else ())]
+    words = [
+        *(() if f"{rows}_".startswith(f"{view.name}_") else (view.name,)),
+        rows,
+        *(("by", *keys) if keys else ()),
+    ]
     known[held.rows] = table = replace(table, name=(unique("_".join(words), taken),))
     by = f" by {', '.join(f'`{key}`' for key in keys)}" if keys else ""
     about = f"rows of `{rows}`{by}, for statements that follow; drop it at the end"
