@@ -6,6 +6,7 @@ After:  these rules once, of rows that are held, and `p` and `q` over them.
 
 The programs come from a demand transformation, each with demands of its own. Rows of other values are apart: held
 together they would be more than either asks for. So are rows with other columns, unless one has those of the other.
+Looked-up rows that a negation reads are held for one program, too: Spark would compare all rows of the relation.
 
 Conditions of soundness:
 
@@ -35,7 +36,7 @@ from datalog.model import (
     apply_rule,
     variables_of,
 )
-from datalog.rewrite.reachable import drop_unreachable
+from datalog.rewrite.reachable import drop_unreachable, predicates_of
 from datalog.rewrite.unused_columns import Columns, drop_unused_columns, used_columns
 
 
@@ -74,7 +75,9 @@ def held_apart(asked: Sequence[tuple[Program, Predicate]]) -> tuple[tuple[Held, 
                 user.read(predicate)
         wanted = {n: its for n, user in enumerate(users) if (its := user.columns.get(predicate)) is not None}
         parts = dict[Columns, Predicate]()
-        for columns in _parts(wanted.values()):
+        made = _User(every, predicate, None, frozenset(order))
+        is_denied = bool(made.by) and any(predicate in users[n].denied for n in wanted)
+        for columns in _parts(wanted.values()) or (wanted.values() if is_denied else ()):
             parts[columns] = _unused(predicate, taken)
             taken.add(parts[columns])
             made = _User(every, predicate, columns, frozenset(order))
@@ -132,6 +135,12 @@ class _User:
             if atom.predicate in self.apart:
                 found.setdefault(atom.predicate, set()).update(columns)
         return {p: tuple(sorted(columns)) for p, columns in found.items()}
+
+    @property
+    def denied(self) -> set[Predicate]:
+        """The predicates that are read in negations."""
+        every = (literal for rule in self.needed.rules for literal in rule.body)
+        return set(predicates_of(literal for literal in every if isinstance(literal, Negation)))
 
     @property
     def by(self) -> Columns:
