@@ -100,7 +100,9 @@ def test_other_spellings(query: str) -> None:
         left join (select id, 1 as x from customer) c on c.id = o.customer where c.x = 1""",
         """select o.id, c.id as c, r.id as r from orders o
         left join (select id, 1 as x from customer) c on c.id = o.customer left join region r on r.id = c.x""",
-        # an average of what is no null there
+        # a default that no literal compares with, and an average of what is no null there
+        """select o.id, c.id as c, coalesce(cast(c.region as double), cast('NaN' as double)) as x
+        from orders o left join customer c on c.id = o.customer""",
         """select c.id, count(o.id) as n, avg(coalesce(o.id, 1)) as x
         from customer c left join orders o on o.customer = c.id group by c.id""",
         # condition 3: `boss` may be null where there is a partner
