@@ -27,10 +27,12 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from datalog.analysis.expression_types import expression_type
 from datalog.evaluate import EvaluationError
 from datalog.evaluate.order import is_nan
 from datalog.evaluate.scalars import Scalars
 from datalog.model import (
+    ANY,
     Aggregate,
     AggregateFunction,
     Atom,
@@ -319,7 +321,8 @@ class _Reading:
         if function is AggregateFunction.COUNT:
             return Constant(0 if value is None else 1)
         is_average = function is AggregateFunction.AVG and value is not None
-        return None if is_average or is_nan(value) else Constant(value)
+        is_mixed = value is not None and expression_type(what, self.reader.variables.types) in (None, ANY)
+        return None if is_average or is_mixed or is_nan(value) else Constant(value)
 
     def _told(self, number: int, own: Iterable[tuple[int, Expression]]) -> Literal | None:
         """What of a row says that it has a partner: condition 3."""
