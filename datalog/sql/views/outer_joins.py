@@ -30,9 +30,12 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from datalog.analysis.expression_types import expression_type
 from datalog.evaluate import EvaluationError
+from datalog.evaluate.order import is_nan
 from datalog.evaluate.scalars import Scalars
 from datalog.model import (
+    ANY,
     Aggregate,
     AggregateFunction,
     AnyOf,
@@ -318,21 +321,19 @@ class _Reading:
         return sources[0].alias[0] if len(sources) == 1 and sources[0].alias else str(number)
 
     def _default(self, what: Expression) -> Constant | None:
-        """What a column of a side holds in a row without a partner; None if that has no value."""
+        """What a column of a side holds in a row without a partner; None if no literal can compare with that."""
         nulls: dict[Variable, Value] = dict.fromkeys(expression_variables([what]))
-        scalars = Scalars(self.reader.variables.types, nulls)
+        operand = what.operand if isinstance(what, Aggregate) else what
         try:
-            if not isinstance(what, Aggregate):
-                return Constant(scalars.value(what))
-            value = 1 if what.operand is None else scalars.value(what.operand)
+            value = 1 if operand is None else Scalars(self.reader.variables.types, nulls).value(operand)
         except EvaluationError:
             return None
-        match what.function:
-            case AggregateFunction.COUNT:
-                return Constant(0 if value is None else 1)
-            case AggregateFunction.AVG if value is not None:
-                return None
-        return Constant(value)
+        function = what.function if isinstance(what, Aggregate) else None
+        if function is AggregateFunction.COUNT:
+            return Constant(0 if value is None else 1)
+        is_average = function is AggregateFunction.AVG and value is not None
+        is_mixed = value is not None and expression_type(what, self.reader.variables.types) in (None, ANY)
+        return None if is_average or is_mixed or is_nan(value) else Constant(value)
 
     def _told(self, number: int, own: Iterable[tuple[int, Expression]]) -> Literal | None:
         """What of a row says that it has a partner: condition 3."""
