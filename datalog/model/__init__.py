@@ -53,6 +53,7 @@ from datalog.model.substitution import (
 )
 from datalog.model.terms import Constant, Row, Term, Value, Variable, WallClock, ground, value_kind, value_of
 from datalog.model.views import (
+    AntiJoin,
     Block,
     NotToRun,
     OpaqueView,
@@ -76,6 +77,7 @@ __all__ = [
     "Aggregate",
     "AggregateFunction",
     "AllOf",
+    "AntiJoin",
     "AnyOf",
     "Arithmetic",
     "ArithmeticOperator",

@@ -205,6 +205,33 @@ class OuterJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class AntiJoin:
+    """A view of the rows of one relation that have no match in another one.
+
+    Attributes:
+        kept: the view without that condition, over the one relation.
+        barred: the values that have a match, none of them null: what the other relation's rows that count hold.
+        join: for each column of `barred`, the 0-based column of the view that is compared with it.
+        key: the view's columns that are a key of the kept relation, and in the same order which of its they are.
+        by_key: whether `join` are the columns of `key`, in some order.
+        references: whether the columns of `barred` are a foreign key that references that key.
+        once: whether no two rows of the other relation have the same values there.
+    """
+
+    kept: ViewDefinition
+    barred: ViewDefinition
+    join: tuple[int, ...]
+    key: tuple[tuple[int, int], ...]
+    by_key: bool
+    references: bool
+    once: bool
+
+    def over(self, change: Callable[[ViewDefinition], ViewDefinition]) -> AntiJoin:
+        """The same with the definitions changed."""
+        return replace(self, kept=change(self.kept), barred=change(self.barred))
+
+
+@dataclass(frozen=True, slots=True)
 class OpaqueView:
     """A view whose query is known only as text: it can be recomputed, and nothing more is known of it.
 
@@ -216,6 +243,7 @@ class OpaqueView:
         query: the text with all that it reads, or why it is not to be run.
         parts: of one that groups over a UNION ALL: the same over each of its queries alone.
         outer: of one with LEFT JOINs whose rows tell what they are made of: that.
+        anti: of one of rows that have no match: that.
     """
 
     name: str
@@ -228,6 +256,7 @@ class OpaqueView:
     )
     parts: tuple[ViewDefinition, ...] = field(default=(), compare=False, repr=False)
     outer: OuterJoin | None = field(default=None, compare=False, repr=False)
+    anti: AntiJoin | None = field(default=None, compare=False, repr=False)
 
 
 def block(

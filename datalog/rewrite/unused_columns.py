@@ -49,6 +49,12 @@ def drop_unused_columns(program: Program, goals: Iterable[Predicate]) -> Program
     return replace(needed, rules=(*made, *uses.projections.values()))
 
 
+def used_columns(program: Program) -> Iterator[tuple[Atom, Columns]]:
+    """The atoms of all bodies, inside negations too, each with the columns that say anything."""
+    for rule in program.rules:
+        yield from _atoms(rule.body, Counter(rule.head.terms))
+
+
 @dataclass
 class _Uses:
     """The columns that the uses of each predicate have, apart, and the projections for uses with fewer than all."""

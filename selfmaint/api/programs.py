@@ -88,6 +88,7 @@ def catalog_of_sql(found: SqlViews) -> Catalog:
             view,
             parts=tuple(over_numbered(part, tables) for part in view.parts),
             outer=view.outer and view.outer.over(lambda part: over_numbered(part, tables)),
+            anti=view.anti and view.anti.over(lambda part: over_numbered(part, tables)),
         )
         for view in found.opaque
     )

@@ -72,7 +72,8 @@ def checks(
             found.extend(_missing_rows(view, catalog, situation))
     apart = ((name, its) for name, its in catalog.unions.items() if name not in catalog.outer)
     found.extend(_of_no_branch(name, parts) for name, parts in apart)
-    found.extend(_half_alone(name, outer) for name, outer in catalog.outer.items() if outer.sides)
+    wrong = {name: tuple(unlike_any(name, outer)) for name, outer in catalog.outer.items()}
+    found.extend(_half_alone(name, catalog.outer[name], rules) for name, rules in wrong.items() if rules)
     for relation in catalog.relations.values():
         found.extend(_update_checks(relation, situation))
     found.extend(constraint_checks(catalog, situation, wholly_known(catalog, situation, kept), full=full))
@@ -165,7 +166,7 @@ def _of_no_branch(name: str, parts: Mapping[Branch, View]) -> Check:
     )
 
 
-def _half_alone(name: str, outer: OuterJoin) -> Check:
+def _half_alone(name: str, outer: OuterJoin, wrong: tuple[Rule, ...]) -> Check:
     """Rows of a view with LEFT JOINs that have no partner, and yet values of one."""
     return Check(
         Code.HEAD_MISMATCH,
@@ -173,7 +174,7 @@ def _half_alone(name: str, outer: OuterJoin) -> Check:
         f"the view `{name}` stores rows that its query can never produce",
         "check that the contents belong to this view, and its columns' order",
         columns_of(outer),
-        tuple(unlike_any(name, outer)),
+        wrong,
     )
 
 

@@ -99,6 +99,8 @@ def unlike_any(name: str, outer: OuterJoin) -> Iterator[Rule]:
     """Rules of the rows of a view that it can never have: no partner, and yet other values than then."""
     row = Atom(Predicate(name), tuple(column(i) for i in range(len(columns_of(outer)))))
     for side in outer.sides:
+        if isinstance(side.told, Negation):  # that some value is not null: else all are, as they are to be
+            continue
         for i, default in zip(side.own, side.defaults, strict=True):
             unlike = _is_not(column(i), default)
             yield Rule(row.of(Version.PROBLEM), (row, Negation((side.told,)), unlike))

@@ -16,6 +16,9 @@ Conditions of soundness:
 2. Each column is computed from the kept side alone, or from one side alone; of a side's sources all columns are of
    tables: one that a query in FROM computes is null in a row without a partner, whatever it is computed from.
 3. One column of each side tells rows without a partner: it is null in these alone, or a count that is 0 in these alone.
+   Or a row of the kept side has at most one partner, by a key: then a row without one, and one with a partner all of
+   whose columns are null, are the same row of the view, and the side is that of the other partners. Of a side that
+   shows no column, at most one partner says nothing at all.
 4. A condition of a join with what is joined before is false or unknown where that has no partner.
 5. WHERE asks of the kept side alone, or is not true of a row without a partner: then that join is an inner one.
 """
@@ -35,14 +38,18 @@ from datalog.model import (
     ANY,
     Aggregate,
     AggregateFunction,
+    AnyOf,
     Atom,
+    Case,
     Compared,
     Comparison,
     Condition,
     Constant,
     Expression,
+    Holds,
     IsNull,
     Literal,
+    Negation,
     NullTest,
     OuterJoin,
     OuterSide,
@@ -56,7 +63,7 @@ from datalog.model import (
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.conditions import conjuncts
-from datalog.sql.views.expressions import Reader
+from datalog.sql.views.innermost import innermost
 from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
@@ -76,7 +83,7 @@ def outer_join(
     """
     tree = tree.copy()
     try:
-        select, reader = _innermost(tree, reader)
+        select, reader = innermost(tree, reader)
         if not isinstance(select, exp.Select) or not any(j.side for j in select.args.get("joins") or ()):
             return (), None
         _turn(select)
@@ -87,32 +94,6 @@ def outer_join(
     except UnreadableError:
         return (), None
     return (names, found) if not reader.problems.found else ((), None)
-
-
-def _innermost(tree: exp.Expr, reader: QueryReader) -> tuple[exp.Expr, QueryReader]:
-    """A query without what only reads all of another one: `WITH last AS (...) SELECT * FROM last`."""
-    while True:
-        while isinstance(tree, exp.Subquery | exp.Paren) and _is_plain(tree):
-            tree, reader = tree.this, reader.within(tree)
-        reader = reader.within(tree)
-        source = tree.args["from_"].this if isinstance(tree, exp.Select) and tree.args.get("from_") else None
-        parts = {name for name, value in tree.args.items() if value} - {"with_", "from_", "expressions"}
-        if source is None or parts or list(tree.expressions) != [exp.Star()] or not _is_plain(source):
-            return tree, reader
-        if isinstance(source, exp.Subquery):
-            tree = source.this
-            continue
-        known = reader.expressions.get(source.name.casefold()) if isinstance(source, exp.Table) else None
-        if known is None or known.columns:
-            return tree, reader
-        tree, reader = known.tree, replace(reader, expressions=known.expressions)
-
-
-def _is_plain(source: exp.Expr) -> bool:
-    """Whether a query in brackets, or a name in FROM, is that and nothing else: its rows, and columns, all of them."""
-    alias = source.args.get("alias")
-    parts = {name for name, value in source.args.items() if value}
-    return parts <= {"this", "with_", "alias"} and not (alias is not None and alias.columns)
 
 
 def _turn(select: exp.Select) -> None:
@@ -158,9 +139,10 @@ class _Reading:
         if not all(isinstance(what, Variable) for n in self.sides for _, what in self.pieces[n].scope.star()):
             return (), None
         is_aggregated = is_grouped(self.select)
-        scope, variables, problems = self.piece.scope, self.reader.variables, self.reader.problems
-        items, aliases = items_of(self.select, Reader(scope, variables, problems, aggregates=is_aggregated))
-        groups = groups_of(self.select, scope, items, aliases, variables, problems) if is_aggregated else None
+        reader = self.reader.reader.within(self.piece.scope)
+        items, aliases = items_of(self.select, reader.within(reader.scope, aggregates=is_aggregated))
+        named = reader.within(replace(reader.scope, aliases=aliases))
+        groups = groups_of(self.select, items, named) if is_aggregated else None
         names = self.given_names or tuple(name for name, _, _ in items)
         outputs = [what for _, what, _ in items]
         of = [number for number in map(self._of, outputs) if number is not None]
@@ -175,16 +157,23 @@ class _Reading:
 
         kept = definition(0, self._draft(set(), [outputs[i] for i in columns], None), columns)
         sides = list[OuterSide]()
-        for place, number in enumerate(self.sides, 1):
+        for number in self.sides:
             before = self._before(number)
             own = tuple(i for i, one in enumerate(of) if one == number)
+            is_one = self._has_one(number)
+            if is_one and not own:
+                continue
             with_ = tuple(i for i, one in enumerate(of) if one in {0, number, *before})
             defaults = [one for i in own if (one := self._default(outputs[i])) is not None]
-            told = self._told(number, [(i, outputs[i]) for i in own])
+            told, partners = self._told(number, [(i, outputs[i]) for i in own]), list[Condition]()
+            if told is None and is_one and groups is None:
+                told = _some_value([column(i) for i in own])
+                partners = [_some_value_of([outputs[i] for i in own])]
+                defaults = [one for one in defaults if one.value is None]
             if told is None or len(defaults) < len(own):
                 return (), None
-            draft = self._draft({number, *before}, [outputs[i] for i in with_], groups)
-            made = definition(place, draft, with_)
+            draft = self._draft({number, *before}, [outputs[i] for i in with_], groups, partners)
+            made = definition(len(sides) + 1, draft, with_)
             sides.append(OuterSide(made, with_, own, tuple(defaults), told, self._shown(number)))
         return names, OuterJoin(kept, columns, tuple(sides))
 
@@ -220,7 +209,7 @@ class _Reading:
             if join.side not in ("", "LEFT"):
                 return False
             before = self.piece
-            self.piece = join_pair(before, right, join, self.reader.variables, self.reader.problems)
+            self.piece = join_pair(before, right, join, self.reader.reader)
             made = list(conjuncts(self.piece.conditions[len(before.conditions) :]))
             of_kept = self._sources(made) <= self.kept | {number}
             if not join.side and not of_kept:
@@ -238,7 +227,7 @@ class _Reading:
     def _is_filtered(self) -> bool:
         """Reads WHERE; whether condition 5 holds."""
         where = self.select.args.get("where")
-        reader = Reader(self.piece.scope, self.reader.variables, self.reader.problems)
+        reader = self.reader.reader.within(self.piece.scope)
         waiting = [] if where is None else list(conjuncts(conditions_of(reader, where.this)))
         while waiting:
             ready = [one for one in waiting if self._sources([one]) <= self.kept]
@@ -294,7 +283,11 @@ class _Reading:
         return found
 
     def _draft(
-        self, numbers: set[int], outputs: Sequence[Expression], groups: tuple[Expression, ...] | None
+        self,
+        numbers: set[int],
+        outputs: Sequence[Expression],
+        groups: tuple[Expression, ...] | None,
+        more: Iterable[Condition] = (),
     ) -> Draft:
         """The kept side joined with some sides."""
         numbers = numbers | self.kept
@@ -302,7 +295,25 @@ class _Reading:
         filters = tuple(one for n in sorted(numbers) for one in self.pieces[n].draft.filters)
         tests = [*self.given, *(test for n in sorted(numbers - self.kept) for test in self.sides[n])]
         draft = Draft(body, tuple(outputs), filters, groups)
-        return with_conditions(draft, tests, self.reader.variables)
+        return with_conditions(draft, map(_in_one, [*conjuncts(tests), *more]), self.reader.variables)
+
+    def _has_one(self, number: int) -> bool:
+        """Whether a row that is joined with a side has at most one partner there, by a key of it."""
+        atoms = [literal for literal in self.pieces[number].draft.body if isinstance(literal, Atom)]
+        table = self.reader.relations.declared(atoms[0].predicate.name) if len(atoms) == 1 else None
+        if table is None:
+            return False
+        equal = {
+            mine
+            for one in self.sides[number]
+            if isinstance(one, Compared) and one.operator == "="
+            for mine, other in ((one.left, one.right), (one.right, one.left))
+            if isinstance(mine, Variable) and number not in self._sources([other])
+        }
+        keys = [key for key in (table.key, *table.unique) if key]
+        return any(
+            all(atoms[0].terms[table.column_names.index(name)] in equal for name in key) for key in keys
+        )
 
     def _shown(self, number: int) -> str:
         """What a side is called."""
@@ -349,3 +360,21 @@ class _Reading:
             if table is not None and isinstance(atom, Atom) and variable in atom.terms:
                 return table.is_not_null(atom.terms.index(variable))
         return False
+
+
+def _some_value(columns: Sequence[Variable]) -> Literal:
+    """That some of a row's columns is not null."""
+    if len(columns) == 1:
+        return NullTest(columns[0])
+    return Negation(tuple(NullTest(one, negated=False) for one in columns))
+
+
+def _some_value_of(values: Sequence[Expression]) -> Condition:
+    """That some value is not null."""
+    tests = tuple(IsNull(one, negated=True) for one in values)
+    return tests[0] if len(tests) == 1 else AnyOf(tests)
+
+
+def _in_one(test: Condition) -> Condition:
+    """A condition that is not taken apart into rules: a part is one view."""
+    return Holds(Case(((test, Constant(True)),), Constant(False))) if isinstance(test, AnyOf) else test

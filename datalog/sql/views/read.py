@@ -25,6 +25,7 @@ from datalog.model import (
     TypeName,
     ViewDefinition,
 )
+from datalog.sql.views.anti_joins import anti_join
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.catalogue import Catalogue, Named, second
 from datalog.sql.views.outer_joins import outer_join
@@ -36,6 +37,8 @@ from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
 from datalog.sql.views.text_reads import text_query
+
+_UNMATCHED = "the view is kept as text, and decided where the update tells which rows have a match"
 
 _LONGEST_REASON = 300
 """Characters of a reason; it may quote a name as long as the text."""
@@ -264,10 +267,16 @@ class _Reading:
         )
 
     def _with_outer(self, view: Named) -> None:
-        """A view that could not be read for its LEFT JOINs, with what it is made of."""
+        """A view that could not be read, with what it is made of: for its LEFT JOINs, or as rows without a match."""
         reader = QueryReader(self.catalogue, Variables(), Problems(view.problems.source))
         names, found = outer_join(reader, view.tree, view.name, view.columns)
-        if found is not None:
+        if found is None:
+            reader = QueryReader(self.catalogue, Variables(), Problems(view.problems.source))
+            names, anti = anti_join(reader, view.tree, view.name, view.columns)
+            if anti is not None:
+                self.opaque[view.name] = replace(self.opaque[view.name], columns=names, anti=anti)
+                view.problems.found = [replace(one, label=_UNMATCHED) for one in view.problems.found]
+        else:
             self.undone[view.name] = tuple(view.problems.found)
             self.opaque[view.name] = replace(self.opaque[view.name], columns=names, outer=found)
             view.problems.found.clear()

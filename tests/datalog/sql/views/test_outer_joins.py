@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datalog.model import Constant, OuterJoin
+from datalog.model import Constant, Negation, NullTest, OuterJoin
+from datalog.rewrite.branches import column
 from datalog.sql.views import read_sql
 from datalog.syntax import show
 
@@ -43,6 +44,25 @@ def test_a_join_with_what_is_joined_before() -> None:
     assert [side.columns for side in made.sides] == [(0, 1), (0, 1, 2, 3)]
     assert [side.own for side in made.sides] == [(1,), (2, 3)]
     assert made.sides[1].defaults == (Constant(None), Constant("?"))
+
+
+def test_at_most_one_partner_is_told_by_any_value() -> None:
+    query = "select c.id, r.boss, upper(r.boss) as b from customer c left join region r on r.id = c.region"
+    made = outer(query)
+    assert made is not None
+    nulls = tuple(NullTest(column(i), negated=False) for i in (1, 2))
+    assert made.sides[0].told == Negation(nulls)
+    told = "case when any(Boss is not null, upper(Boss) is not null) then true else false end"
+    assert f"where holds({told})" in rule(query, 1)
+
+
+def test_at_most_one_partner_of_which_nothing_is_shown() -> None:
+    query = """select o.id, r.name as region from orders o left join customer c on c.id = o.customer
+        left join region r on r.id = c.region"""
+    made = outer(query)
+    assert made is not None
+    assert [side.columns for side in made.sides] == [(0, 1)]
+    assert "customer(Customer, _, Region), region(Region, Name_2, _)" in rule(query, 1)
 
 
 def test_a_default_has_the_text_of_its_type() -> None:
@@ -117,8 +137,9 @@ def test_other_spellings(query: str) -> None:
         from orders o left join customer c on c.id = o.customer""",
         """select c.id, count(o.id) as n, avg(coalesce(o.id, 1)) as x
         from customer c left join orders o on o.customer = c.id group by c.id""",
-        # condition 3: `boss` may be null where there is a partner
+        # condition 3: `boss` may be null where there are partners
         "select c.id, r.boss from customer c left join region r on r.name = c.name and r.id > 1",
+        "select c.id, coalesce(r.boss, '?') as boss from customer c left join region r on r.id = c.region",
         (
             "select c.id, count(o.coupon) as n, count(*) as k "
             "from customer c left join orders o on o.id > 5 group by c.id"
