@@ -90,7 +90,7 @@ def recompute(spark: Any, place: Path, repetitions: int) -> Iterator[Record]:
         for name, rows in contents.views(spark, place / "base").items():
             rows.write.mode("overwrite").parquet(str(target / name))
 
-    by_spark = _in_session(spark, work, repetitions)
+    by_spark = in_session(spark, work, repetitions)
     shutil.rmtree(target)
     by_duckdb = as_command(repetitions, "contents.py", place / "base", target)
     rows = sum(_rows(target / name) for name in contents.statements())
@@ -122,8 +122,8 @@ def _measure(spark: Any, place: Path, label: str, repetitions: int, show: Show) 
             "rows_touched": rows_touched(spark, place, update),
         }
     )
-    check = _in_session(spark, lambda: follow.check(file, update, "spark"), repetitions)
-    maintain = _in_session(spark, lambda: follow.maintain(file, update, out, "spark"), repetitions)
+    check = in_session(spark, lambda: follow.check(file, update, "spark"), repetitions)
+    maintain = in_session(spark, lambda: follow.maintain(file, update, out, "spark"), repetitions)
     show(
         {
             **common,
@@ -176,7 +176,7 @@ def timed(
     return found[warm:]
 
 
-def _in_session(spark: Any, work: Callable[[], None], repetitions: int) -> list[Time]:
+def in_session(spark: Any, work: Callable[[], None], repetitions: int) -> list[Time]:
     """The times of some runs, after one that does not count."""
     jvm = psutil.Process(int(spark._jvm.java.lang.ProcessHandle.current().pid()))
     found = []

@@ -3,6 +3,7 @@
 from datalog.rewrite.comparisons import propagate_equalities, simplify_comparisons, simplify_rule
 from datalog.rewrite.demand import demand
 from datalog.rewrite.guards import guard_joins, guarded_variables
+from datalog.rewrite.lookups import held_apart
 from datalog.rewrite.negations import drop_implied_negations, without_given
 from datalog.rewrite.pipeline import SIMPLIFY, minimised, simplify
 from datalog.rewrite.plain_views import Beyond, MoreThanRules, alternatives, plain_rules, undetermined
@@ -23,6 +24,7 @@ __all__ = [
     "drop_unused_columns",
     "guard_joins",
     "guarded_variables",
+    "held_apart",
     "is_plain",
     "minimised",
     "plain_rules",

@@ -38,6 +38,7 @@ from datalog.model import (
     Term,
     Variable,
     Version,
+    terms_of,
     variables_of,
 )
 from datalog.rewrite.normal_form import normal_rule
@@ -55,8 +56,10 @@ def in_place(definitions: Definitions, goal: Predicate) -> dict[Predicate, tuple
 
     Definitions are in normal form, in an order of evaluation.
     """
-    asked = {p: tuple(_widened(rule, definitions) for rule in rules) for p, rules in definitions.items()}
-    found = {p: tuple(map(_with_tests, rules)) for p, rules in asked.items()}
+    found = {
+        p: tuple(_with_tests(_widened(rule, definitions)) for rule in rules)
+        for p, rules in definitions.items()
+    }
     tried: dict[tuple[Rule, Rule], Rule | None] = {}
     while (move := next(_moves(found, goal, tried), None)) is not None:
         user, number, made = move
@@ -66,6 +69,33 @@ def in_place(definitions: Definitions, goal: Predicate) -> dict[Predicate, tuple
         used = Counter(_uses(found))
         found = {p: rules for p, rules in found.items() if p == goal or used[p] or p.version not in STEPS}
     return found
+
+
+def widened(program: Program) -> Program:
+    """A program whose demands ask for no less, and read as little as binds their values.
+
+    Where rows are demanded of what has rules, these ask by themselves.
+    """
+    definitions = program.by_head()
+    return replace(program, rules=tuple(_freed(_widened(rule, definitions)) for rule in program.rules))
+
+
+def _freed(rule: Rule) -> Rule:
+    """The rule without its demand where it is left out: condition 1."""
+    demand = _demand_of(rule)
+    if demand is None or rule.head.predicate.name in [str(li.predicate) for li in rule.atoms]:
+        return rule
+    return replace(rule, body=tuple(li for li in rule.body if li is not demand))
+
+
+def _demand_of(rule: Rule) -> Atom | None:
+    """The demand in a body, if it binds nothing that the body does not bind without it."""
+    for literal in rule.atoms:
+        if literal.predicate.version is Version.DEMAND:
+            bound = variables_of(li for li in rule.atoms if li is not literal)
+            if set(bound).issuperset(variables_of([rule.head, literal])):
+                return literal
+    return None
 
 
 def _widened(rule: Rule, definitions: Definitions) -> Rule:
@@ -130,9 +160,15 @@ def _moved(rule: Rule, definition: Rule) -> Rule | None:
 
 
 def _bound(body: Sequence[Literal]) -> list[Variable]:
-    """The variables of the atoms of a body, and of those of each negation in it."""
-    inner = [v for li in body if isinstance(li, Negation) for v in _bound(li.body)]
+    """The variables of the atoms of a body, and those of each negation in it that are met there."""
+    inner = [v for li in body if isinstance(li, Negation) for v in _met(li)]
     return [*variables_of(li for li in body if isinstance(li, Atom)), *inner]
+
+
+def _met(negation: Negation) -> list[Variable]:
+    """The variables of a negation's atoms but those that stand once: no row is met twice for their values."""
+    number = Counter(terms_of(negation))
+    return [v for v in _bound(negation.body) if number[v] > 1]
 
 
 def _shows_all(rule: Rule) -> bool:
@@ -178,16 +214,13 @@ def _parts(atoms: Sequence[Atom]) -> int:
 
 
 def _with_tests(rule: Rule) -> Rule:
-    """The rule with its demand as a test, or without, where rows are demanded of what it reads: condition 1."""
-    made = list(rule.body)
-    for literal in rule.body:
-        if isinstance(literal, Atom) and literal.predicate.version is Version.DEMAND:
-            rest = [li for li in made if li is not literal]
-            bound = variables_of(li for li in rest if isinstance(li, Atom))
-            if set(bound).issuperset(variables_of([rule.head, literal])):
-                of = [str(li.predicate) for li in rest if isinstance(li, Atom)]
-                made = [*rest, Negation((Negation((literal,)),))] if rule.head.predicate.name in of else rest
-    return _unsaid(replace(rule, body=tuple(made)))
+    """The rule with its demand as a test, or without: condition 1."""
+    left = _freed(rule)
+    demand = _demand_of(left)
+    if demand is not None:
+        rest = tuple(li for li in left.body if li is not demand)
+        left = replace(left, body=(*rest, Negation((Negation((demand,)),))))
+    return _unsaid(left)
 
 
 def _unsaid(rule: Rule) -> Rule:

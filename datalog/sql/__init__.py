@@ -1,12 +1,13 @@
 """Rules as Spark SQL: trees of sqlglot, made of rules in the shape of a query, and the one place that prints them."""
 
 from datalog.errors import EmissionError
-from datalog.sql.definitions import select, select_view
+from datalog.sql.definitions import select, select_table, select_view
 from datalog.sql.merge import (
     Steps,
     changes_table,
     counted_view,
     delete_changed,
+    held_table,
     insert_copies,
     insert_rows,
     merge,
@@ -25,6 +26,7 @@ __all__ = [
     "changes_table",
     "counted_view",
     "delete_changed",
+    "held_table",
     "insert_copies",
     "insert_rows",
     "merge",
@@ -32,6 +34,7 @@ __all__ = [
     "read_set",
     "select",
     "select_in_steps",
+    "select_table",
     "select_view",
     "text",
     "union_all",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import assert_never
 
@@ -216,6 +216,43 @@ def select(
     >>> text(select(Program((rule,)), p, here), pretty=False)
     'SELECT DISTINCT `r`.`a` FROM `r` WHERE NOT EXISTS(SELECT 1 FROM `s` WHERE `s`.`b` = `r`.`a`)'
     """
+    return _written(program, goal, tables, columns=columns, hints=hints).query(distinct=distinct)
+
+
+def select_table(
+    program: Program, goal: Predicate, tables: Mapping[Predicate, Table]
+) -> tuple[exp.Query, Table]:
+    """The query whose rows are a predicate's extension, each once, and the table that they make, named like it.
+
+    Raises:
+        EmissionError: see `select`.
+    """
+    made = _written(program, goal, tables)
+    return made.query(distinct=True), made.result.table(plain_name(goal))
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A query, and its common table expressions by name."""
+
+    result: Union
+    expressions: Mapping[str, exp.Query]
+
+    def query(self, *, distinct: bool) -> exp.Query:
+        found = self.result.query(distinct=distinct)
+        for name, query in self.expressions.items():
+            found = found.with_(exp.to_identifier(name, quoted=True), as_=query, copy=False)
+        return found
+
+
+def _written(
+    program: Program,
+    goal: Predicate,
+    tables: Mapping[Predicate, Table],
+    *,
+    columns: Sequence[str] | None = None,
+    hints: bool = False,
+) -> _Written:
     found = inline(program, goal) if goal in program.heads else {goal: (_stored(goal, tables),)}
     definitions = dict(found)
     arity = (program.rules_for(goal) or definitions[goal])[0].head.arity
@@ -224,10 +261,7 @@ def select(
     rules = definitions.pop(goal, ()) or (_nothing(goal, arity),)
     known, expressions = _expressions(program, definitions, tables, hints=hints)
     names = columns or _declared(program, goal, arity)
-    result = Union.of(rules, Writer(known, hints), names).query(distinct=distinct)
-    for name, query in expressions.items():
-        result = result.with_(exp.to_identifier(name, quoted=True), as_=query, copy=False)
-    return result
+    return _Written(Union.of(rules, Writer(known, hints), names), expressions)
 
 
 def _expressions(

@@ -141,6 +141,11 @@ def counted_view(bag: Table, counted: Table) -> exp.Create:
     )
 
 
+def held_table(held: Table, query: exp.Query) -> exp.Cache:
+    """The statement that holds a query's rows, whose columns are the table's: `CACHE TABLE v_by_a AS SELECT ...`."""
+    return exp.Cache(this=held.tree(held.name[-1]), expression=query)
+
+
 def changes_table(changes: Table, query: exp.Query) -> exp.Create:
     """The table of the rows that change, each with its new number of copies, and a 0 at the end if there are none."""
     return exp.Create(this=changes.tree(changes.name[-1]), kind="TABLE", expression=query)

@@ -14,6 +14,8 @@ from datalog.model import Program
 class StatementKind(Enum):
     """What a statement is for."""
 
+    HELD = "held"
+    """Holds rows of a view that several of the other statements look up, for these."""
     TEST = "test"
     """The self-maintainability test: the view is self-maintainable if no test has a row and no group is open."""
     PROBE = "probe"

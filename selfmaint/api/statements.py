@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
 
 from datalog.budget import BudgetSpentError, check, limit
 from datalog.containment import containment_mapping
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
-from datalog.rewrite import drop_unreachable, minimised, simplify
-from datalog.sql import Table, counted_view, read_set, select, text
+from datalog.rewrite import drop_unreachable, held_apart, minimised, simplify
+from datalog.rewrite.lookups import Held
+from datalog.sql import Table, counted_view, held_table, read_set, select, select_table, text
+from datalog.sql.names import casefolded, plain_name, unique
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, group_statements
 from selfmaint.api.not_maintained import uncountable
@@ -26,7 +30,7 @@ from selfmaint.decide.decision import Decision
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE
 from selfmaint.decide.selftest import DependsRules, compact_program
-from selfmaint.engine.plans import in_one_query
+from selfmaint.engine.plans import demanded_apart, in_one_query
 from selfmaint.fallback.probes import Probe, options, roughly
 from selfmaint.maintain import gained, lost
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
@@ -125,11 +129,14 @@ def statements(
     """
     if not_printed(decision.catalog, view, situation) is not None:
         return ()
-    found = (
-        *_tests(decision, view, situation, tables),
-        *_probes(decision, view, situation, tables),
-        *_deltas(decision, view, situation, tables),
-    )
+    asked = [*_tests(decision, view, situation), *_probes(decision, view, situation)]
+    changes: tuple[Statement, ...] = ()
+    if isinstance(view, GroupedView):
+        change = bag_statements if view.is_counted else group_statements
+        changes = tuple(change(decision, view, situation, tables))
+    else:
+        asked += _deltas(decision, view, situation)
+    found = (*_queries(view, asked, tables), *changes)
     read = {name for statement in found for name in statement.reads}
     bags = [v for v in decision.catalog.views if v.is_counted and dotted(tables[v.predicate].name) in read]
     return (*(_counted(bag, tables) for bag in bags), *found)
@@ -155,9 +162,19 @@ def _counted(view: View, tables: Mapping[Predicate, Table]) -> Statement:
     )
 
 
-def _tests(
-    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
-) -> Iterator[Statement]:
+@dataclass(frozen=True)
+class _Asked:
+    """A query before it is written: see `Statement`; `columns` are the names of its own, if its goal has any."""
+
+    kind: StatementKind
+    goal: Predicate
+    about: str
+    program: Program
+    columns: tuple[str, ...]
+    exact: bool | None = None
+
+
+def _tests(decision: Decision, view: View, situation: Situation) -> Iterator[_Asked]:
     every = decision.depends(view, situation)
     doubts = {rules.goal: _doubts(decision, view, situation, rules.new_facts) for rules in every}
     needed = _without_implied(every, [not doubts[rules.goal] for rules in every])
@@ -168,8 +185,7 @@ def _tests(
         doubt = doubts[rules.goal]
         names = tuple(variable.name.lower() for variable in rules.new_facts.bound)
         about = f"{_unknown(rules)}; {_rows_mean(view, doubt, exact=exact)}"
-        made = _statement(StatementKind.TEST, rules.goal, about, program, tables, names)
-        yield replace(made, exact=not doubt)
+        yield _Asked(StatementKind.TEST, rules.goal, about, program, names, not doubt)
 
 
 def _doubts(decision: Decision, view: View, situation: Situation, new_facts: NewFacts) -> tuple[str, ...]:
@@ -195,9 +211,7 @@ def _unknown(rules: DependsRules) -> str:
     return f"rows for which nobody knows {' and '.join(facts)}"
 
 
-def _probes(
-    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
-) -> Iterator[Statement]:
+def _probes(decision: Decision, view: View, situation: Situation) -> Iterator[_Asked]:
     """For each base relation and key, the keys that some failing test would have looked up.
 
     Where views group, rows of a test do not settle it: there may be more keys, and the statements are shorter.
@@ -216,43 +230,64 @@ def _probes(
             made = map(support.unfolded, dict.fromkeys(asked))
             program = minimised(support.program([rule for rule in made if rule is not None], [keys]))
         else:
-            program = simplify(Program((*asked, *test.rules)), [keys])
+            program = simplify(Program((*asked, *test.rules)), [keys, *(rules.goal for rules in every)])
         if not program.rules_for(keys):
             continue
         columns = decision.catalog.relations[probe.relation].columns
         names = tuple(columns[i] for i in probe.columns)
         shown = ", ".join(f"`{name}`" for name in names)
         about = f"values of {shown} to look up in `{probe.relation}`, if a test has rows"
-        yield _statement(StatementKind.PROBE, keys, about, program, tables, names)
+        yield _Asked(StatementKind.PROBE, keys, about, program, names)
 
 
-def _deltas(
-    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
-) -> Iterator[Statement]:
-    if isinstance(view, GroupedView):
-        change = bag_statements if view.is_counted else group_statements
-        yield from change(decision, view, situation, tables)
-        return
+def _deltas(decision: Decision, view: View, situation: Situation) -> Iterator[_Asked]:
     program = decision.maintenance(view, situation)
     for kind, goal, about in (
         (StatementKind.GAINED, gained(view), f"rows that `{view.name}` gains, if it is self-maintainable"),
         (StatementKind.LOST, lost(view), f"rows that `{view.name}` loses, if it is self-maintainable"),
     ):
         if program.rules_for(goal):
-            yield _statement(kind, goal, about, program, tables, view.columns)
+            yield _Asked(kind, goal, about, program, view.columns)
 
 
-def _statement(
-    kind: StatementKind,
-    goal: Predicate,
-    about: str,
-    program: Program,
-    tables: Mapping[Predicate, Table],
-    names: tuple[str, ...],
-) -> Statement:
-    query = select(in_one_query(program, goal), goal, tables, columns=names or None)
-    reads = tuple(sorted(dotted(name) for name in read_set(query)))
-    return Statement(kind, str(goal), about, drop_unreachable(program, [goal]), text(query), reads)
+def _queries(view: View, asked: Sequence[_Asked], tables: Mapping[Predicate, Table]) -> Iterator[Statement]:
+    """The statements; where some are more than one query each, what several of them look up is held before."""
+    queries = [_query(one, in_one_query(one.program, one.goal), tables) for one in asked]
+    if any(query.args.get("with_") for query in queries):
+        held, programs = held_apart([(demanded_apart(one.program, one.goal), one.goal) for one in asked])
+        known = dict(tables)
+        for rows in held:
+            yield _held(view, rows, known)
+        queries = [_query(one, program, known) for one, program in zip(asked, programs, strict=True)]
+    for one, query in zip(asked, queries, strict=True):
+        whole = drop_unreachable(one.program, [one.goal])
+        yield Statement(one.kind, str(one.goal), one.about, whole, text(query), _reads(query), one.exact)
+
+
+def _query(asked: _Asked, program: Program, tables: Mapping[Predicate, Table]) -> exp.Query:
+    return select(program, asked.goal, tables, columns=asked.columns or None)
+
+
+def _held(view: View, held: Held, known: dict[Predicate, Table]) -> Statement:
+    """What holds some rows; their table is known from then on."""
+    taken = casefolded([table.name[-1] for table in known.values()])
+    rows = plain_name(held.rows)
+    query, table = select_table(held.program, held.rows, known)
+    keys = [table.columns[c] for c in held.by]
+    words = [
+        *(() if f"{rows}_".startswith(f"{view.name}_") else (view.name,)),
+        rows,
+        *(("by", *keys) if keys else ()),
+    ]
+    known[held.rows] = table = replace(table, name=(unique("_".join(words), taken),))
+    by = f" by {', '.join(f'`{key}`' for key in keys)}" if keys else ""
+    about = f"rows of `{rows}`{by}, for statements that follow; drop it at the end"
+    made = text(held_table(table, query))
+    return Statement(StatementKind.HELD, table.name[-1], about, held.whole, made, _reads(query))
+
+
+def _reads(query: exp.Query) -> tuple[str, ...]:
+    return tuple(sorted(dotted(name) for name in read_set(query)))
 
 
 def _without_implied(tests: Sequence[DependsRules], exact: Sequence[bool]) -> tuple[DependsRules, ...]:

@@ -26,7 +26,7 @@ from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
-from selfmaint.decide.saturation import saturated
+from selfmaint.decide.saturation import following, saturated
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.decide.summands import Summed, SummedGroups, Told
 from selfmaint.decide.unread_columns import untouched
@@ -113,6 +113,8 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         verdict = own.get(view.name, result[view.name])
         if not isinstance(verdict, SelfMaintainable):
             verdict = _unmatched(known, view, _over_summands(known, view, verdict))
+        if isinstance(verdict, Undecided) and view.shown_groups is not None:
+            verdict = _over_shown_groups(known, view.shown_groups, verdict)
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             from selfmaint.decide.searched import searched  # noqa: PLC0415 - few need a search, and it loads much
 
@@ -223,6 +225,23 @@ def _unmatched(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
     return verdict
 
 
+def _over_shown_groups(known: Knowledge[D], groups: GroupedView, verdict: Undecided) -> Verdict:
+    """The verdict on a view that leaves groups out by its HAVING (`maintain/shown_groups.py`), if it is undecided."""
+    key, decision = "over shown groups", known.decision.over_shown_groups
+    with suppress(BudgetSpentError), limit(decision.budget_s, f"finding what {groups.shown} shows"):
+        if key not in known.kept:
+            apart = replace(known.situation, ruled_out=frozenset())
+            known.kept[key] = following(decision.knowledge(known.engine, known.facts, apart))
+        there: Knowledge[D] = known.kept[key]
+        if is_failing(there, groups):
+            return _over_own_relations(there, [groups]).get(groups.name, verdict)
+        found = _group_verdict(there, groups)
+        if isinstance(found, SelfMaintainable):
+            return replace(found, delta=partial(delta, there, groups), exact=False)
+        return verdict.because_of(str(found.reasons[-1])) if isinstance(found, Undecided) else verdict
+    return verdict
+
+
 def _told(known: Knowledge[D], part: GroupedView) -> Told[D] | None:
     """A summand, where what it gains and loses is determined, perhaps over relations of its own."""
     found = next(_passing_over_own(known, [part]), None) if is_failing(known, part) else (known, part)
@@ -285,6 +304,8 @@ def _group_verdict(known: Knowledge[D], view: GroupedView) -> Verdict:
 
 
 def _why(view: GroupedView) -> str:
+    if view.grouped.block.having:
+        return f"nothing tells all that {view.shown} asks for and shows of some groups that gain or lose rows"
     if not view.grouped.is_total and view.grouped.count_column is None:
         return f"{view.shown} does not tell whether a group that loses rows is empty: add `count(*)` to it"
     extrema = AggregateFunction.MIN, AggregateFunction.MAX

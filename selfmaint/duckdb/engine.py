@@ -24,8 +24,10 @@ from datalog.model import (
     ViewDefinition,
     value_kind,
 )
-from datalog.sql import duckdb as sql
-from datalog.sql.duckdb import SqlType
+from datalog.sql.duckdb import Query, SqlType
+from datalog.sql.duckdb import relations as sql
+from datalog.sql.duckdb.expressions import view as view_query
+from datalog.sql.duckdb.rules import derived
 from selfmaint.duckdb.database import MOST_FEW, Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.exact_rows import (
     ZONE,
@@ -128,7 +130,7 @@ class DuckEngine:
         stored = data.stored
         given = Extension(stored)
         with writing_sql():
-            query, types = sql.view(
+            query, types = view_query(
                 selection,
                 {predicate: given.table()},
                 {predicate: stored.types},
@@ -165,7 +167,7 @@ class DuckEngine:
         }
         tables = {p: one.table() for p, one in given.items()}
         with writing_sql():
-            query, types = sql.view(
+            query, types = view_query(
                 definition, tables, {p: one.stored.types for p, one in given.items()}, distinct=distinct
             )
         return self.database.table(query, types, [one.stored.name for one in given.values()])
@@ -271,11 +273,11 @@ class DuckEngine:
         rules: Sequence[Rule],
         tables: Mapping[Predicate, Stored],
         not_null: Mapping[Predicate, frozenset[int]],
-    ) -> tuple[sql.Query, tuple[SqlType, ...]]:
+    ) -> tuple[Query, tuple[SqlType, ...]]:
         """The query of some rules over tables, and its types."""
         read = {p: Extension(stored, not_null.get(p, frozenset())) for p, stored in tables.items()}
         with writing_sql():
-            made = sql.derived(
+            made = derived(
                 rules, {p: one.table() for p, one in read.items()}, {p: s.types for p, s in tables.items()}
             )
         return made.query(), made.types

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule, Version
 from datalog.rewrite import demand, drop_unreachable, drop_unused_columns
 from datalog.rewrite.demand import Choice
+from datalog.rewrite.in_place import widened
 from datalog.rewrite.reachable import predicates_of
 from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.guard import require_given, undefined
@@ -51,9 +52,14 @@ def without_columns(program: Program, goals: Collection[Predicate]) -> Program:
 
 def in_one_query(program: Program, goal: Predicate) -> Program:
     """What one query asks for a goal: the same program, where each demand has rows of its own, as no rows are held."""
+    return drop_unused_columns(demanded_apart(program, goal), [goal])
+
+
+def demanded_apart(program: Program, goal: Predicate) -> Program:
+    """The program for a goal, in which each demand has rows of its own, and reads as little as binds its values."""
     needed = drop_unreachable(program, [goal])
     small = {p for p in undefined(needed) if p.version in (Version.INSERTED, Version.DELETED)}
-    return drop_unused_columns(demand(needed, [goal], small, together=False), [goal])
+    return widened(demand(needed, [goal], small, together=False))
 
 
 def over_tables(rule: Rule, read: Mapping[Predicate, object]) -> tuple[object, ...]:

@@ -64,6 +64,7 @@ class View:
             has no body and no limitation either.
         definition: what it was defined as, if by more than rules: in SQL, or with `.view`.
         if_inexact: the view as it can be maintained if sums of doubles need not be exact; None if that helps nothing.
+        shown_groups: of one outside the class for its HAVING its groups, as a view whose rows tell nothing.
         grouping: the definition of its rows as groups; of a view that keeps duplicates as counted rows (`cores.py`).
         is_counted: whether it keeps duplicates, and is decided and maintained: then `head` and `columns` are those
             of its counted rows, the number of copies last.
@@ -84,6 +85,7 @@ class View:
     always_one: str | None = None
     definition: ViewDefinition | OpaqueView | None = None
     if_inexact: View | None = None
+    shown_groups: GroupedView | None = None
     grouping: ViewDefinition | None = None
     is_counted: bool = False
     rule_of: tuple[str, int | str] | None = None

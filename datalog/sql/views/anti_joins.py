@@ -35,9 +35,9 @@ from datalog.model import (
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
+from datalog.sql.views.innermost import innermost
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import parts_of
-from datalog.sql.views.outer_joins import innermost
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Draft

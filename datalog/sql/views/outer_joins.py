@@ -30,9 +30,12 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from datalog.analysis.expression_types import expression_type
 from datalog.evaluate import EvaluationError
+from datalog.evaluate.order import is_nan
 from datalog.evaluate.scalars import Scalars
 from datalog.model import (
+    ANY,
     Aggregate,
     AggregateFunction,
     AnyOf,
@@ -60,7 +63,7 @@ from datalog.model import (
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.conditions import conjuncts
-from datalog.sql.views.expressions import Reader
+from datalog.sql.views.innermost import innermost
 from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
@@ -91,32 +94,6 @@ def outer_join(
     except UnreadableError:
         return (), None
     return (names, found) if not reader.problems.found else ((), None)
-
-
-def innermost(tree: exp.Expr, reader: QueryReader) -> tuple[exp.Expr, QueryReader]:
-    """A query without what only reads all of another one: `WITH last AS (...) SELECT * FROM last`."""
-    while True:
-        while isinstance(tree, exp.Subquery | exp.Paren) and _is_plain(tree):
-            tree, reader = tree.this, reader.within(tree)
-        reader = reader.within(tree)
-        source = tree.args["from_"].this if isinstance(tree, exp.Select) and tree.args.get("from_") else None
-        parts = {name for name, value in tree.args.items() if value} - {"with_", "from_", "expressions"}
-        if source is None or parts or list(tree.expressions) != [exp.Star()] or not _is_plain(source):
-            return tree, reader
-        if isinstance(source, exp.Subquery):
-            tree = source.this
-            continue
-        known = reader.expressions.get(source.name.casefold()) if isinstance(source, exp.Table) else None
-        if known is None or known.columns:
-            return tree, reader
-        tree, reader = known.tree, replace(reader, expressions=known.expressions)
-
-
-def _is_plain(source: exp.Expr) -> bool:
-    """Whether a query in brackets, or a name in FROM, is that and nothing else: its rows, and columns, all of them."""
-    alias = source.args.get("alias")
-    parts = {name for name, value in source.args.items() if value}
-    return parts <= {"this", "with_", "alias"} and not (alias is not None and alias.columns)
 
 
 def _turn(select: exp.Select) -> None:
@@ -162,9 +139,10 @@ class _Reading:
         if not all(isinstance(what, Variable) for n in self.sides for _, what in self.pieces[n].scope.star()):
             return (), None
         is_aggregated = is_grouped(self.select)
-        scope, variables, problems = self.piece.scope, self.reader.variables, self.reader.problems
-        items, aliases = items_of(self.select, Reader(scope, variables, problems, aggregates=is_aggregated))
-        groups = groups_of(self.select, scope, items, aliases, variables, problems) if is_aggregated else None
+        reader = self.reader.reader.within(self.piece.scope)
+        items, aliases = items_of(self.select, reader.within(reader.scope, aggregates=is_aggregated))
+        named = reader.within(replace(reader.scope, aliases=aliases))
+        groups = groups_of(self.select, items, named) if is_aggregated else None
         names = self.given_names or tuple(name for name, _, _ in items)
         outputs = [what for _, what, _ in items]
         of = [number for number in map(self._of, outputs) if number is not None]
@@ -231,7 +209,7 @@ class _Reading:
             if join.side not in ("", "LEFT"):
                 return False
             before = self.piece
-            self.piece = join_pair(before, right, join, self.reader.variables, self.reader.problems)
+            self.piece = join_pair(before, right, join, self.reader.reader)
             made = list(conjuncts(self.piece.conditions[len(before.conditions) :]))
             of_kept = self._sources(made) <= self.kept | {number}
             if not join.side and not of_kept:
@@ -249,7 +227,7 @@ class _Reading:
     def _is_filtered(self) -> bool:
         """Reads WHERE; whether condition 5 holds."""
         where = self.select.args.get("where")
-        reader = Reader(self.piece.scope, self.reader.variables, self.reader.problems)
+        reader = self.reader.reader.within(self.piece.scope)
         waiting = [] if where is None else list(conjuncts(conditions_of(reader, where.this)))
         while waiting:
             ready = [one for one in waiting if self._sources([one]) <= self.kept]
@@ -343,21 +321,19 @@ class _Reading:
         return sources[0].alias[0] if len(sources) == 1 and sources[0].alias else str(number)
 
     def _default(self, what: Expression) -> Constant | None:
-        """What a column of a side holds in a row without a partner; None if that has no value."""
+        """What a column of a side holds in a row without a partner; None if no literal can compare with that."""
         nulls: dict[Variable, Value] = dict.fromkeys(expression_variables([what]))
-        scalars = Scalars(self.reader.variables.types, nulls)
+        operand = what.operand if isinstance(what, Aggregate) else what
         try:
-            if not isinstance(what, Aggregate):
-                return Constant(scalars.value(what))
-            value = 1 if what.operand is None else scalars.value(what.operand)
+            value = 1 if operand is None else Scalars(self.reader.variables.types, nulls).value(operand)
         except EvaluationError:
             return None
-        match what.function:
-            case AggregateFunction.COUNT:
-                return Constant(0 if value is None else 1)
-            case AggregateFunction.AVG if value is not None:
-                return None
-        return Constant(value)
+        function = what.function if isinstance(what, Aggregate) else None
+        if function is AggregateFunction.COUNT:
+            return Constant(0 if value is None else 1)
+        is_average = function is AggregateFunction.AVG and value is not None
+        is_mixed = value is not None and expression_type(what, self.reader.variables.types) in (None, ANY)
+        return None if is_average or is_mixed or is_nan(value) else Constant(value)
 
     def _told(self, number: int, own: Iterable[tuple[int, Expression]]) -> Literal | None:
         """What of a row says that it has a partner: condition 3."""

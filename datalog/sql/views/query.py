@@ -22,6 +22,7 @@ from datalog.model import (
     IsNull,
     Predicate,
 )
+from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
@@ -89,6 +90,11 @@ class QueryReader:
     problems: Problems
     expressions: Mapping[str, Inlined] = field(default_factory=dict)
     dedup: bool = False
+
+    @property
+    def reader(self) -> Reader:
+        """What reads expressions, without columns in sight."""
+        return Reader(Scope(), self.variables, self.problems)
 
     def query(self, tree: exp.Expr) -> Query:
         """A query.
@@ -229,9 +235,9 @@ class QueryReader:
             raise self.problems.outside("grouping over a subquery in a condition", tree, hint)
         outside = sum(isinstance(literal, Atom) for literal in pieces[0].draft.body)
         for node in found.subqueries:
-            pieces = [with_semi_join(pieces[0], node, inner._from, self.variables, self.problems)]
+            pieces = [with_semi_join(pieces[0], node, inner._from, self.reader)]
         try:
-            query = select_query(found.tree, pieces, self.variables, self.problems)
+            query = select_query(found.tree, pieces, self.reader)
         except GroupedUnionError as error:
             error.select = error.select or tree
             raise
@@ -244,7 +250,7 @@ class QueryReader:
         return self._joined(tree.args["from_"].this, tree.args.get("joins") or [])
 
     def _joined(self, first: exp.Expr, joins: list[exp.Join]) -> list[Piece]:
-        return joined(first, joins, self.source, self.relations.declared, self.variables, self.problems)
+        return joined(first, joins, self.source, self.relations.declared, self.reader)
 
     def source(self, tree: exp.Expr) -> list[Piece]:
         """The alternatives of one table or subquery of FROM."""

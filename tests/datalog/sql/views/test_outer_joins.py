@@ -65,6 +65,15 @@ def test_at_most_one_partner_of_which_nothing_is_shown() -> None:
     assert "customer(Customer, _, Region), region(Region, Name_2, _)" in rule(query, 1)
 
 
+def test_a_default_has_the_text_of_its_type() -> None:
+    price = "coalesce(cast(c.region as decimal(6, 2)), 0)"
+    query = f"""select o.id, c.id as c, cast({price} as string) as x, {price} || '!' as y, {price} as z
+        from orders o left join customer c on c.id = o.customer"""
+    made = outer(query)
+    assert made is not None
+    assert [one.value for one in made.sides[0].defaults] == [None, "0.00", "0.00!", 0]
+
+
 def test_groups_of_the_kept_side() -> None:
     query = """select c.id, c.name, count(o.id) as n, max(o.day) as last, count(*) as k
         from customer c left join orders o on o.customer = c.id group by c.id, c.name"""
@@ -120,7 +129,12 @@ def test_other_spellings(query: str) -> None:
         left join (select id, 1 as x from customer) c on c.id = o.customer where c.x = 1""",
         """select o.id, c.id as c, r.id as r from orders o
         left join (select id, 1 as x from customer) c on c.id = o.customer left join region r on r.id = c.x""",
-        # an average of what is no null there
+        # a number as a text of its own accord
+        """select o.id, c.id as c, coalesce(c.name, coalesce(cast(c.region as decimal(6, 2)), 0)) as x
+        from orders o left join customer c on c.id = o.customer""",
+        # a default that no literal compares with, and an average of what is no null there
+        """select o.id, c.id as c, coalesce(cast(c.region as double), cast('NaN' as double)) as x
+        from orders o left join customer c on c.id = o.customer""",
         """select c.id, count(o.id) as n, avg(coalesce(o.id, 1)) as x
         from customer c left join orders o on o.customer = c.id group by c.id""",
         # condition 3: `boss` may be null where there are partners
