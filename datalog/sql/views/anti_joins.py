@@ -77,10 +77,14 @@ def anti_join(
         apart = _except(tree) if isinstance(tree, exp.Except) else _apart(tree)
         if apart is None or any(apart[0].args.get(part) for part in _OTHERS) or is_grouped(apart[0]):
             return (), None
-        for part in (*apart, exp.select("1").from_(apart[1].source.copy())):
-            if isinstance(part, exp.Select):
-                report_outside(part, reader.problems)
-        names, found = _read(reader, *apart, view, tuple(columns))
+        select, barred = apart
+        compared = [value.copy() for pair in barred.pairs for value in pair]
+        matching = exp.select("1", *compared).from_(barred.source.copy())
+        for part in (select, matching if barred.on is None else matching.where(barred.on.copy())):
+            report_outside(part, reader.problems)
+        if reader.problems.found:
+            return (), None
+        names, found = _read(reader, select, barred, view, tuple(columns))
     except UnreadableError:
         return (), None
     return (names, found) if not reader.problems.found else ((), None)
