@@ -38,6 +38,7 @@ from datalog.model import (
 )
 
 _STRING = ColumnType(TypeName.STRING)
+_WIDE = (TypeName.DECIMAL, TypeName.FLOAT, TypeName.DOUBLE)
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -218,10 +219,14 @@ class Scalars:
             case Arithmetic():
                 return self._arithmetic(expression)
             case Cast(operand, to):
-                found = expression_type(operand, self.types)
+                found, value = expression_type(operand, self.types), self.value(operand)
+                if found is not None and found.name in _WIDE:  # `coalesce(price, 0)` has a decimal's text
+                    value = cast_value(value, found)
                 scale = found.scale if found is not None and found.name is TypeName.DECIMAL else None
-                return cast_value(self.value(operand), to, scale)
+                return cast_value(value, to, scale)
             case Call(function, arguments):
+                if function == "concat":
+                    arguments = tuple(Cast(argument, _STRING) for argument in arguments)
                 return call(function, [self.value(argument) for argument in arguments])
             case Case(branches, otherwise):
                 chosen = next((e for c, e in branches if self.truth(c)), otherwise)

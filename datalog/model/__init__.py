@@ -53,9 +53,12 @@ from datalog.model.substitution import (
 )
 from datalog.model.terms import Constant, Row, Term, Value, Variable, WallClock, ground, value_kind, value_of
 from datalog.model.views import (
+    AntiJoin,
     Block,
     NotToRun,
     OpaqueView,
+    OuterJoin,
+    OuterSide,
     Semantics,
     TextQuery,
     TextRead,
@@ -74,6 +77,7 @@ __all__ = [
     "Aggregate",
     "AggregateFunction",
     "AllOf",
+    "AntiJoin",
     "AnyOf",
     "Arithmetic",
     "ArithmeticOperator",
@@ -100,6 +104,8 @@ __all__ = [
     "NullTest",
     "OpaqueView",
     "Operator",
+    "OuterJoin",
+    "OuterSide",
     "Predicate",
     "Program",
     "Row",

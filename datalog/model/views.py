@@ -21,8 +21,8 @@ Semantics, everywhere in this package:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 
 from datalog.model.expressions import Aggregate, Condition, Expression, aggregates_of, expression_variables
@@ -164,6 +164,74 @@ class NotToRun:
 
 
 @dataclass(frozen=True, slots=True)
+class OuterSide:
+    """What one LEFT JOIN adds to the rows of the side that is kept, as a view of inner joins.
+
+    Attributes:
+        definition: the kept side joined with it, each row once.
+        columns: for each of its columns, the 0-based column of the view that it is.
+        own: the columns of the view that have its values.
+        defaults: what these hold in a row without a partner.
+        told: what of a row's columns, `branches.column(i)`, says that it has a partner.
+        shown: what it is called.
+    """
+
+    definition: ViewDefinition
+    columns: tuple[int, ...]
+    own: tuple[int, ...]
+    defaults: tuple[Constant, ...]
+    told: Literal
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class OuterJoin:
+    """A view with LEFT JOINs as the views of inner joins that its rows tell, and that it is made of.
+
+    Attributes:
+        kept: the side of which every row stands in the view, with or without partners; each row once.
+        columns: for each of its columns, the 0-based column of the view that it is.
+        sides: what is joined, in order: a side may join with those before it.
+    """
+
+    kept: ViewDefinition
+    columns: tuple[int, ...]
+    sides: tuple[OuterSide, ...]
+
+    def over(self, change: Callable[[ViewDefinition], ViewDefinition]) -> OuterJoin:
+        """The same with the definitions changed."""
+        sides = (replace(side, definition=change(side.definition)) for side in self.sides)
+        return replace(self, kept=change(self.kept), sides=tuple(sides))
+
+
+@dataclass(frozen=True, slots=True)
+class AntiJoin:
+    """A view of the rows of one relation that have no match in another one.
+
+    Attributes:
+        kept: the view without that condition, over the one relation.
+        barred: the values that have a match, none of them null: what the other relation's rows that count hold.
+        join: for each column of `barred`, the 0-based column of the view that is compared with it.
+        key: the view's columns that are a key of the kept relation, and in the same order which of its they are.
+        by_key: whether `join` are the columns of `key`, in some order.
+        references: whether the columns of `barred` are a foreign key that references that key.
+        once: whether no two rows of the other relation have the same values there.
+    """
+
+    kept: ViewDefinition
+    barred: ViewDefinition
+    join: tuple[int, ...]
+    key: tuple[tuple[int, int], ...]
+    by_key: bool
+    references: bool
+    once: bool
+
+    def over(self, change: Callable[[ViewDefinition], ViewDefinition]) -> AntiJoin:
+        """The same with the definitions changed."""
+        return replace(self, kept=change(self.kept), barred=change(self.barred))
+
+
+@dataclass(frozen=True, slots=True)
 class OpaqueView:
     """A view whose query is known only as text: it can be recomputed, and nothing more is known of it.
 
@@ -174,6 +242,8 @@ class OpaqueView:
         span: where it is defined.
         query: the text with all that it reads, or why it is not to be run.
         parts: of one that groups over a UNION ALL: the same over each of its queries alone.
+        outer: of one with LEFT JOINs whose rows tell what they are made of: that.
+        anti: of one of rows that have no match: that.
     """
 
     name: str
@@ -185,6 +255,8 @@ class OpaqueView:
         default=NotToRun("its query is not at hand"), compare=False, repr=False
     )
     parts: tuple[ViewDefinition, ...] = field(default=(), compare=False, repr=False)
+    outer: OuterJoin | None = field(default=None, compare=False, repr=False)
+    anti: AntiJoin | None = field(default=None, compare=False, repr=False)
 
 
 def block(

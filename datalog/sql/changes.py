@@ -11,15 +11,17 @@ Positions are texts that are in the order of the positions. Which rules this com
 
 from __future__ import annotations
 
+# ruff: noqa: S608 - columns are named here, and relations are in quotes
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import sqlglot
 from sqlglot import exp
 
 Query: TypeAlias = exp.Query
-Changes: TypeAlias = Callable[[Sequence[str]], exp.Query]
-"""A query for changes over relations of given names."""
+Changes: TypeAlias = Callable[[Sequence[str]], str]
+"""The text of a query for changes over relations of given names."""
 
 PLACE = ("kind", "partial", "position", "scale", "file", "line", "leads")
 JUDGED = ("kind", "first_kind", "position", "scale", "file", "line", "leads", "times", "is_last", "problem")
@@ -66,33 +68,23 @@ def events(width: int) -> Changes:
 
 def versions(width: int, added: Iterable[str], scale: str, after: int | None, upto: int | None) -> Changes:
     """Rows with a change type and a version behind them, as changes of that version, within a range."""
+    comes = f"CASE WHEN {_one_of('change', added)} THEN 1 ELSE 0 END"
+    digits = f"LPAD(CAST(version AS TEXT), {POSITION_DIGITS}, '0')"
+    shown = _listed([*_row(width), _place(comes, digits, scale)])
 
-    def query(names: Sequence[str]) -> exp.Query:
+    def query(names: Sequence[str]) -> str:
         rows = _named(names[0], [*_row(width), "change", "version"])
-        comes = exp.Case(ifs=[exp.If(this=_one_of("change", added), true="1")], default="0")
-        digits = exp.Pad(
-            this=exp.cast("version", "text"),
-            expression=exp.Literal.number(POSITION_DIGITS),
-            fill_pattern=exp.Literal.string("0"),
-            is_left=True,
-        )
-        found = exp.select(*_row(width), *_place(comes, digits, scale))
-        return found.from_(rows.subquery("feed")).where(_inside(after, upto))
+        return f"SELECT {shown} FROM ({rows}) AS feed WHERE {_inside(after, upto)}"
 
     return query
 
 
 def sets(width: int, kinds: Sequence[int], scale: str) -> Changes:
     """Relations of rows that go, or come, as changes without a position."""
-
-    def query(names: Sequence[str]) -> exp.Query:
-        each: list[exp.Query] = []
-        for name, kind in zip(names, kinds, strict=True):
-            place = _place(exp.Literal.number(kind), exp.Literal.string(""), scale)
-            each.append(exp.select(*_row(width), *place).from_(_table(name)))
-        return exp.union(*each, distinct=False) if len(each) > 1 else each[0]
-
-    return query
+    shown = [_listed([*_row(width), _place(str(kind), "''", scale)]) for kind in kinds]
+    return lambda names: " UNION ALL ".join(
+        f"SELECT {columns} FROM {_quoted(name)}" for name, columns in zip(names, shown, strict=True)
+    )
 
 
 def misfits(
@@ -103,68 +95,57 @@ def misfits(
     How many have none of the change types, one of their types, how many have no version or one below 0, and how many
     lie outside a range.
     """
-    rows = _named(name, [*_row(width), "change", "version"])
-    unknown = exp.Not(this=exp.Coalesce(this=_one_of("change", change_types), expressions=[exp.false()]))
-    outside = exp.Not(this=exp.Paren(this=_inside(after, upto)))
+    unknown = f"NOT COALESCE({_one_of('change', change_types)}, FALSE)"
     found = [
         _number_of(unknown),
-        exp.Max(this=exp.Case(ifs=[exp.If(this=unknown.copy(), true=exp.column("change"))])),
-        _number_of(exp.condition("version IS NULL OR version < 0")),
-        _number_of(outside),
+        f"MAX(CASE WHEN {unknown} THEN change END)",
+        _number_of("version IS NULL OR version < 0"),
+        _number_of(f"NOT ({_inside(after, upto)})"),
     ]
-    return _numbered(found).from_(rows.subquery("feed"))
+    rows = _named(name, [*_row(width), "change", "version"])
+    return _parsed(f"SELECT {_numbered(found)} FROM ({rows}) AS feed")
 
 
-def judged(changes: exp.Query, shape: Shape) -> exp.Query:
+def judged(changes: str, shape: Shape) -> exp.Query:
     """The changes without repetitions, each with the row before, the key's first, and what is wrong with it."""
-    row, partition = _row(shape.width), "PARTITION BY {}".format
-    alike = partition(", ".join([*row, "kind", "partial", "position", "scale", "leads"]))
-    again = [
+    row = _row(shape.width)
+    alike = f"PARTITION BY {_listed([*row, 'kind', 'partial', 'position', 'scale', 'leads'])}"
+    number, number_of = (
         f"ROW_NUMBER() OVER ({alike} ORDER BY {_in_order(['file', 'line'])})",
         f"COUNT(*) OVER ({alike})",
-    ]
-    number, number_of = again if shape.exact else ("1", "CAST(1 AS BIGINT)")
-    once = exp.select(
-        "*",
-        exp.alias_(_one_of("scale", shape.exact), "is_exact"),
-        exp.alias_(_one_of("scale", shape.follows_lines), "follows_lines"),
-        f"{number} AS number",
-        f"{number_of} AS number_of",
-    ).from_(changes.subquery("changes", copy=False), copy=False)
+    )
+    if not shape.exact:
+        number, number_of = "1", "CAST(1 AS BIGINT)"
+    once = f"""SELECT *, {_one_of("scale", shape.exact)} AS is_exact,
+        {_one_of("scale", shape.follows_lines)} AS follows_lines, {number} AS number, {number_of} AS number_of
+        FROM ({changes}) AS changes"""
     rest = [c for i, c in enumerate(row) if i not in shape.identity]  # so that messages are always the same
-    key = f"{partition(', '.join(row[i] for i in shape.identity))} ORDER BY {_in_order([*_ORDER, *rest])}"
-    placed = exp.select(
-        "*",
+    key = f"PARTITION BY {_listed(row[i] for i in shape.identity)} ORDER BY {_in_order([*_ORDER, *rest])}"
+    shown = [
         "CASE WHEN is_exact THEN number_of ELSE 1 END AS times",
         *(f"LAG({c}) OVER ({key}) AS before_{c}" for c in (*row, "kind", "position", "file", "line")),
         *(f"FIRST_VALUE({c}) OVER ({key}) AS first_{c}" for c in (*row, "kind")),
         f"LEAD(kind) OVER ({key}) IS NULL AS is_last",
-    )
-    placed = placed.from_(once.subquery("once", copy=False), copy=False)
-    placed = placed.where("number = 1 OR NOT is_exact", copy=False)
-    *known, _ = (exp.column(name) for name in _judged_names(shape.width))
-    found = _numbered([*known, _problem(shape)])
-    return _bare(found.from_(placed.subquery("placed", copy=False), copy=False))
-
-
-def _problem(shape: Shape) -> exp.Expr:
-    """The name of what is wrong with a change, or null."""
-    nulls = [
-        exp.condition(f"c{i} IS NULL" if i in shape.identity else f"c{i} IS NULL AND NOT partial")
-        for i in sorted(shape.not_null)
     ]
-    other_row = exp.and_(
-        "kind = 0 AND before_kind = 1 AND NOT partial", exp.not_(_alike("before_", shape.width))
+    placed = f"SELECT *, {_listed(shown)} FROM ({once}) AS once WHERE number = 1 OR NOT is_exact"
+    *known, _ = _judged_names(shape.width)
+    return _parsed(f"SELECT {_numbered([*known, _problem(shape)])} FROM ({placed}) AS placed")
+
+
+def _problem(shape: Shape) -> str:
+    """The name of what is wrong with a change, or null."""
+    never = (
+        f"c{i} IS NULL{'' if i in shape.identity else ' AND NOT partial'}" for i in sorted(shape.not_null)
     )
     wrong = {
-        "NULL": exp.or_(*nulls) if nulls else exp.false(),
-        "UNORDERED": exp.condition(_UNORDERED),
-        "INSERTED_TWICE": exp.condition("kind = 1 AND before_kind = 1"),
-        "DELETED_TWICE": exp.condition("kind = 0 AND before_kind = 0"),
-        "OTHER_ROW": other_row,
-        "UNKNOWN_BEFORE": exp.condition("before_kind IS NULL AND kind = 0 AND partial"),
+        "NULL": " OR ".join(never) or "FALSE",
+        "UNORDERED": _UNORDERED,
+        "INSERTED_TWICE": "kind = 1 AND before_kind = 1",
+        "DELETED_TWICE": "kind = 0 AND before_kind = 0",
+        "OTHER_ROW": f"kind = 0 AND before_kind = 1 AND NOT partial AND NOT ({_alike('before_', shape.width)})",
+        "UNKNOWN_BEFORE": "before_kind IS NULL AND kind = 0 AND partial",
     }
-    return exp.Case(ifs=[exp.If(this=test, true=exp.Literal.string(name)) for name, test in wrong.items()])
+    return " ".join(["CASE", *(f"WHEN {test} THEN '{name}'" for name, test in wrong.items()), "END"])
 
 
 def measures(name: str, width: int, problems: Sequence[str]) -> exp.Query:
@@ -174,117 +155,110 @@ def measures(name: str, width: int, problems: Sequence[str]) -> exp.Query:
     scale; how many changes have each problem.
     """
     found = [
-        _whole(exp.Sum(this=exp.condition("CASE WHEN leads THEN times END"))),
-        _whole(exp.Sum(this=exp.condition("CASE WHEN leads THEN times - 1 END"))),
-        exp.Max(this=exp.column("position")),
-        exp.Min(this=exp.column("scale")),
-        exp.Max(this=exp.column("scale")),
+        "CAST(COALESCE(SUM(CASE WHEN leads THEN times END), 0) AS BIGINT)",
+        "CAST(COALESCE(SUM(CASE WHEN leads THEN times - 1 END), 0) AS BIGINT)",
+        *("MAX(position)", "MIN(scale)", "MAX(scale)"),
         *(_number_of(_one_of("problem", [problem])) for problem in problems),
     ]
-    return _bare(_of_all(_numbered(found), name, width))
+    return _of_judged(name, width, found)
 
 
 def deleted(name: str, width: int) -> exp.Query:
     """Of judged changes: the rows of before the batch that are gone."""
-    return _of_judged(name, width, [f"first_{c}" for c in _row(width)], _REMOVED, _ADDED)
+    return _unless_carried_over(name, width, [f"first_{c}" for c in _row(width)], _REMOVED, _ADDED)
 
 
 def inserted(name: str, width: int) -> exp.Query:
     """Of judged changes: the rows of after the batch that were not there before."""
-    return _of_judged(name, width, _row(width), _ADDED, _REMOVED)
+    return _unless_carried_over(name, width, _row(width), _ADDED, _REMOVED)
 
 
 def wrong(name: str, width: int, problem: str, most: int) -> exp.Query:
     """Of judged changes: the first ones with a problem: the row, the row before, position, file, line and kind."""
     names = [*_row(width), *(f"before_{c}" for c in _row(width)), *_ORDER]
-    query = _of_all(_numbered(map(exp.column, names)), name, width)
-    ordered = _in_order([*_ORDER, *_row(width)]).split(", ")
-    query = query.where(_one_of("problem", [problem]), copy=False).order_by(*ordered, copy=False)
-    return _bare(query.limit(most, copy=False))
+    ordered = _in_order([*_ORDER, *_row(width)])
+    behind = f"WHERE {_one_of('problem', [problem])} ORDER BY {ordered} LIMIT {most}"
+    return _of_judged(name, width, names, behind)
 
 
-def _of_judged(name: str, width: int, columns: Sequence[str], there: str, unless: str) -> exp.Query:
+def _unless_carried_over(name: str, width: int, columns: Sequence[str], there: str, unless: str) -> exp.Query:
     """Some columns where something holds, but not with something else for the same row."""
-    carried_over = exp.and_(unless, _alike("first_", width))
-    query = _of_all(_numbered(map(exp.column, columns)), name, width)
-    return _bare(query.where(there, exp.not_(carried_over), copy=False))
+    carried_over = f"{unless} AND {_alike('first_', width)}"
+    return _of_judged(name, width, columns, f"WHERE {there} AND NOT ({carried_over})")
 
 
-def _of_all(query: exp.Select, name: str, width: int) -> exp.Select:
-    """A selection from all judged changes."""
-    return query.from_(_named(name, _judged_names(width)).subquery("judged", copy=False), copy=False)
+def _of_judged(name: str, width: int, columns: Iterable[str], behind: str = "") -> exp.Query:
+    rows = _named(name, _judged_names(width))
+    return _parsed(f"SELECT {_numbered(columns)} FROM ({rows}) AS judged {behind}")
 
 
 def _judged_names(width: int) -> list[str]:
     return [*(f"{part}{c}" for part in ("", "first_", "before_") for c in _row(width)), *JUDGED]
 
 
-def _alike(part: str, width: int) -> exp.Expr:
+def _alike(part: str, width: int) -> str:
     """Whether a change has the row of another, nulls equal."""
-    pairs = (exp.NullSafeEQ(this=exp.column(f"{part}{c}"), expression=exp.column(c)) for c in _row(width))
-    return exp.and_(*pairs)
+    return " AND ".join(f"{part}{c} IS NOT DISTINCT FROM {c}" for c in _row(width)) or "TRUE"
 
 
-def _inside(after: int | None, upto: int | None) -> exp.Expr:
-    tests: list[exp.Expr] = [exp.true()]
-    if after is not None:
-        tests.append(exp.GT(this=exp.column("version"), expression=exp.Literal.number(after)))
-    if upto is not None:
-        tests.append(exp.LTE(this=exp.column("version"), expression=exp.Literal.number(upto)))
-    return exp.and_(*tests)
+def _inside(after: int | None, upto: int | None) -> str:
+    tests = [] if after is None else [f"version > {after}"]
+    tests += [] if upto is None else [f"version <= {upto}"]
+    return " AND ".join(tests) or "TRUE"
 
 
-def _place(kind: exp.Expr, position: exp.Expr, scale: str) -> list[exp.Expr]:
-    values = {
-        "kind": exp.cast(kind, "int"),
-        "partial": exp.false(),
-        "position": position,
-        "scale": exp.Literal.string(scale),
-        "file": exp.cast(exp.Null(), "text"),
-        "line": exp.cast(exp.Literal.number(0), "bigint"),
-        "leads": exp.true(),
-    }
-    return [exp.alias_(values[name], name) for name in PLACE]
+def _place(kind: str, position: str, scale: str) -> str:
+    values = (
+        f"CAST({kind} AS INT)",
+        "FALSE",
+        position,
+        f"'{scale}'",
+        "CAST(NULL AS TEXT)",
+        "CAST(0 AS BIGINT)",
+        "TRUE",
+    )
+    return _listed(f"{value} AS {name}" for value, name in zip(values, PLACE, strict=True))
 
 
 def _in_order(names: Iterable[str]) -> str:
-    return ", ".join(f"{name} NULLS FIRST" for name in names)
+    return _listed(f"{name} NULLS FIRST" for name in names)
 
 
-def _one_of(name: str, values: Iterable[str]) -> exp.Expr:
-    found = [exp.Literal.string(value) for value in values]
-    return exp.In(this=exp.column(name), expressions=found) if found else exp.false()
+def _one_of(name: str, values: Iterable[str]) -> str:
+    found = _listed(exp.Literal.string(value).sql() for value in values)
+    return f"{name} IN ({found})" if found else "FALSE"
 
 
-def _number_of(condition: exp.Expr) -> exp.Expr:
+def _number_of(condition: str) -> str:
     """How many rows fulfil a condition."""
-    return exp.Count(this=exp.Case(ifs=[exp.If(this=condition, true=exp.Literal.number(1))]))
+    return f"COUNT(CASE WHEN {condition} THEN 1 END)"
 
 
-def _whole(total: exp.Expr) -> exp.Expr:
-    return exp.cast(exp.Coalesce(this=total, expressions=[exp.Literal.number(0)]), "bigint")
-
-
-def _numbered(items: Iterable[exp.Expr]) -> exp.Select:
+def _numbered(items: Iterable[str]) -> str:
     """A selection whose columns are `c0`, `c1`, ..."""
-    return exp.select(*(exp.alias_(item, f"c{i}", copy=False) for i, item in enumerate(items)), copy=False)
+    return _listed(f"{item} AS c{i}" for i, item in enumerate(items))
 
 
-def _named(name: str, names: Sequence[str]) -> exp.Select:
+def _named(name: str, names: Sequence[str]) -> str:
     """A relation's columns under names."""
-    items = (exp.alias_(exp.column(f"c{i}"), label, copy=False) for i, label in enumerate(names))
-    return exp.select(*items, copy=False).from_(_table(name), copy=False)
+    return f"SELECT {_listed(f'c{i} AS {label}' for i, label in enumerate(names))} FROM {_quoted(name)}"
 
 
-def _bare(query: exp.Select) -> exp.Select:
+def _parsed(query: str) -> exp.Query:
     """A query whose parts say no more where they stood in a text: copying that takes longer than copying them."""
-    for node in query.walk():
+    found = sqlglot.parse_one(query)
+    assert isinstance(found, exp.Query)
+    for node in found.walk():
         node._meta = None
-    return query
+    return found
 
 
-def _table(name: str) -> exp.Table:
-    return exp.Table(this=exp.to_identifier(name, quoted=True))
+def _quoted(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql()
+
+
+def _listed(items: Iterable[str]) -> str:
+    return ", ".join(items)
 
 
 def _row(width: int) -> list[str]:

@@ -87,23 +87,26 @@ def cross_examined(
     stored = {view.name for view in catalog.views}
     deltas = _deltas(warehouse, known, found, verdicts)
     texts = {view.name for view in warehouse.catalog.views} - {view.name for view in catalog.views}
-    skipped = {name: _skipped(its, texts) for name, its in verdicts.items()}
+    texts -= warehouse.catalog.outer.keys()
+    apart = _of_sides(warehouse.catalog, found, verdicts)
+    skipped = {name: _skipped(its, texts) for name, its in apart.items()}
     asked = [view for view in catalog.views if skipped.get(view.name, "not asked for") is None]
     none = {n: Examined(n, Outcome.NOT_EXAMINED, why) for n, why in skipped.items() if why is not None}
     if not asked:
-        return CrossExamined(none, deltas)
-    whole = deltas_of_unions(warehouse.catalog, engine, deltas)
+        return CrossExamined(_of_wholes(warehouse.catalog, none, verdicts), deltas)
+    whole = deltas_of_unions(warehouse.catalog.sides_as_views, engine, facts, deltas)
     try:
         rows = near(engine, catalog, facts, situation, budget.rows)
         open_ = frozenset(
-            name for name, its in verdicts.items() if isinstance(its, SelfMaintainable) and its.over
+            name for name, its in apart.items() if isinstance(its, SelfMaintainable) and its.over
         )
         question = Question(rows.catalog, situation, rows.rows, {}, open_, budget.candidates)
         far = [view for view in asked if view not in rows.catalog.views]
         none |= _all_skipped(far, "its rows may stand twice, and there are too many to count")
         question = _promising(engine, question, [v for v in asked if v not in far], whole, budget.rows)
     except TooManyRowsError as error:
-        return CrossExamined({**none, **_all_skipped(asked, str(error))}, deltas)
+        none |= _all_skipped(asked, str(error))
+        return CrossExamined(_of_wholes(warehouse.catalog, none, verdicts), deltas)
 
     def everything() -> Question | None:
         if rows.is_whole:
@@ -116,14 +119,33 @@ def cross_examined(
         return _promising(engine, of_all, asked, whole, MOST_TO_CONFIRM)
 
     def certificates(name: str) -> Sequence[tuple[Rows, Rows]]:
-        return _certificates(known, verdicts[name]) if rows.is_whole else ()
+        return _certificates(known, apart[name]) if rows.is_whole else ()
 
     result = {**none, **examined(question, certificates, budget, everything)}
-    ordered = {name: result[name] for name in verdicts}
-    outcome = CrossExamined[D](ordered, deltas)
+    outcome = CrossExamined[D](_of_wholes(warehouse.catalog, result, verdicts), deltas)
     for one in outcome.contradicted.values():
         _LOG.warning("%s", one.because, extra={"diagnostic": contradiction(one, verdicts[one.view])})
     return outcome
+
+
+def _of_sides(
+    catalog: Catalog, found: Mapping[str, Verdict], verdicts: Mapping[str, Verdict]
+) -> dict[str, Verdict]:
+    """The verdicts, those on what views with LEFT JOINs are made of in place of these: they are views as any other."""
+    parts = {name: catalog.parts(catalog.view(name)) for name in verdicts if name in catalog.outer}
+    its = {part.name: found[part.name] for every in parts.values() for part in every}
+    return {**{name: verdict for name, verdict in verdicts.items() if name not in parts}, **its}
+
+
+def _of_wholes(catalog: Catalog, result: Mapping[str, Examined], names: Iterable[str]) -> dict[str, Examined]:
+    """What is said of some views: of one with LEFT JOINs the worst of what it is made of."""
+    worst_first = [Outcome.CONTRADICTS, Outcome.NOT_EXAMINED, Outcome.AGREES]
+    found = {}
+    for name in names:
+        parts = [part.name for part in catalog.parts(catalog.view(name))] if name in catalog.outer else [name]
+        worst = min((result[part] for part in parts), key=lambda one: worst_first.index(one.outcome))
+        found[name] = replace(worst, view=name)
+    return found
 
 
 def contradiction(one: Examined, verdict: Verdict) -> Diagnostic:
@@ -140,7 +162,8 @@ def contradiction(one: Examined, verdict: Verdict) -> Diagnostic:
 
 def _evaluated(catalog: Catalog) -> Catalog:
     """The catalog without the views of which only the text is known: no "yes" rests on what they hold."""
-    return without(catalog, {v.name for v in catalog.views if isinstance(v.definition, OpaqueView)})
+    apart = catalog.sides_as_views
+    return without(apart, {v.name for v in apart.views if isinstance(v.definition, OpaqueView)})
 
 
 def _skipped(verdict: Verdict, texts: Collection[str]) -> str | None:

@@ -21,7 +21,7 @@ publication = "selfmaint"         # optional: its publication, of the base relat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, unique
 from typing import TypeVar
@@ -62,17 +62,11 @@ class EngineSettings:
 def engine_settings(root: TomlTable) -> EngineSettings:
     """The settings of a warehouse file; what is wrong is reported in it."""
     table = root.table("engine", ("kind", *_OF_DUCKDB, _OF_SPARK))
-    name = table.text("kind")
-    kinds = [kind.value for kind in EngineKind]
-    if name is not None and name not in kinds:
-        hint = near_miss(name, kinds, "engine")
-        root.file.report(("engine", "kind"), f"`{name}` is no kind of engine", hint=hint)
-        return EngineSettings()
+    name = table.among("kind", EngineKind, "`{}` is no kind of engine", "engine")
     kind = None if name is None else EngineKind(name)
     options: dict[str, str | int] = {}
-    for key in _OF_DUCKDB:
-        if key in table.data and kind is EngineKind.SPARK:
-            root.file.report(("engine", key), f"`{key}` is a setting of the engine `duckdb`")
+    if kind is EngineKind.SPARK:
+        table.refuse(_OF_DUCKDB, "`{}` is a setting of the engine `duckdb`")
     for path, value in _leaves(table.table(_OF_SPARK, tuple(table.data.get(_OF_SPARK) or ())).data):
         if kind is EngineKind.DUCKDB or not isinstance(value, str | bool | int | float):
             wrong = (
@@ -85,7 +79,7 @@ def engine_settings(root: TomlTable) -> EngineSettings:
             options[key] = text
     threads = table.number("threads")
     if threads is not None and (threads < 1 or threads != int(threads)):
-        root.file.report(("engine", "threads"), "`threads` is a number of threads, at least 1")
+        table.report("threads", "`threads` is a number of threads, at least 1")
     elif threads is not None:
         options["threads"] = int(threads)
     return EngineSettings(kind, options, spark_settings(root))
@@ -140,7 +134,7 @@ def _choice(table: TomlTable, key: str, choices: type[_Choice]) -> _Choice | Non
     known = [choice.value for choice in choices]
     if text is not None and text not in known:
         hint = f"one of {', '.join(f'`{k}`' for k in known)}"
-        table.file.report((*table.path, key), f"`{key}` in {table.shown} is `{text}`", hint=hint)
+        table.report(key, f"`{key}` in {table.shown} is `{text}`", hint)
         return None
     return None if text is None else choices(text)
 
@@ -169,21 +163,20 @@ def follow_settings(root: TomlTable, sources: Mapping[str, str | None]) -> Follo
     table = root.table("follow", _OF_LOGS)
     if "follow" not in root.data:
         return None
-    given = {key: table.text(key) for key in _OF_LOGS}
-    source = given["source"]
-    if source is None:
-        if "source" not in table.data:
-            table.file.report(table.path, f"{table.shown} has no `source`", hint="name a `[sources.NAME]`")
-        return None
-    if source not in sources:
-        hint = near_miss(source, sources, "source")
-        table.file.report((*table.path, "source"), f"there is no source `{source}`", hint=hint)
-        return None
-    if sources[source] not in (None, "postgres"):
+    source = source_in(table, sources)
+    slot, publication = (table.text(key) or _NAME for key in ("slot", "publication"))
+    if source is not None and sources[source] not in (None, "postgres"):
         message = f"the source `{source}` is of kind `{sources[source]}`, which has no log to follow"
-        table.file.report((*table.path, "source"), message, hint="name a source of kind `postgres`")
+        table.report("source", message, "name a source of kind `postgres`")
         return None
-    return FollowSettings(source, given["slot"] or _NAME, given["publication"] or _NAME)
+    return None if source is None else FollowSettings(source, slot, publication)
+
+
+def source_in(table: TomlTable, sources: Iterable[str]) -> str | None:
+    """The source that a table has to name."""
+    if table.required("source", "name a `[sources.NAME]`") is None:
+        return None
+    return table.among("source", sources, "there is no source `{}`", "source")
 
 
 def search_budget(root: TomlTable) -> SearchBudget:

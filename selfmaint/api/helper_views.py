@@ -90,7 +90,8 @@ def _with_sums(given: _Given, read: Read) -> tuple[Catalog, Mapping[str, Helpers
     splits = {
         view.name: found
         for view in schema.views
-        if not (view.alone is None if isinstance(view, GroupedView) else view.is_decided)
+        if view.name not in schema.outer
+        and not (view.alone is None if isinstance(view, GroupedView) else view.is_decided)
         and not any(name.startswith(f"{view.name}{SUFFIX}".casefold()) for name in names)
         and (found := _split(given, view)) is not None
     }

@@ -8,11 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.diagnostics import Diagnostic
 from selfmaint.api.keyed import MOST_KEYS
 from selfmaint.api.moved import Moved, moved
-from selfmaint.api.not_maintained import NotMaintainedError, countable, named, not_determined
-from selfmaint.api.others import Others, not_by_keys
+from selfmaint.api.not_maintained import (
+    RECOMPUTE,
+    NotMaintainedError,
+    countable,
+    not_determined,
+    not_maintained,
+)
+from selfmaint.api.others import Others
 from selfmaint.api.over_views import of_views_below
 from selfmaint.api.recompute import not_followed, require_not_strict
 from selfmaint.api.update import Update
@@ -27,7 +32,6 @@ from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.engine.protocol import D
-from selfmaint.errors import Code
 from selfmaint.fallback.groups import settle_groups
 from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
@@ -113,14 +117,15 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
     others.add(_wholes(catalog, not_followed(open_views, known.situation, found)), verdicts)
     open_views = _but(catalog, open_views, others.views)
-    _require_class(open_views, found, verdicts, others.reasons, strict=strict)
     readable = {} if strict else warehouse.readable
     reader = Reader(known, readable, progress, partial(require_alike, warehouse))
-    open_views, verdicts = _settled(reader, open_views, verdicts, others, strict=strict)
-    by_keys = others.followed(update, verdicts, progress)
+    opened = _Open(reader, others, found, verdicts, strict)
+    opened.require_class(open_views)
+    open_views = opened.settled(open_views)
+    by_keys = others.followed(update, opened.verdicts, progress)
     changes = _changes(reader, _but(catalog, views, others.views), found, open_views, examined)
     keyed = {name: one.delta for name, one in by_keys.followed.items()}
-    deltas = {**deltas_of_unions(catalog, engine, changes), **keyed}
+    deltas = {**deltas_of_unions(catalog, engine, known.facts, changes), **keyed}
     by_rows, anew = others.computed(
         update, deltas, lambda view, change: new_contents(warehouse, view, change), progress
     )
@@ -129,6 +134,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     followed = {**by_keys.followed, **by_rows}
     differ = _differences(warehouse, update, deltas, anew.contents, turned) if verify else None
     reads = (*reader.reads, *by_keys.reads, *anew.reads)
+    verdicts = opened.verdicts
     told = Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
     kept = {name: deltas.pop(name) for name in catalog.helpers}
     return Maintained(
@@ -136,24 +142,92 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     )
 
 
-def _settled(
-    reader: Reader[D], open_views: list[View], verdicts: Verdicts, others: Others[D], *, strict: bool
-) -> tuple[list[View], Verdicts]:
-    """The open views, settled by reads; none where that takes too long, and each of them is one of the others then."""
-    catalog, seconds = reader.known.catalog, reader.known.decision.budget_s
-    wholes = _wholes(catalog, open_views)
-    try:
-        # Where keyed reads can follow all of them, they need not wait for long.
-        tries = 1 if others.can_follow(wholes) else len(open_views)
-        _settle(reader, open_views, verdicts, seconds * tries, strict=strict)
-    except BudgetSpentError as spent:
-        cut = {view: Undecided(view.name, (str(spent),), is_cut=True) for view in wholes}
-        verdicts = Verdicts({**verdicts, **{view.name: its for view, its in cut.items()}}, verdicts.examined)
-        others.add(wholes, verdicts)
-        if left := {view: its for view, its in cut.items() if view.name not in others.names}:
-            raise _untested(left, verdicts, others.reasons, strict=strict) from None
-        return [], verdicts
-    return open_views, verdicts
+@dataclass
+class _Open(Generic[D]):
+    """Settles views that are neither decided nor among the others.
+
+    Attributes:
+        found: the verdicts on branches of unions apart.
+        verdicts: those on the views.
+    """
+
+    reader: Reader[D]
+    others: Others[D]
+    found: Mapping[str, Verdict]
+    verdicts: Verdicts
+    strict: bool
+
+    def require_class(self, views: Sequence[View]) -> None:
+        """Refuses views that no read could settle, as what was found for each of them says."""
+        limited = [view for view in views if not view.is_decided]
+        if limited:
+            hint = f"{self._recompute}, or take it out of this warehouse"
+            raise NotMaintainedError(
+                [not_maintained(v, str(v.limitation), hint, self._not_by_keys(v)) for v in limited],
+                self.verdicts,
+            )
+        cut = {v: its for v in views if isinstance(its := self.found[v.name], Undecided) and its.is_cut}
+        if cut:
+            raise self._untested(cut)
+
+    def settled(self, views: list[View]) -> list[View]:
+        """The views, settled by reads; none where that takes too long, and each of them is one of the others then."""
+        wholes = _wholes(self.reader.known.catalog, views)
+        try:
+            # Where keyed reads can follow all of them, they need not wait for long.
+            self._settle(views, tries=1 if self.others.can_follow(wholes) else len(views))
+        except BudgetSpentError as spent:
+            cut = {view: Undecided(view.name, (str(spent),), is_cut=True) for view in wholes}
+            undecided = {view.name: its for view, its in cut.items()}
+            self.verdicts = Verdicts({**self.verdicts, **undecided}, self.verdicts.examined)
+            self.others.add(wholes, self.verdicts)
+            if left := {view: its for view, its in cut.items() if view.name not in self.others.names}:
+                raise self._untested(left) from None
+            return []
+        return views
+
+    def _settle(self, views: Sequence[View], tries: int) -> None:
+        """Reads everything that the views need, and tests them again for at most so many budgets."""
+        reader, catalog = self.reader, self.reader.known.catalog
+        if views:
+            with limit(reader.known.decision.budget_s * tries, "testing the views again after each read"):
+                failing = settle(reader, views)
+            if failing:
+                names = {catalog.whole(r.new_facts.view.name) for r in failing}
+                raise not_determined(names, self.verdicts, strict=self.strict)
+            if reader.reads:
+                reader.known = saturated(reader.known)
+        with_core = [view for view in views if isinstance(view, GroupedView)]
+        if with_core:
+            left = settle_groups(reader, countable(with_core, reader.known.situation, self.verdicts))
+            if left:
+                names = {catalog.whole(name) for name in left}
+                raise not_determined(names, self.verdicts, strict=self.strict)
+
+    @property
+    def _recompute(self) -> str:
+        """The way out for a view that no few rows settle; strictly nothing may be recomputed."""
+        if not self.strict:
+            return RECOMPUTE
+        return (
+            "leave `--strict` off: base rows of the keys that change are read then; "
+            f"where that cannot be, {RECOMPUTE}"
+        )
+
+    def _not_by_keys(self, view: View) -> str | None:
+        """Why it is not followed by reading the base rows of the keys that a change affects, as a note."""
+        reason = self.others.reasons.get(view.name)
+        return None if reason is None else f"it is not followed by keyed reads either: {reason}"
+
+    def _untested(self, cut: Mapping[View, Undecided]) -> NotMaintainedError:
+        hint = f"give more time, or {self._recompute}"
+        notes = {
+            v: "; ".join([*its.because.splitlines(), *filter(None, [self._not_by_keys(v)])])
+            for v, its in cut.items()
+        }
+        return NotMaintainedError(
+            [not_maintained(v, "it is undecided", hint, note) for v, note in notes.items()], self.verdicts
+        )
 
 
 def _changes(
@@ -244,92 +318,6 @@ def _examined(
     result = cross_examined(warehouse, update, known, found, verdicts, budget)
     parts = Verdicts(result.less(found, {name: catalog.whole(name) for name in found}))
     return parts, Verdicts(result.less(verdicts, {}), result.views), result.deltas
-
-
-def _settle(
-    reader: Reader[D],
-    open_views: Sequence[View],
-    verdicts: Mapping[str, Verdict],
-    seconds: float,
-    *,
-    strict: bool,
-) -> None:
-    """Reads everything that the open views need, and tests them again for at most so many seconds."""
-    catalog = reader.known.catalog
-    if open_views:
-        with limit(seconds, "testing the views again after each read"):
-            failing = settle(reader, open_views)
-        if failing:
-            names = {catalog.whole(r.new_facts.view.name) for r in failing}
-            raise not_determined(names, verdicts, strict=strict)
-        if reader.reads:
-            reader.known = saturated(reader.known)
-    with_core = [view for view in open_views if isinstance(view, GroupedView)]
-    if with_core:
-        left = settle_groups(reader, countable(with_core, reader.known.situation, verdicts))
-        if left:
-            raise not_determined({catalog.whole(name) for name in left}, verdicts, strict=strict)
-
-
-def _require_class(
-    views: Sequence[View],
-    found: Mapping[str, Verdict],
-    verdicts: Mapping[str, Verdict],
-    reasons: Mapping[str, str],
-    *,
-    strict: bool,
-) -> None:
-    """Refuses views that no read could settle, as what was found for each of them says."""
-    limited = [view for view in views if not view.is_decided]
-    if limited:
-        raise NotMaintainedError(
-            [
-                Diagnostic(
-                    code=Code.NOT_MAINTAINED,
-                    message=f"the view {named(view)} cannot be maintained: {view.limitation}",
-                    note=not_by_keys(reasons.get(view.name)),
-                    hint=f"{_recompute(strict=strict)}, or take it out of this warehouse",
-                )
-                for view in limited
-            ],
-            verdicts,
-        )
-    cut = {v: its for v in views if isinstance(its := found[v.name], Undecided) and its.is_cut}
-    if cut:
-        raise _untested(cut, verdicts, reasons, strict=strict)
-
-
-def _recompute(*, strict: bool) -> str:
-    """The way out for a view that no few rows settle; strictly nothing may be recomputed."""
-    anew = "recompute it from its sources, `--recompute`"
-    if not strict:
-        return anew
-    return (
-        f"leave `--strict` off: base rows of the keys that change are read then; where that cannot be, {anew}"
-    )
-
-
-def _untested(
-    cut: Mapping[View, Undecided],
-    verdicts: Mapping[str, Verdict],
-    reasons: Mapping[str, str],
-    *,
-    strict: bool,
-) -> NotMaintainedError:
-    return NotMaintainedError(
-        [
-            Diagnostic(
-                code=Code.NOT_MAINTAINED,
-                message=f"the view {named(view)} cannot be maintained: it is undecided",
-                note="; ".join(
-                    [*verdict.because.splitlines(), *filter(None, [not_by_keys(reasons.get(view.name))])]
-                ),
-                hint=f"give more time, or {_recompute(strict=strict)}",
-            )
-            for view, verdict in cut.items()
-        ],
-        verdicts,
-    )
 
 
 def new_contents(warehouse: Warehouse[D], view: View, delta: Delta[D]) -> D:

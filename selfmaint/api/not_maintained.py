@@ -10,6 +10,9 @@ from selfmaint.errors import Code, SelfmaintError
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
+RECOMPUTE = "recompute it from its sources, `--recompute`"
+"""The way out where nothing may follow a view."""
+
 
 class NotMaintainedError(SelfmaintError):
     """A view's new state is not determined by what may be read; nothing was changed.
@@ -48,18 +51,19 @@ def countable(
 
 
 def _uncountable(view: View) -> Diagnostic:
-    does = "it keeps duplicates" if view.is_counted else "it groups"
-    return Diagnostic(
-        code=Code.NOT_MAINTAINED,
-        message=f"the view {named(view)} cannot be maintained: {does}, and the update is not effective",
-        note="a row inserted that was there before, or deleted that was not, would be counted",
-        hint="give the net changes, and say `effective = true`: a change feed of a database is effective",
+    return not_maintained(
+        view,
+        f"{'it keeps duplicates' if view.is_counted else 'it groups'}, and the update is not effective",
+        "give the net changes, and say `effective = true`: a change feed of a database is effective",
+        "a row inserted that was there before, or deleted that was not, would be counted",
     )
 
 
-def named(view: View) -> str:
-    """A view, or the rule of a union that is decided as one, in a message."""
-    return f"`{view.name}`" if view.rule_of is None else "`{}`, rule {},".format(*view.rule_of)
+def not_maintained(view: View, why: str, hint: str, note: str | None = None) -> Diagnostic:
+    """That a view, or the part of one that is decided by itself, cannot be maintained."""
+    named = f"`{view.name}`" if view.rule_of is None else f"`{view.rule_of[0]}`, {view.part},"
+    message = f"the view {named} cannot be maintained: {why}"
+    return Diagnostic(Code.NOT_MAINTAINED, message, note=note, hint=hint)
 
 
 def not_determined(names: set[str], verdicts: Mapping[str, Verdict], *, strict: bool) -> NotMaintainedError:

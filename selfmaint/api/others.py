@@ -20,7 +20,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Comparison, NullTest, Semantics, ViewDefinition
 from selfmaint.api.keyed import ByKeys, Plan, followed_by_keys, plans_by_keys
 from selfmaint.api.moved import Moved
-from selfmaint.api.not_maintained import NotMaintainedError
+from selfmaint.api.not_maintained import RECOMPUTE, NotMaintainedError
 from selfmaint.api.recompute import Anew, recomputed_views, recomputing_of, require_recomputable
 from selfmaint.api.update import Update
 from selfmaint.api.verify import near_columns
@@ -31,7 +31,8 @@ from selfmaint.errors import Code
 from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import Delta, difference
-from selfmaint.warehouse.catalog import Catalog, View, row_key
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.row_key import row_key
 from selfmaint.warehouse.situation import Situation
 
 
@@ -168,25 +169,15 @@ class Others(Generic[D]):
 
 
 def _moved(view: View, why: str) -> Diagnostic:
-    return Diagnostic(
-        code=Code.NOT_MAINTAINED,
-        message=f"the view `{view.name}` is to be computed anew: {why}",
-        hint="recompute it from its sources, `--recompute`; of some views a lake has helpers (`helpers = true`)",
-    )
+    message = f"the view `{view.name}` is to be computed anew: {why}"
+    hint = f"{RECOMPUTE}; of some views a lake has helpers (`helpers = true`)"
+    return Diagnostic(Code.NOT_MAINTAINED, message, hint=hint)
 
 
 def _failed(view: View, why: str) -> Diagnostic:
-    return Diagnostic(
-        code=Code.NOT_MAINTAINED,
-        message=f"the view `{view.name}` is not decided by what is known, and not followed by keys",
-        note=why,
-        hint="recompute it from its sources, `--recompute`, or take it out of this warehouse",
-    )
-
-
-def not_by_keys(reason: str | None) -> str | None:
-    """Why a view is not followed by reading the base rows of the keys that a change affects, as a note."""
-    return None if reason is None else f"it is not followed by keyed reads either: {reason}"
+    message = f"the view `{view.name}` is not decided by what is known, and not followed by keys"
+    hint = f"{RECOMPUTE}, or take it out of this warehouse"
+    return Diagnostic(Code.NOT_MAINTAINED, message, note=why, hint=hint)
 
 
 def followed_by_rows(

@@ -22,7 +22,6 @@ from selfmaint.errors import Code, input_error
 from selfmaint.store.lake_server import LakeServer
 from selfmaint.store.place import DeltaPlace, LakePlace, Objects, Place
 from selfmaint.warehouse.catalog import Catalog
-from selfmaint.warehouse.near import near_miss
 
 _STORES = ("files", "lake", "delta")
 """Where views may be kept."""
@@ -63,44 +62,35 @@ def is_in_store(root: TomlTable) -> bool:
 def store(root: TomlTable) -> Place | None:
     """Where the store is, if there is one; plain files are none."""
     table = root.table("store", _STORE_KEYS)
-    kind, path = table.text("kind"), table.text("path")
     if "store" not in root.data:
         return None
-    if kind not in _STORES:
-        if kind is not None or "kind" not in table.data:
-            hint = near_miss(kind or "", _STORES, "store")
-            root.file.report(("store", "kind"), f"`{kind}` is no kind of store", hint=hint)
+    listed = ", ".join(f"`{kind}`" for kind in _STORES)
+    kind = table.required("kind", f"one of {listed}")
+    if kind is None or table.among("kind", _STORES, "`{}` is no kind of store", "store") is None:
         return None
     if kind == "files":
-        for key in _STORE_KEYS[1:]:
-            if key in table.data:
-                root.file.report(
-                    ("store", key), f"plain files have a `path` for each view, and no `{key}` here"
-                )
+        table.refuse(_STORE_KEYS[1:], "plain files have a `path` for each view, and no `{}` here")
         return None
+    path = table.required("path", "name the folder of the store")
     if path is None:
-        if "path" not in table.data:
-            root.file.report(("store",), "`[store]` has no `path`", hint="name the folder of the store")
         return None
     if "://" in path:
         message = "the `path` of a store is a folder on this machine: it has the lock of who writes"
         more = 'a lake may have its files elsewhere: `data = "s3://BUCKET/FOLDER"` beside `path`'
-        root.file.report(("store", "path"), message, hint=more if kind == "lake" else None)
+        table.report("path", message, more if kind == "lake" else None)
         return None
     folder = (root.file.path.parent / path).absolute()
     if kind == "lake":
         if table.flag("helpers") and not {"program", "program_text", "dbt_manifest"} & root.data.keys():
             message = "only views in SQL of `program`, `program_text` or `dbt_manifest` have helpers"
-            root.file.report(("store", "helpers"), message)
+            table.report("helpers", message)
         return LakePlace(folder, server=_catalog_server(table), objects=_objects(table))
     return _delta_place(root, table, folder)
 
 
 def _delta_place(root: TomlTable, table: TomlTable, folder: Path) -> DeltaPlace:
     """A Delta store, with the tables that stand elsewhere."""
-    for key in _STORE_KEYS[2:]:
-        if key in table.data:
-            table.file.report((*table.path, key), f"`{key}` is of a lake, and this is a Delta store")
+    table.refuse(_STORE_KEYS[2:], "`{}` is of a lake, and this is a Delta store")
     views = root.data.get("views")
     entries = views.items() if isinstance(views, dict) else ()
     paths = {n: e["path"] for n, e in entries if isinstance(e, dict) and isinstance(e.get("path"), str)}
@@ -118,7 +108,7 @@ def _catalog_server(table: TomlTable) -> LakeServer | None:
     if not {"catalog_url", "catalog_url_env"} & table.data.keys():
         if "schema" in table.data:
             message = "`schema` is of a catalog in PostgreSQL, and none is named"
-            table.file.report((*table.path, "schema"), message, hint="name it: `catalog_url_env`")
+            table.report("schema", message, "name it: `catalog_url_env`")
         return None
     given, schema = url_in(table, "catalog_url"), table.text("schema") or _SCHEMA
     if given is None:
@@ -135,25 +125,19 @@ def _objects(table: TomlTable) -> Objects | None:
     if url is None:
         if endpoint is not None:
             message = "`endpoint` is of a lake with its files in object storage, and none is named"
-            table.file.report(
-                (*table.path, "endpoint"), message, hint='name it: `data = "s3://BUCKET/FOLDER"`'
-            )
+            table.report("endpoint", message, 'name it: `data = "s3://BUCKET/FOLDER"`')
         return None
     if _OBJECTS.fullmatch(url) is None:
-        message, hint = (
-            f"`{url}` is no folder in object storage",
-            "a bucket and a folder in it: `s3://BUCKET/FOLDER`",
-        )
+        message = f"`{url}` is no folder in object storage"
+        hint = "a bucket and a folder in it: `s3://BUCKET/FOLDER`"
         if "@" in url:
             message = "`data` names a user or password"
             hint = "leave it out: credentials stand where AWS's own programs look for them"
-        table.file.report((*table.path, "data"), message, hint=hint)
+        table.report("data", message, hint)
         return None
     if endpoint is not None and _ENDPOINT.fullmatch(endpoint) is None:
-        message = "`endpoint` is no URL of a server"
-        table.file.report(
-            (*table.path, "endpoint"), message, hint="such as `https://storage.example.com:9000`"
-        )
+        hint = "such as `https://storage.example.com:9000`"
+        table.report("endpoint", "`endpoint` is no URL of a server", hint)
         return None
     return Objects(url.rstrip("/"), endpoint)
 
@@ -164,7 +148,7 @@ def url_in(table: TomlTable, key: str) -> tuple[str, str] | None:
     if given is None or given[0] != key or not has_password(given[1]):
         return given
     hint = f"put the URL into an environment variable, and its name into `{key}_env`"
-    table.file.report((*table.path, key), f"`{key}` in {table.shown} holds a password", hint=hint)
+    table.report(key, f"`{key}` in {table.shown} holds a password", hint)
     return None
 
 
@@ -186,11 +170,11 @@ def views_of(root: TomlTable, schema: Catalog | None, place: Place | None) -> di
         for key in table.data:
             if key == "path" and isinstance(place, DeltaPlace):
                 if "://" in str(table.text(key)):
-                    table.file.report((*table.path, key), "a Delta store is of tables on this machine")
+                    table.report(key, "a Delta store is of tables on this machine")
                 continue
             message = f"{table.shown} has a `{key}`, and the views are kept in the {place.kind}"
             hint = "leave it out; `selfmaint init WAREHOUSE.toml --from VIEW=PATH` brings in what is there"
-            table.file.report((*table.path, key), message, hint=hint)
+            table.report(key, message, hint)
     return {v.name: Location(v.name, in_store=True) for v in (schema.views if schema is not None else ())}
 
 

@@ -84,10 +84,17 @@ def catalog_of_sql(found: SqlViews) -> Catalog:
     declared = tuple(tables.get(one.name, one) for one in found.declarations)
     definitions = tuple(over_numbered(view, tables) for view in found.views)
     opaque = tuple(
-        replace(view, parts=tuple(over_numbered(part, tables) for part in view.parts))
+        replace(
+            view,
+            parts=tuple(over_numbered(part, tables) for part in view.parts),
+            outer=view.outer and view.outer.over(lambda part: over_numbered(part, tables)),
+            anti=view.anti and view.anti.over(lambda part: over_numbered(part, tables)),
+        )
         for view in found.opaque
     )
-    return catalog(Program((), declared, definitions), opaque, found.warnings)
+    made = catalog(Program((), declared, definitions), opaque, found.warnings)
+    undone = (one for name, its in found.undone.items() if name not in made.outer for one in its)
+    return replace(made, remarks=(*made.remarks, *undone))
 
 
 def _catalog_of_texts(

@@ -144,6 +144,8 @@ def statements(
 
 def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | None:
     """Why no statements for a view would be right in a situation; None if there are some."""
+    if view.name in catalog.outer:
+        return "its LEFT JOINs are decided by the views that its rows tell: that is not printed yet"
     if view.name in catalog.unions:
         return f"{view.limitation}, which `check` and `maintain` take one by one: that is not printed yet"
     if not view.is_decided:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -216,11 +216,34 @@ class TomlTable:
         """The table's name for messages."""
         return f"`[{dotted(self.path)}]`" if self.path else "the warehouse file"
 
+    def report(self, key: str, message: str, hint: str | None = None, label: str = "") -> None:
+        """Notes a problem at a key, or at the table if it is missing."""
+        self.file.report((*self.path, key), message, label, hint)
+
+    def refuse(self, keys: Sequence[str], message: str) -> None:
+        """Notes those of some keys that are there; in the message `{}` stands for a key."""
+        for key in (one for one in keys if one in self.data):
+            self.report(key, message.replace("{}", key))
+
+    def required(self, key: str, hint: str) -> str | None:
+        """A string that has to be there."""
+        if key not in self.data:
+            self.report(key, f"{self.shown} has no `{key}`", hint)
+        return self.text(key)
+
+    def among(self, key: str, names: Iterable[str], message: str, kind: str) -> str | None:
+        """A string that is one of some names, of a kind; in the message `{}` stands for one that is not."""
+        text, known = self.text(key), list(names)
+        if text is not None and text not in known:
+            self.report(key, message.replace("{}", text), near_miss(text, known, kind))
+            return None
+        return text
+
     def text(self, key: str) -> str | None:
         """A string that is not empty."""
         value = self._typed(key, str)
         if value == "":
-            self.file.report((*self.path, key), f"`{key}` in {self.shown} is empty")
+            self.report(key, f"`{key}` in {self.shown} is empty")
             return None
         return value if isinstance(value, str) else None
 
@@ -234,7 +257,7 @@ class TomlTable:
         value = self._typed(key, list) or []
         for entry in value:
             if not isinstance(entry, str):
-                self.file.report((*self.path, key), f"`{key}` in {self.shown} has {_kind(entry)} in it")
+                self.report(key, f"`{key}` in {self.shown} has {_kind(entry)} in it")
         return tuple(entry for entry in value if isinstance(entry, str))
 
     def number(self, key: str) -> float | None:
@@ -243,7 +266,7 @@ class TomlTable:
         if value is None:
             return None
         if not 0 <= value < float("inf"):
-            self.file.report((*self.path, key), f"`{key}` in {self.shown} is {value}", "not a cost")
+            self.report(key, f"`{key}` in {self.shown} is {value}", label="not a cost")
             return None
         return float(value)
 
@@ -251,8 +274,7 @@ class TomlTable:
         """A length of time; infinite where it has no end."""
         value = self._typed(key, float)
         if value is not None and not value > 0:
-            hint = "give a number of seconds, or `inf`"
-            self.file.report((*self.path, key), f"`{key}` in {self.shown} is {value}", hint=hint)
+            self.report(key, f"`{key}` in {self.shown} is {value}", "give a number of seconds, or `inf`")
             return None
         return None if value is None else float(value)
 
@@ -260,9 +282,7 @@ class TomlTable:
         """A whole number above 0."""
         value = self._typed(key, int)
         if value is not None and value <= 0:
-            self.file.report(
-                (*self.path, key), f"`{key}` in {self.shown} is {value}", "give a number above 0"
-            )
+            self.report(key, f"`{key}` in {self.shown} is {value}", label="give a number above 0")
             return None
         return value if isinstance(value, int) else None
 
@@ -292,7 +312,7 @@ class TomlTable:
         if not given:
             self.file.report(self.path, f"{self.shown} has no {listed}")
         if len(given) > 1:
-            self.file.report((*self.path, given[1]), f"{self.shown} has several of {listed}", "leave one out")
+            self.report(given[1], f"{self.shown} has several of {listed}", label="leave one out")
         if len(given) != 1:
             return None
         value = self.text(given[0])

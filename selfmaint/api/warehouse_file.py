@@ -49,6 +49,7 @@ from selfmaint.api.file_settings import (
     feed_settings,
     follow_settings,
     search_budget,
+    source_in,
 )
 from selfmaint.api.places import (
     CopyEntry,
@@ -264,21 +265,12 @@ def _given_catalog(root: TomlTable, key: str, value: str, *, helpers: bool) -> C
 
 def _source(name: str, table: TomlTable) -> SourceEntry | None:
     """A source; None for one that is reported."""
-    kind = table.text("kind")
-    kinds = [k.value for k in SourceKind]
-    if kind is None:
-        if "kind" not in table.data:
-            hint = f"one of {', '.join(f'`{k}`' for k in kinds)}"
-            table.file.report(table.path, f"{table.shown} has no `kind`", hint=hint)
-        return None
-    if kind not in kinds:
-        hint = near_miss(kind, kinds, "kind")
-        table.file.report((*table.path, "kind"), f"`{kind}` is no kind of source", hint=hint)
+    kinds = [kind.value for kind in SourceKind]
+    kind = table.required("kind", f"one of {', '.join(f'`{k}`' for k in kinds)}")
+    if kind is None or table.among("kind", kinds, "`{}` is no kind of source", "kind") is None:
         return None
     if SourceKind(kind) is not SourceKind.POSTGRES:
-        for key in ("url", "url_env", "timeout_s"):
-            if key in table.data:
-                table.file.report((*table.path, key), f"{table.shown} of kind `{kind}` has no `{key}`")
+        table.refuse(("url", "url_env", "timeout_s"), f"{table.shown} of kind `{kind}` has no `{{}}`")
         return SourceEntry(name, SourceKind(kind))
     given, timeout_s = url_in(table, "url"), table.seconds("timeout_s")
     if given is None:
@@ -291,26 +283,17 @@ def _source(name: str, table: TomlTable) -> SourceEntry | None:
 
 def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> RelationEntry | None:
     """A base relation that may be read; None for one that is reported."""
-    name = table.text("source")
-    cost = table.number("cost")
-    place = table.one_of("table", "path")
-    if "source" not in table.data:
-        if place is not None and place[0] == "path":
-            return RelationEntry(_LOCAL, resolved(table, *place), cost)
-        table.file.report(table.path, f"{table.shown} has no `source`", hint="name a `[sources.NAME]`")
-    if name is None:
-        return None
-    if name not in sources:
-        hint = near_miss(name, sources, "source")
-        table.file.report((*table.path, "source"), f"there is no source `{name}`", hint=hint)
-        return None
-    source = sources[name]
+    cost, place = table.number("cost"), table.one_of("table", "path")
+    if "source" not in table.data and place is not None and place[0] == "path":
+        return RelationEntry(_LOCAL, resolved(table, *place), cost)
+    name = source_in(table, sources)
+    source = None if name is None else sources[name]
     if source is None or place is None:
         return None
     wanted, kind = "path" if source.kind is SourceKind.FILES else "table", source.kind.value
     if place[0] != wanted:
         message = f"a relation in the source `{name}` of kind `{kind}` has a `{wanted}`, no `{place[0]}`"
-        table.file.report((*table.path, place[0]), message)
+        table.report(place[0], message)
         return None
     return RelationEntry(source, resolved(table, *place), cost)
 

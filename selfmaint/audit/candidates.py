@@ -12,20 +12,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TypeGuard, TypeVar
+from typing import TypeAlias, TypeGuard, TypeVar
 
 from datalog.budget import check
-from datalog.model import Atom, Literal, Predicate, Row, Value, Variable, Version, ground, variables_of
+from datalog.model import (
+    Atom,
+    Literal,
+    Predicate,
+    Program,
+    Row,
+    Value,
+    Variable,
+    Version,
+    ground,
+    variables_of,
+)
 from selfmaint.audit.changes import Change
 from selfmaint.audit.chase import Chase
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.grounding import ROOM, grounded
 from selfmaint.audit.instance import Body, Instance, Unfolding, frozen, unfolded
-from selfmaint.audit.ruled_out import RuledOut
+from selfmaint.audit.ruled_out import RuledOut, views_of
 from selfmaint.countermodel.databases import Evaluation, satisfies, stored_rows, updated
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.selftest import DependsRules
+from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.situation import Situation
 
@@ -114,6 +126,10 @@ class Steps:
         return self.left >= 0
 
 
+Firing: TypeAlias = tuple[DependsRules, Candidate, list[Row]]
+"""The rules of one J, a candidate, and their rows in it."""
+
+
 @dataclass
 class Candidates:
     """The candidates of one rule set in one situation.
@@ -172,6 +188,18 @@ class Candidates:
                     if candidate is None or candidate not in seen:
                         seen.update([] if candidate is None else [candidate])
                         yield candidate
+
+    def firing(
+        self, rules: DependsRules, program: Program, evaluation: Evaluation
+    ) -> Iterator[Firing | None]:
+        """Those of the candidates in which a program gives the rules of one J rows; None for each other step."""
+        views = views_of(program)
+        for candidate in self.of(rules, evaluation) if program.rules_for(rules.goal) else ():
+            rows = frozenset[Row]()
+            if candidate is not None:
+                facts = candidate.facts(evaluation, self.situation, views)
+                rows = MemoryEngine().evaluate(program, rules.goal, facts)
+            yield (rules, candidate, sorted(rows, key=repr)) if candidate is not None and rows else None
 
     def _may_fire(self, current: Unfolding, ruled_out: RuledOut) -> bool:
         """Whether a body may have a row that is not ruled out. It has steps of its own: it may be left open.

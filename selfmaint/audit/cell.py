@@ -12,7 +12,6 @@ from datalog.model import Atom, Literal, Negation, Predicate, Program, Row, Vari
 from selfmaint.audit.candidates import Candidate, Candidates, by_turns
 from selfmaint.audit.changes import Change
 from selfmaint.audit.example import Always, Depends, Example, Outcome, Replay, Unclear, second_databases
-from selfmaint.audit.ruled_out import views_of
 from selfmaint.countermodel.databases import CannotEvaluateError
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.verdict import Witness
@@ -83,17 +82,13 @@ class Cell:
 
     def _depends(self, rules: DependsRules, candidates: Candidates) -> Iterator[Depends | None]:
         """An example for the rules of one J, from its first few candidates with a row; None for each step."""
-        program = self._program(rules)
-        if not program.rules_for(rules.goal):
-            return
-        views = views_of(program)
         fired = 0
-        for candidate in candidates.of(rules, self.search.evaluation):
-            rows = () if candidate is None else self._rows(candidate, program, views, rules)
-            if candidate is None or not rows:
+        for found in candidates.firing(rules, self._program(rules), self.search.evaluation):
+            if found is None:
                 yield None
                 continue
-            for row in sorted(rows, key=repr)[:WITNESSES]:
+            _, candidate, rows = found
+            for row in rows[:WITNESSES]:
                 witness = Witness(rules.new_facts, dict(zip(rules.new_facts.bound, row, strict=True)))
                 example = self._example(candidate, witness)
                 if example is not None:
@@ -110,13 +105,6 @@ class Cell:
             support = self.search.decision.support(self.situation)
             self.programs[rules.goal] = compact_program(support, [rules])
         return self.programs[rules.goal]
-
-    def _rows(
-        self, candidate: Candidate, program: Program, views: frozenset[str], rules: DependsRules
-    ) -> frozenset[Row]:
-        """The rows of the rules in a candidate."""
-        facts = candidate.facts(self.search.evaluation, self.situation, views)
-        return MemoryEngine().evaluate(program, rules.goal, facts)
 
     def _example(self, candidate: Candidate, witness: Witness) -> Example | None:
         replay = Replay(self.search.evaluation, self.situation, self.change)

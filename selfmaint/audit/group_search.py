@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import TypeAlias
 
 from datalog.evaluate import Evaluator
 from datalog.model import (
@@ -27,25 +26,22 @@ from datalog.model import (
     Literal,
     Predicate,
     Program,
-    Row,
     Rule,
     Variable,
     Version,
     variables_of,
 )
 from datalog.model.expressions import expression_variables
-from selfmaint.audit.candidates import Candidate, Candidates, by_turns
+from selfmaint.audit.candidates import Candidates, Firing, by_turns
 from selfmaint.audit.changes import Change, Kind
 from selfmaint.audit.choices import Choices
 from selfmaint.audit.example import Always, Depends, Example, Outcome, Replay, Unclear, second_databases
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_examples import Tried, group_examples
-from selfmaint.audit.ruled_out import views_of
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.selftest import DependsRules, compact_program
+from selfmaint.decide.selftest import compact_program
 from selfmaint.decide.verdict import Witness
-from selfmaint.engine.memory import MemoryEngine
 from selfmaint.maintain.core_rows import anchored
 from selfmaint.maintain.group_plan import GroupPlan
 from selfmaint.warehouse.catalog import Catalog, GroupedView
@@ -64,7 +60,6 @@ _NOT_EFFECTIVE = (
 _NOT_KNOWN = "which rows join with those of the update is not always known"
 _TOO_MANY = "there are too many kinds of data to go through"
 
-_Firing: TypeAlias = tuple[DependsRules, Candidate, list[Row]]
 _EXTREMA = (AggregateFunction.MIN, AggregateFunction.MAX)
 
 
@@ -113,8 +108,9 @@ class GroupSearch:
             return Unclear((_NOT_EFFECTIVE,))
         rules = self.decision.depends(self._silent.view(self.view.name), situation)
         candidates = Candidates(self.decision, change, situation, self.choices, self.fewest)
-        searches = (self._firing(one, candidates, situation) for one in rules)
-        firing = by_turns(searches)
+        # In these a core row that is gained or lost is not determined.
+        support, known = self.decision.support(situation), self._silent_evaluation
+        firing = by_turns(candidates.firing(one, compact_program(support, [one]), known) for one in rules)
         first = next(firing, None)
         if first is None and not candidates.are_all:
             return Unclear((_TOO_MANY,))
@@ -124,25 +120,6 @@ class GroupSearch:
         tried = () if first is None else chain([first], islice(firing, _TRIED - 1))
         example = None if self.quick else self._example(tried, change, situation)
         return Unclear(tuple(reasons)) if example is None else Depends(example, _hidden(example))
-
-    def _firing(
-        self, rules: DependsRules, candidates: Candidates, situation: Situation
-    ) -> Iterator[_Firing | None]:
-        """Databases in which a core row that is gained or lost is not determined, with rows of the test of one J.
-
-        None for each step.
-        """
-        program = compact_program(self.decision.support(situation), [rules])
-        if not program.rules_for(rules.goal):
-            return
-        views = views_of(program)
-        for candidate in candidates.of(rules, self._silent_evaluation):
-            found = None
-            if candidate is not None:
-                facts = candidate.facts(self._silent_evaluation, situation, views)
-                rows = MemoryEngine().evaluate(program, rules.goal, facts)
-                found = (rules, candidate, sorted(rows, key=repr)) if rows else None
-            yield found
 
     def _open(self, change: Change, situation: Situation) -> Iterator[str]:
         """What may be open although the core rows that are gained and lost are determined."""
@@ -184,7 +161,7 @@ class GroupSearch:
                 return False
         return candidates.are_all
 
-    def _example(self, firing: Iterable[_Firing], change: Change, situation: Situation) -> Example | None:
+    def _example(self, firing: Iterable[Firing], change: Change, situation: Situation) -> Example | None:
         """Two databases that all views agree on, and of which the update makes different ones."""
         self.evaluation.contents({})
         replay = Replay(self.evaluation, situation, change)

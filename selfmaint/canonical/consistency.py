@@ -21,6 +21,7 @@ from datalog.model import (
     Literal,
     Negation,
     NullTest,
+    OuterJoin,
     Predicate,
     Program,
     Rule,
@@ -39,6 +40,7 @@ from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wh
 from selfmaint.errors import Code
 from selfmaint.warehouse.base_relations import certain_variables, row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
+from selfmaint.warehouse.outer_joins import columns_of, unlike_any
 from selfmaint.warehouse.situation import Situation
 
 _NET_EFFECT = (
@@ -68,7 +70,10 @@ def checks(
             found.extend(group_checks(view, catalog, full=full))
         if situation.effective:
             found.extend(_missing_rows(view, catalog, situation))
-    found.extend(_of_no_branch(name, parts) for name, parts in catalog.unions.items())
+    apart = ((name, its) for name, its in catalog.unions.items() if name not in catalog.outer)
+    found.extend(_of_no_branch(name, parts) for name, parts in apart)
+    wrong = {name: tuple(unlike_any(name, outer)) for name, outer in catalog.outer.items()}
+    found.extend(_half_alone(name, catalog.outer[name], rules) for name, rules in wrong.items() if rules)
     for relation in catalog.relations.values():
         found.extend(_update_checks(relation, situation))
     found.extend(constraint_checks(catalog, situation, wholly_known(catalog, situation, kept), full=full))
@@ -158,6 +163,18 @@ def _of_no_branch(name: str, parts: Mapping[Branch, View]) -> Check:
         "check that the contents belong to this view, and its columns' order",
         view.columns,
         (Rule(goal, (stored, *in_none(tuple(parts)))),),
+    )
+
+
+def _half_alone(name: str, outer: OuterJoin, wrong: tuple[Rule, ...]) -> Check:
+    """Rows of a view with LEFT JOINs that have no partner, and yet values of one."""
+    return Check(
+        Code.HEAD_MISMATCH,
+        name,
+        f"the view `{name}` stores rows that its query can never produce",
+        "check that the contents belong to this view, and its columns' order",
+        columns_of(outer),
+        wrong,
     )
 
 

@@ -127,7 +127,7 @@ def case_facts(case: Case, schema: Catalog, engine: Engine[D]) -> Facts[D]:
         not_null[predicate] = _not_null(schema, predicate)
     for predicate, union, selection in schema.selections:
         relations[predicate] = engine.selected(selection, relations[union])
-        not_null[predicate] = not_null[union]
+        not_null[predicate] = schema.not_null(schema.apart.view(predicate.name))
     small = frozenset(p for p in relations if p.version is not Version.STORED)
     return Facts(relations, not_null, small)
 
@@ -153,7 +153,7 @@ def _state(
     changes = {
         part.view: determined_delta(known, part) for part in parts if isinstance(part, SelfMaintainable)
     }
-    change = deltas_of_unions(schema, known.engine, changes)[view.name]
+    change = deltas_of_unions(schema, known.engine, known.facts, changes)[view.name]
     gained, lost = (
         frozenset(known.engine.sample(part, STATE_LIMIT)) for part in (change.gained, change.lost)
     )

@@ -50,7 +50,8 @@ class Evaluation:
                 rules.append(Rule(view.head, (*view.body, *view.filters)))
             elif not view.always_empty:
                 is_branch = self.catalog.whole(view.name) != view.name
-                written = (view.rule,) if is_branch else self.catalog.program.rules_for(view.predicate)
+                its = (view.rule,) if view.definition is None else ()
+                written = its if is_branch else self.catalog.program.rules_for(view.predicate)
                 rules += [guard_joins(rule) for rule in written]
         return Program(tuple(rules))
 

@@ -92,12 +92,7 @@ class Bodies:
         literals = [self._atom(atom, names, time, copies) for atom in atoms]
         places = Counter(t for atom in atoms for t in atom.terms if isinstance(t, Variable))
         literals += [f"{names[v]} != {NULL}" for v, number in places.items() if number > 1]
-        literals += self._comparisons([li for li in body if isinstance(li, Comparison)], names, set(places))
-        literals += [
-            f"{self._term(li.term, names)} {'!=' if li.negated else '='} {NULL}"
-            for li in body
-            if isinstance(li, NullTest)
-        ]
+        literals += self._tests(body, names, set(places))
         helpers: list[str] = []
         for literal in (li for li in body if isinstance(li, Negation)):
             text, rules = self._negated(literal, names, time, literals)
@@ -163,11 +158,11 @@ class Bodies:
     def _term(self, term: Term, names: Mapping[Variable, str]) -> str:
         return str(self.symbols.of(term.value)) if isinstance(term, Constant) else names[term]
 
-    def _comparisons(
-        self, comparisons: Sequence[Comparison], names: Mapping[Variable, str], bound: set[Variable]
+    def _tests(
+        self, body: Sequence[Literal], names: Mapping[Variable, str], bound: set[Variable]
     ) -> Iterator[str]:
-        """Equalities that give a variable its value first, as far as they go; the others are tests."""
-        waiting = list(comparisons)
+        """Equalities that give a variable its value first, as far as they go; then what is tested of values."""
+        waiting = [li for li in body if isinstance(li, Comparison)]
         while waiting:
             giving = next((c for c in waiting if c.operator == "=" and self._gives(c, bound)), None)
             if giving is None:
@@ -184,6 +179,8 @@ class Bodies:
                 yield from (f"{side} != {NULL}" for side in (left, right))
                 continue
             yield f'@compares("{one.operator}",{left},{right}) = 1'
+        for test in (li for li in body if isinstance(li, NullTest)):
+            yield f"{self._term(test.term, names)} {'!=' if test.negated else '='} {NULL}"
 
     @staticmethod
     def _gives(comparison: Comparison, bound: set[Variable]) -> bool:
@@ -206,14 +203,7 @@ class Bodies:
         if any(v not in {t for atom in atoms for t in atom.terms} for v in inner):
             raise NotEncodableError("it compares inside a negation")
         texts = [self._atom(atom, inner, time) for atom in atoms]
-        texts += self._comparisons(
-            [li for li in literal.body if isinstance(li, Comparison)], inner, set(inner)
-        )
-        texts += [
-            f"{self._term(li.term, inner)} {'!=' if li.negated else '='} {NULL}"
-            for li in literal.body
-            if isinstance(li, NullTest)
-        ]
+        texts += self._tests(literal.body, inner, set(inner))
         shared = [*(v for v in inner if v in names), *further]
         if further:
             texts += around

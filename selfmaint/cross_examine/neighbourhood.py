@@ -208,12 +208,8 @@ class _Neighbourhood(Generic[D]):
 
     def _with(self, predicate: Predicate, data: D, column: int, keys: D) -> D:
         """The rows with one of some values in a column."""
-        columns = self._engine.columns(data)
-        goal, wanted = Predicate("near", Version.STEP), Predicate("wanted", Version.STEP)
-        terms = tuple(Variable(f"X{i}") for i in range(len(columns)))
-        rule = Rule(Atom(goal, terms), (Atom(predicate, terms), Atom(wanted, (terms[column],))))
-        facts = Facts({predicate: data, wanted: keys}, {}, frozenset({wanted}))
-        return self._engine.keep(self._engine.evaluate(Program((rule,)), goal, facts, columns))
+        width = len(self._engine.columns(data))
+        return self._engine.keep(_joined(self._engine, predicate, data, keys, (_row(width)[column],)))
 
 
 _ROUNDS = 2
@@ -273,13 +269,23 @@ def _stored(
     """The stored rows that some derived ones are, or of groups the rows that show what these are grouped by."""
     columns = engine.columns(data)
     wanted = engine.like(engine.load(sorted(derived, key=repr), columns, [ANY] * len(columns)), data)
-    goal, given = Predicate("near", Version.STEP), Predicate("wanted", Version.STEP)
     key = _key(view, question, len(columns))
-    its = tuple(Variable(f"X{i}") for i in range(len(columns)))
-    others = tuple(v if i in key else Variable(f"Y{i}") for i, v in enumerate(its))
-    rule = Rule(Atom(goal, its), (Atom(view.predicate, its), Atom(given, others)))
-    facts = Facts({view.predicate: data, given: wanted}, {}, frozenset({given}))
-    return frozenset(engine.fetch(engine.evaluate(Program((rule,)), goal, facts, columns), most) or ())
+    others = tuple(v if i in key else Variable(f"Y{i}") for i, v in enumerate(_row(len(columns))))
+    return frozenset(engine.fetch(_joined(engine, view.predicate, data, wanted, others), most) or ())
+
+
+def _row(width: int) -> tuple[Variable, ...]:
+    return tuple(Variable(f"X{i}") for i in range(width))
+
+
+def _joined(engine: Engine[D], predicate: Predicate, data: D, wanted: D, terms: Sequence[Variable]) -> D:
+    """The rows, as variables `_row`, that some wanted ones go with, as the terms of these say."""
+    columns = engine.columns(data)
+    goal, given = Predicate("near", Version.STEP), Predicate("wanted", Version.STEP)
+    its = _row(len(columns))
+    rule = Rule(Atom(goal, its), (Atom(predicate, its), Atom(given, tuple(terms))))
+    facts = Facts({predicate: data, given: wanted}, {}, frozenset({given}))
+    return engine.evaluate(Program((rule,)), goal, facts, columns)
 
 
 def _key(view: View, question: Question, width: int) -> frozenset[int]:

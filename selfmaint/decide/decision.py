@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from datalog.budget import BudgetSpentError, limit
@@ -63,7 +63,7 @@ class Decision:
     def finer(self) -> Mapping[str, frozenset[str]]:
         """For each view that groups, the views whose rows it may be rolled up from, or computed with."""
         found = {}
-        for view in self.catalog.grouped_views:
+        for view in (view for view in self.catalog.views if isinstance(view, GroupedView)):
             plain = (
                 f.view.name for f in finer_views(self.catalog, view) if not isinstance(f.view, GroupedView)
             )
@@ -161,6 +161,12 @@ class Decision:
     def over_summands(self) -> Decision:
         """The decision over the summands of unions, in place of these unions."""
         return Decision(self.catalog.with_summands, self.budget_s)
+
+    @cached_property
+    def over_shown_groups(self) -> Decision:
+        """The decision with the groups of views that leave some out by their HAVING, in place of these views."""
+        views = tuple(view.shown_groups or view for view in self.catalog.views)
+        return Decision(replace(self.catalog, views=views), self.budget_s)
 
     def has_rules(self, view: View, situation: Situation) -> bool:
         """Whether the rules of a view's test are found within the budget."""

@@ -62,14 +62,15 @@ def with_differing(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dict
 
 def _are_evaluated(known: Knowledge[D], views: Iterable[View]) -> bool:
     """Whether the views can be evaluated, and what is known besides is rows."""
-    branches = any(known.catalog.whole(view.name) != view.name for view in known.catalog.views)
+    catalog = known.catalog.sides_as_views
+    branches = any(catalog.whole(view.name) != view.name for view in catalog.views)
     texts = any(isinstance(view.definition, OpaqueView) for view in views)
     return not (branches or texts or known.situation.regions)
 
 
 def _pairs(known: Knowledge[D], given: Given, names: Iterable[str]) -> Iterator[tuple[str, TwoDatabases]]:
     """Two databases for each of some views that has some."""
-    catalog, situation, left = known.catalog, known.situation, dict[str, None].fromkeys(names)
+    catalog, situation, left = known.catalog.sides_as_views, known.situation, dict[str, None].fromkeys(names)
     for most in NEAR_ROWS:
         try:
             rows = near(MemoryEngine(), catalog, Facts(given.rows), situation, most)

@@ -19,13 +19,14 @@ from functools import partial
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import AggregateFunction
 from selfmaint.countermodel.model_check import is_evaluated
+from selfmaint.decide.anti_joins import UNMATCHED, Unmatched, anti_join_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.evaluation import Failing, is_failing, passing, tested
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
-from selfmaint.decide.saturation import saturated
+from selfmaint.decide.saturation import following, saturated
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.decide.summands import Summed, SummedGroups, Told
 from selfmaint.decide.unread_columns import untouched
@@ -111,7 +112,9 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
     for view in wanted:
         verdict = own.get(view.name, result[view.name])
         if not isinstance(verdict, SelfMaintainable):
-            verdict = _over_summands(known, view, verdict)
+            verdict = _unmatched(known, view, _over_summands(known, view, verdict))
+        if isinstance(verdict, Undecided) and view.shown_groups is not None:
+            verdict = _over_shown_groups(known, view.shown_groups, verdict)
         if isinstance(verdict, Undecided) and not verdict.is_cut:
             from selfmaint.decide.searched import searched  # noqa: PLC0415 - few need a search, and it loads much
 
@@ -207,6 +210,38 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
     return verdict
 
 
+def _unmatched(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
+    """The verdict on a view of rows that have no match; on another view as it was."""
+    anti = anti_join_of(view)
+    if anti is None or not isinstance(verdict, Undecided):
+        return verdict
+    if not known.situation.effective:
+        return verdict.because_of(UNCOUNTABLE)
+    with suppress(BudgetSpentError), limit(known.decision.budget_s, f"looking for matches of {view.shown}"):
+        found = Unmatched(known, view, anti)
+        if found.is_open():
+            return replace(verdict, reasons=(UNMATCHED,))
+        return SelfMaintainable(view.name, delta=found.delta)
+    return verdict
+
+
+def _over_shown_groups(known: Knowledge[D], groups: GroupedView, verdict: Undecided) -> Verdict:
+    """The verdict on a view that leaves groups out by its HAVING (`maintain/shown_groups.py`), if it is undecided."""
+    key, decision = "over shown groups", known.decision.over_shown_groups
+    with suppress(BudgetSpentError), limit(decision.budget_s, f"finding what {groups.shown} shows"):
+        if key not in known.kept:
+            apart = replace(known.situation, ruled_out=frozenset())
+            known.kept[key] = following(decision.knowledge(known.engine, known.facts, apart))
+        there: Knowledge[D] = known.kept[key]
+        if is_failing(there, groups):
+            return _over_own_relations(there, [groups]).get(groups.name, verdict)
+        found = _group_verdict(there, groups)
+        if isinstance(found, SelfMaintainable):
+            return replace(found, delta=partial(delta, there, groups), exact=False)
+        return verdict.because_of(str(found.reasons[-1])) if isinstance(found, Undecided) else verdict
+    return verdict
+
+
 def _told(known: Knowledge[D], part: GroupedView) -> Told[D] | None:
     """A summand, where what it gains and loses is determined, perhaps over relations of its own."""
     found = next(_passing_over_own(known, [part]), None) if is_failing(known, part) else (known, part)
@@ -269,6 +304,8 @@ def _group_verdict(known: Knowledge[D], view: GroupedView) -> Verdict:
 
 
 def _why(view: GroupedView) -> str:
+    if view.grouped.block.having:
+        return f"nothing tells all that {view.shown} asks for and shows of some groups that gain or lose rows"
     if not view.grouped.is_total and view.grouped.count_column is None:
         return f"{view.shown} does not tell whether a group that loses rows is empty: add `count(*)` to it"
     extrema = AggregateFunction.MIN, AggregateFunction.MAX

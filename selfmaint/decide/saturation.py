@@ -1,6 +1,6 @@
 """Saturation: what is known, with what stored groups tell about the facts that failing tests assume.
 
-Repeated until nothing more is learnt: the new rows of finer views (`_followed`), witnesses that no group has room for
+Repeated until nothing more is learnt: the new rows of finer views (`following`), witnesses that no group has room for
 (`room.py`), and facts that are certain since one of a few must be there (`_certain_facts`).
 
 Condition of soundness: knowing less only leaves more databases. So what a spent budget leaves out makes no "yes"; and
@@ -67,7 +67,7 @@ def _saturated(known: Knowledge[D]) -> Knowledge[D]:
         decision.has_rules(view, known.situation)  # finding them has a budget of its own, for each view
     with suppress(BudgetSpentError), limit(decision.budget_s, "finding what stored groups tell"):
         for _ in range(_ROUNDS):
-            known = before = _followed(known)
+            known = before = following(known)
             known = _learnt(known)
             if known is before:
                 break
@@ -142,7 +142,7 @@ def _present(known: Knowledge[D], found: Iterable[tuple[str, Row]]) -> Iterator[
         yield predicate, engine.keep(engine.union([*old, data]))
 
 
-def _followed(known: Knowledge[D]) -> Knowledge[D]:
+def following(known: Knowledge[D]) -> Knowledge[D]:
     """What is known, with the new rows of the finer views that a coarser view needs.
 
     Conditions of soundness:
@@ -175,15 +175,16 @@ def _touched(known: Knowledge[D]) -> list[View]:
     changed, finer = known.situation.inserted | known.situation.deleted, known.decision.finer
     return [
         view
-        for view in known.catalog.grouped_views
-        if finer[view.name]
+        for view in known.catalog.views
+        if isinstance(view, GroupedView)
+        and finer[view.name]
         and view.name not in known.situation.unmet
         and changed.intersection(a.predicate.name for a in view.core.body)
     ]
 
 
 def _determined(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
-    """The names of those of some views for which condition 1 of `_followed` holds."""
+    """The names of those of some views for which condition 1 of `following` holds."""
     asked = [view for view in views if known.decision.has_rules(view, known.situation)]
     failing = failing_views(known, asked)
 

@@ -1,19 +1,22 @@
-"""What was found for the branches of unions, as what it says of the unions."""
+"""What was found for branches of unions, and for what views with LEFT JOINs are made of, as what it says of these."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from datalog.model import Predicate, Version
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Verdicts
-from selfmaint.engine.protocol import D, Engine
+from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import Delta
 from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.outer_joins import recombined
 
 
 def of_unions(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdicts:
     """The verdicts on views, from those on the branches of unions and on the other views.
 
-    A union is determined if and only if every branch is: see `datalog.rewrite.branches`.
+    A union is determined if and only if every branch is: see `datalog.rewrite.branches`; a view with LEFT JOINs if and
+    only if all that it is made of is: see `datalog.sql.views.outer_joins`.
     """
     found = {name: [verdicts[part] for part in parts] for name, parts in _grouped(catalog, verdicts).items()}
     return Verdicts({n: _joined(n, its) if n in catalog.unions else its[0] for n, its in found.items()})
@@ -44,7 +47,7 @@ def _joined(name: str, parts: Sequence[Verdict]) -> Verdict:
 
 
 def deltas_of_unions(
-    catalog: Catalog, engine: Engine[D], deltas: Mapping[str, Delta[D]]
+    catalog: Catalog, engine: Engine[D], facts: Facts[D], deltas: Mapping[str, Delta[D]]
 ) -> dict[str, Delta[D]]:
     """The changes of views, from those of the branches of unions and of the other views.
 
@@ -52,6 +55,9 @@ def deltas_of_unions(
     """
     found = {}
     for name, parts in _grouped(catalog, deltas).items():
+        if name in catalog.outer:
+            found[name] = _recombined(catalog, engine, facts, name, deltas)
+            continue
         its = [deltas[part] for part in parts]
         gained, lost = [one.gained for one in its], [one.lost for one in its]
         is_one = name not in catalog.unions
@@ -59,3 +65,18 @@ def deltas_of_unions(
             its[0] if is_one else Delta(engine.keep(engine.union(gained)), engine.keep(engine.union(lost)))
         )
     return found
+
+
+def _recombined(
+    catalog: Catalog, engine: Engine[D], facts: Facts[D], name: str, deltas: Mapping[str, Delta[D]]
+) -> Delta[D]:
+    """The change of a view with LEFT JOINs."""
+    view = catalog.view(name)
+    program, before, after = recombined(name, catalog.outer[name])
+    parts = [part.name for part in catalog.parts(view)]
+    given = {Predicate(part, Version.GAINED): deltas[part].gained for part in parts}
+    given |= {Predicate(part, Version.LOST): deltas[part].lost for part in parts}
+    stored = facts.relations[view.predicate]
+    rows = engine.evaluate_all(program, {before: view.columns, after: view.columns}, facts.extended(given))
+    old, new = (engine.keep(engine.like(rows[one], stored)) for one in (before, after))
+    return Delta(engine.keep(engine.minus(new, old)), engine.keep(engine.minus(old, new)))

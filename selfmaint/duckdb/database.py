@@ -25,9 +25,11 @@ import duckdb
 
 from datalog.evaluate.sets import Indexed
 from datalog.model import ColumnType, Row, TypeName
-from datalog.sql import duckdb as sql
 from datalog.sql import read_set, text
-from datalog.sql.duckdb import SqlType, UnlikeSparkError
+from datalog.sql.duckdb import Query, SqlType, UnlikeSparkError
+from datalog.sql.duckdb import relations as sql
+from datalog.sql.duckdb.texts import csv
+from datalog.sql.duckdb.types import sql_type
 from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, rows_of
 from selfmaint.duckdb.failures import as_input_error, changed, mark, refused
 from selfmaint.duckdb.join_order import JoinOrder
@@ -165,23 +167,21 @@ class Database:
         self._numbers = count()
         self._unused: list[tuple[str, bool]] = []
         self._files: dict[str, tuple[int, int] | None] = {}
-        self._connection.execute(text(sql.setting("TimeZone", "UTC"), dialect="duckdb"))
+        self._connection.execute("SET TimeZone = 'UTC'")
 
-    def write_parquet(
-        self, query: sql.Query, file: Path, reads: Collection[str], *, dictionaries: bool
-    ) -> None:
+    def write_parquet(self, query: Query, file: Path, reads: Collection[str], *, dictionaries: bool) -> None:
         """Writes the rows of a query as a file."""
         _require_reads(query, reads)
         with self._computing():
             self._execute(text(sql.copy_to(query, str(file), dictionaries=dictionaries), dialect="duckdb"))
 
-    def write_csv(self, query: sql.Query, file: Path, reads: Collection[str]) -> None:
+    def write_csv(self, query: Query, file: Path, reads: Collection[str]) -> None:
         """Writes the texts of a query as a CSV file with a header line: null is nothing, the empty text two quotes."""
         _require_reads(query, reads)
         with self._computing():
             self._sql(text(query, dialect="duckdb")).write_csv(str(file), header=True, na_rep="")
 
-    def batches(self, query: sql.Query, reads: Collection[str]) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: Query, reads: Collection[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a query, some at a time."""
         _require_reads(query, reads)
         with self._computing():
@@ -333,13 +333,12 @@ class Database:
 
     def csv(self, files: Sequence[str], width: int) -> Stored:
         """The texts of CSV files with a header line each; null is a field that is empty and not in quotes."""
-        return self.view(
-            sql.csv([escaped(file) for file in files], width), [ColumnType(TypeName.STRING)] * width, []
-        )
+        read = csv([escaped(file) for file in files], width)
+        return self.view(read, [ColumnType(TypeName.STRING)] * width, [])
 
     def _named(self, read: duckdb.DuckDBPyRelation, layout: Layout | None = None) -> Stored:
         """A view of what is read from files."""
-        types = tuple(sql.sql_type(str(kind)) for kind in read.types)
+        types = tuple(sql_type(str(kind)) for kind in read.types)
         stored = Stored(self, next(self._numbers), types, layout=layout or Layout())
         # By position: a name may have full stops and quotes.
         names = ", ".join(f"#{i + 1} AS c{i}" for i in range(len(read.columns)))
@@ -355,7 +354,8 @@ class Database:
     ) -> duckdb.DuckDBPyConnection:
         while self._unused:
             name, held = self._unused.pop()
-            self._connection.execute(text(sql.drop(name, held=held), dialect="duckdb"))
+            kind = "TABLE" if held else "VIEW"
+            self._connection.execute(f"DROP {kind} IF EXISTS {name}")  # a name of its own
         if joins:
             self.join_order.settle()
         with within_budget(self._connection):

@@ -19,12 +19,15 @@ from datalog.model import (
     Program,
     Row,
     Rule,
+    Semantics,
     Variable,
     ViewDefinition,
     value_kind,
 )
-from datalog.sql import duckdb as sql
-from datalog.sql.duckdb import SqlType
+from datalog.sql.duckdb import Query, SqlType
+from datalog.sql.duckdb import relations as sql
+from datalog.sql.duckdb.expressions import view as view_query
+from datalog.sql.duckdb.rules import derived
 from selfmaint.duckdb.database import MOST_FEW, Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.exact_rows import (
     ZONE,
@@ -36,6 +39,7 @@ from selfmaint.duckdb.exact_rows import (
     rows_of,
 )
 from selfmaint.duckdb.extensions import Extension
+from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.programs import Programs
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Asked, Facts
@@ -117,7 +121,7 @@ class DuckEngine:
         return Relation(self._view(definition, facts, distinct=True), definition.columns)
 
     def selected(self, selection: ViewDefinition, data: Relation) -> Relation:
-        """The rows of a relation that a selection leaves, computed when they are used.
+        """The rows of a relation that a selection leaves, or some of their columns, computed when they are used.
 
         Raises:
             InputError: SM502 DuckDB compares otherwise than Spark.
@@ -126,11 +130,14 @@ class DuckEngine:
         stored = data.stored
         given = Extension(stored)
         with writing_sql():
-            query, types = sql.view(
-                selection, {predicate: given.table()}, {predicate: stored.types}, distinct=False
+            query, types = view_query(
+                selection,
+                {predicate: given.table()},
+                {predicate: stored.types},
+                distinct=selection.semantics is Semantics.SET,
             )
-        layout = replace(stored.layout, rows=None, most=stored.known_rows)
-        return Relation(self.database.view(query, types, [stored], layout), data.columns)
+        layout = replace(taken(stored.layout, _places(selection)), rows=None, most=stored.known_rows)
+        return Relation(self.database.view(query, types, [stored], layout), selection.columns)
 
     def recompute(
         self,
@@ -160,7 +167,7 @@ class DuckEngine:
         }
         tables = {p: one.table() for p, one in given.items()}
         with writing_sql():
-            query, types = sql.view(
+            query, types = view_query(
                 definition, tables, {p: one.stored.types for p, one in given.items()}, distinct=distinct
             )
         return self.database.table(query, types, [one.stored.name for one in given.values()])
@@ -266,14 +273,21 @@ class DuckEngine:
         rules: Sequence[Rule],
         tables: Mapping[Predicate, Stored],
         not_null: Mapping[Predicate, frozenset[int]],
-    ) -> tuple[sql.Query, tuple[SqlType, ...]]:
+    ) -> tuple[Query, tuple[SqlType, ...]]:
         """The query of some rules over tables, and its types."""
         read = {p: Extension(stored, not_null.get(p, frozenset())) for p, stored in tables.items()}
         with writing_sql():
-            made = sql.derived(
+            made = derived(
                 rules, {p: one.table() for p, one in read.items()}, {p: s.types for p, s in tables.items()}
             )
         return made.query(), made.types
+
+
+def _places(selection: ViewDefinition) -> list[int]:
+    """The columns of what a selection selects from that its columns are."""
+    (one,) = selection.blocks
+    (stored,) = one.core.atoms
+    return [stored.terms.index(output) for output in one.outputs]
 
 
 def _numbered(width: int) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from datalog.model import ColumnType, Row
-from datalog.sql import duckdb as sql
+from datalog.sql.duckdb import Query
+from datalog.sql.duckdb import relations as sql
 from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.exact_rows import ZONE, arrow_rows, found_rows, language_types
 from selfmaint.duckdb.files import read_as_stored, read_contents
@@ -56,7 +57,7 @@ class DuckExchange:
 
     def computed(
         self,
-        query: Callable[[Sequence[str]], sql.Query],
+        query: Callable[[Sequence[str]], Query],
         parts: Sequence[Relation],
         columns: Sequence[tuple[str, ColumnType]],
     ) -> Relation:

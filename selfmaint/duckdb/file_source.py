@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import duckdb
 
 from datalog.model import Atom, Predicate, Program, Rule, TypeName, Variable
-from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
+from datalog.sql.duckdb import relations as sql
 from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.engine import DuckEngine
 from selfmaint.duckdb.files import read_contents

@@ -15,8 +15,8 @@ import duckdb
 
 from datalog.model import Unmodelled
 from datalog.model.schema import OTHER_HINT
-from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
+from datalog.sql.duckdb import relations as sql
 from selfmaint.duckdb.database import Database, Relation, writing_sql
 from selfmaint.duckdb.failures import refused
 from selfmaint.duckdb.layouts import taken

@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 
-from datalog.sql import duckdb as sql
+from datalog.sql.duckdb import relations as sql
 from selfmaint.duckdb import objects
 from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.failures import STORAGE

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datalog.model import ANY, ColumnType, TypeName
-from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
+from datalog.sql.duckdb import relations as sql
+from datalog.sql.duckdb.types import sql_type
 from selfmaint.duckdb.database import Database, Relation, writing_sql
 from selfmaint.duckdb.layouts import taken
 from selfmaint.engine.protocol import Layout
@@ -47,7 +48,7 @@ def parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         message = f"`{name}`: `{files[0]}` cannot be read as Parquet: {first_line(failure)}"
         raise input_error(Code.COLUMNS_DIFFER, message) from failure
     read_as = [
-        ANY if pa.types.is_null(field.type) else _READ_AS.get(kind, sql.sql_type(kind))
+        ANY if pa.types.is_null(field.type) else _READ_AS.get(kind, sql_type(kind))
         for field, kind in zip(schema, types, strict=True)
     ]
     query = sql.values_of(raw.name, [f"c{i}" for i in range(len(types))], read_as)

@@ -14,8 +14,9 @@ from datalog.model import Atom, Constant, NullTest, Predicate, Program, Row, Rul
 from datalog.rewrite.independent import independent_parts, linked_parts
 from datalog.rewrite.reachable import predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
-from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
+from datalog.sql.duckdb import relations as sql
+from datalog.sql.duckdb.rules import Derived, derived
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.factors import Factored, is_bare, most_rows, over_parts, require_few
@@ -170,7 +171,9 @@ class Programs:
                 made = self._written([mark], read)
                 names = [extension.stored.name for extension in read.values()]
                 with self._database.join_order.as_written():
-                    rows = (self._database.plain_rows(sql.first(query), names) for query in made.queries)
+                    rows = (
+                        self._database.plain_rows(query.limit(1, copy=False), names) for query in made.queries
+                    )
                     self._matches[key] = any(rows)
         return self._matches[key]
 
@@ -367,10 +370,10 @@ class Programs:
     ) -> dict[Predicate, Extension]:
         return {p: known[p] for rule in rules for p in predicates_of(rule.body)}
 
-    def _written(self, rules: Sequence[Rule], read: Mapping[Predicate, Extension]) -> sql.Derived:
+    def _written(self, rules: Sequence[Rule], read: Mapping[Predicate, Extension]) -> Derived:
         tables = {p: extension.table() for p, extension in read.items()}
         with writing_sql():
-            return sql.derived(rules, tables, {p: one.stored.types for p, one in read.items()})
+            return derived(rules, tables, {p: one.stored.types for p, one in read.items()})
 
 
 def _given(facts: Facts[Relation]) -> dict[Predicate, Extension]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from datalog.model import ANY, ColumnType, TypeName
-from datalog.sql import duckdb as sql
+from datalog.sql.duckdb import texts as sql
 from selfmaint.duckdb.database import Database, Relation, Stored
 from selfmaint.duckdb.failures import refused
 from selfmaint.errors import Code, input_error

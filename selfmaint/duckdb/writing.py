@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from datalog.sql import duckdb as sql
+from datalog.sql.duckdb import relations as sql
 from selfmaint.duckdb.database import Database, Relation
 from selfmaint.errors import Code, input_error
 from selfmaint.store.formats import Format
@@ -41,7 +41,7 @@ def _write(database: Database, data: Relation, path: Path, format_: Format, orde
     file = path / f"part-00000.{format_.value}"
     match format_:
         case Format.CSV:
-            if len(data.columns) == 1 and database.plain_rows(sql.first(sql.nulls(data.stored.name)), reads):
+            if len(data.columns) == 1 and database.plain_rows(sql.null(data.stored.name), reads):
                 raise input_error(
                     Code.WRITE_FAILED,
                     f"a CSV file of one column cannot hold null, and `{path.name}` would",
@@ -57,8 +57,8 @@ def _write(database: Database, data: Relation, path: Path, format_: Format, orde
         case _:
             column = data.columns.index(order) if order in data.columns else None
             query = sql.named(data.stored.name, data.types, data.columns, column)
-            signed = sql.negative_zeros(data.stored.name, data.types)
-            has_signed = signed is not None and database.plain_rows(sql.first(signed), reads)
+            signed = sql.negative_zero(data.stored.name, data.types)
+            has_signed = signed is not None and database.plain_rows(signed, reads)
             database.write_parquet(query, file, reads, dictionaries=not has_signed)
 
 

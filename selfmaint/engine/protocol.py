@@ -157,7 +157,7 @@ class Engine(Protocol[D]):
         ...
 
     def selected(self, selection: ViewDefinition, data: D) -> D:
-        """The rows of a relation that a selection of it leaves, with its columns; computed when they are used."""
+        """The rows of a relation that a selection leaves, or some of their columns; computed when they are used."""
         ...
 
     def recompute(

@@ -30,9 +30,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
-from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Version, variables_of
+from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule, Version, variables_of
 from selfmaint.canonical.support import CanonicalDatabase, Support
-from selfmaint.engine.protocol import D
+from selfmaint.engine.protocol import D, Engine
 from selfmaint.maintain.roll_up import RollUp, roll_ups
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.finer import finer_views
@@ -198,6 +198,11 @@ def all_rows(known: CanonicalDatabase[D], roll: RollUp, keys: Asked[D] | None) -
 def rows_before(known: CanonicalDatabase[D], roll: RollUp, keys: Asked[D]) -> D | None:
     """The finer view's stored rows of some groups, where it stands for all subgoals; columns as in `RollUp.columns`."""
     return _found(known, roll, [(keys.atom, roll.row)], keys.given)
+
+
+def or_empty(engine: Engine[D], rows: D | None, types: Sequence[ColumnType]) -> D:
+    """Some rows; none, of columns of these types, for None."""
+    return engine.load((), [f"x{i}" for i in range(len(types))], types) if rows is None else rows
 
 
 def kept_gained(known: CanonicalDatabase[D], roll: RollUp) -> D | None:

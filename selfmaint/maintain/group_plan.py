@@ -4,11 +4,7 @@ rows (core rows)                     -> part: group, number, a value and a count
 parts, old rows                      -> group, parts and old row side by side
 group, parts and old row             -> new rows, and the groups that stay open
 
-Side by side is a full outer join: the union of both sides, each with what stands for the other one where it is
-missing, grouped. Each side is read once, and null groups are equal.
-
-    gained_or_lost(g, gn, ln)   gained(g, n): g, n, 0    lost(g, n): g, 0, n
-    gained_and_lost             g, max(gn), max(ln) of gained_or_lost, by g
+Side by side is a full outer join (`side_by_side.py`).
 """
 
 from __future__ import annotations
@@ -51,6 +47,8 @@ from selfmaint.maintain.group_values import (
     part,
     variables,
 )
+from selfmaint.maintain.shown_groups import ShownGroups
+from selfmaint.maintain.side_by_side import Side, Step, joined
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import SOME_ROWS, Grouped, Measure
@@ -60,20 +58,6 @@ ROWS, OLD, WIDE, BESIDE, DROPPED, GONE = (
 )
 PARTS = {name: Predicate(name, Version.STEP) for name in ("gained", "lost", "known")}
 """The parts that a group may have, and the predicates of their rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A relation that is made of stored ones and of those of the steps before it.
-
-    Attributes:
-        predicate: what it is called.
-        columns: the names of its columns.
-    """
-
-    predicate: Predicate
-    made: Program | ViewDefinition
-    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +71,6 @@ class Told:
 
     predicate: Predicate
     measures: tuple[Measure, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One side of an outer join: where its rows are, what is taken of them, and what stands there without a row."""
-
-    atom: Atom
-    taken: tuple[Term, ...]
-    missing: tuple[Constant, ...]
-    named: tuple[Variable, ...]
 
 
 @dataclass(frozen=True)
@@ -129,8 +103,14 @@ class GroupPlan:
     def grouped(self) -> Grouped:
         """What the view's columns are, and the aggregates that are told besides."""
         own = self.view.grouped
-        more = [m for told in self.told for m in told.measures]
+        more = [m for told in self.told for m in told.measures if m not in own.measures]
         return replace(own, measures=(*own.measures, *more)) if more else own
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """What is aggregated of core rows: the view's aggregates, those told besides, and what HAVING asks for."""
+        known = self.grouped.measures
+        return (*known, *(one for one in self.view.grouped.tested if one not in known))
 
     @cached_property
     def keys(self) -> tuple[Variable, ...]:
@@ -151,26 +131,34 @@ class GroupPlan:
 
     def own(self, name: str) -> tuple[Variable, ...]:
         """The columns of a part, as variables."""
-        return part(name[0].upper(), self.grouped.measures)[0]
+        return part(name[0].upper(), self.measures)[0]
 
     def part(self, rows: Predicate = ROWS) -> ViewDefinition:
         """The part that some core rows are."""
         outputs: list[Expression] = [*self.grouped.groups, Aggregate(AggregateFunction.COUNT)]
-        for measure in self.grouped.measures:
+        for measure in self.measures:
             outputs += _part_of(measure, self.sums.get(measure.column))
         return self._over_rows(rows, "part", tuple(f"c{i}" for i in range(len(outputs))), outputs)
 
     @property
     def anew(self) -> ViewDefinition:
         """The view's rows from all core rows of some groups."""
-        return self._over_rows(ROWS, "anew", self.view.columns, self.grouped.block.outputs)
+        block = self.grouped.block
+        return self._over_rows(ROWS, "anew", self.view.columns, block.outputs, block.having)
 
     def _over_rows(
-        self, rows: Predicate, name: str, columns: tuple[str, ...], outputs: Sequence[Expression]
+        self,
+        rows: Predicate,
+        name: str,
+        columns: tuple[str, ...],
+        outputs: Sequence[Expression],
+        having: tuple[Condition, ...] = (),
     ) -> ViewDefinition:
         body = [Atom(rows, self.core.rule.head.terms)]
         filters, groups = self.grouped.block.filters, self.grouped.groups
-        made = block(name, 0, body, outputs, filters=filters, groups=groups, having=self.some_rows)
+        made = block(
+            name, 0, body, outputs, filters=filters, groups=groups, having=(*self.some_rows, *having)
+        )
         return ViewDefinition(name, columns, (made,))
 
     @property
@@ -183,27 +171,38 @@ class GroupPlan:
         """What puts the parts of each group and its old row, read before as `OLD`, side by side: `beside`."""
         first, *others = (self._side(name) for name in self.parts)
         found: list[Step] = []
+
+        def beside(side: Side, named: Predicate) -> None:
+            nonlocal first
+            steps, first = joined(named, self.keys, first, side)
+            found.extend(steps)
+
         for side in others:
-            named = Predicate(f"{first.atom.predicate.name}_and_{side.atom.predicate.name}", Version.STEP)
-            found += _outer_join(named, self.keys, first, side)
-            taken = (*first.named, *side.named)
-            first = _Side(Atom(named, (*self.keys, *taken)), taken, (*first.missing, *side.missing), taken)
+            beside(
+                side, Predicate(f"{first.atom.predicate.name}_and_{side.atom.predicate.name}", Version.STEP)
+            )
         row = Atom(OLD, self._row)
         stays = (Negation((atom,)) for atom in self._dropped)
         rule = Rule(row, (first.atom, Atom(self.view.predicate, self._row), *stays))
         found.append(Step(OLD, Program((rule,)), self.view.columns))
         measures = tuple(self._row[m.column] for m in self.view.grouped.measures)
-        if self.told:
-            those = [(t.predicate, variables(t.predicate.name, len(t.measures))) for t in self.told]
-            measures = (*measures, *(v for _, its in those for v in its))
-            beside = (Atom(predicate, (*self.keys, *its)) for predicate, its in those)
+        told = [(t.predicate, variables(t.predicate.name, len(t.measures))) for t in self.told]
+        if self.told and not self.leaves_out:
+            measures = (*measures, *(v for _, its in told for v in its))
+            those = (Atom(predicate, (*self.keys, *its)) for predicate, its in told)
             wide = Atom(WIDE, (*self.keys, *measures))
             names = tuple(f"c{i}" for i in range(wide.arity))
-            found.append(Step(WIDE, Program((Rule(wide, (row, *beside)),)), names))
+            found.append(Step(WIDE, Program((Rule(wide, (row, *those)),)), names))
             row = wide
-        missing = (Constant(0), *(Constant(None) for _ in measures))
-        old = _Side(row, (Constant(1), *measures), missing, self._old)
-        return (*found, *_outer_join(BESIDE, self.keys, first, old))
+        every = [(row, measures, self._old)]
+        if self.leaves_out:
+            atoms = (Atom(predicate, (*self.keys, *its)) for predicate, its in told)
+            every += [(a, its, named) for a, (_, its), named in zip(atoms, told, self._told, strict=True)]
+        for number, (atom, its, named) in enumerate(every, 1):
+            missing = (Constant(0), *(Constant(None) for _ in its))
+            last = BESIDE if number == len(every) else Predicate(f"beside{number}_", Version.STEP)
+            beside(Side(atom, (Constant(1), *its), missing, named), last)
+        return tuple(found)
 
     @cached_property
     def _row(self) -> tuple[Variable, ...]:
@@ -232,39 +231,63 @@ class GroupPlan:
         rule = Rule(Atom(GONE, self._row), (Atom(DROPPED, self._row), *again))
         return Step(GONE, Program((rule,)), self.view.columns)
 
-    def _side(self, name: str) -> _Side:
+    def _side(self, name: str) -> Side:
         own = self.own(name)
-        missing = (Constant(0), *(c for _ in self.grouped.measures for c in (Constant(None), Constant(0))))
-        return _Side(Atom(PARTS[name], (*self.keys, *own)), own, missing, own)
+        missing = (Constant(0), *(c for _ in self.measures for c in (Constant(None), Constant(0))))
+        return Side(Atom(PARTS[name], (*self.keys, *own)), own, missing, own)
 
     @property
     def _old(self) -> tuple[Variable, ...]:
         """Whether a group had a row, and its old measures."""
-        return Variable("O"), *(Variable(f"B{m.column}") for m in self.grouped.measures)
+        return Variable("O"), *self._old_values.values()
+
+    @property
+    def _old_values(self) -> dict[int, Variable]:
+        """Its old measures by column; where not all groups are stored, without those that are told."""
+        measures = self.view.grouped.measures if self.leaves_out else self.grouped.measures
+        return {m.column: Variable(f"B{m.column}") for m in measures}
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether a HAVING leaves groups out: then other views tell of groups that have no row, too."""
+        return bool(self.view.grouped.block.having)
+
+    @property
+    def _told(self) -> list[tuple[Variable, ...]]:
+        """Of each other view whether it has a row of a group, and the old measures that it tells."""
+        return [
+            (Variable(f"T{at}"), *(Variable(f"T{at}B{m.column}") for m in one.measures))
+            for at, one in enumerate(self.told if self.leaves_out else ())
+        ]
 
     @cached_property
     def beside(self) -> Atom:
         """Group, parts, whether it had a row, and its old measures."""
         parts = (v for name in self.parts for v in self.own(name))
-        return Atom(BESIDE, (*self.keys, *parts, *self._old))
+        return Atom(BESIDE, (*self.keys, *parts, *self._old, *(v for its in self._told for v in its)))
 
     @cached_property
-    def values(self) -> GroupValues:
+    def values(self) -> GroupValues | ShownGroups:
         """The new values over `beside`."""
-        measures = self.grouped.measures
+        measures = self.measures
         nothing = {m.column: Constant(None) for m in measures}
         parts = dict.fromkeys(PARTS, Part(ZERO, nothing, dict.fromkeys(nothing, ZERO)))
         parts |= {name: part(name[0].upper(), measures)[1] for name in self.parts}
-        return GroupValues(
+        told = [(its[0], _by_column(one, its[1:])) for its, one in zip(self._told, self.told, strict=False)]
+        values = GroupValues(
             self.grouped,
             Variable("O"),
-            {m.column: Variable(f"B{m.column}") for m in measures},
+            {**{c: v for _, its in told for c, v in its.items()}, **self._old_values},
             **parts,
             never_null=self.never_null,
             averages=self.averages,
             sums=self.sums,
             operands=self.operands,
         )
+        if not self.leaves_out:
+            return values
+        by_group = dict(zip(self.grouped.groups, self.keys, strict=True))
+        return ShownGroups(values, measures, self.grouped.block.having, by_group, told)
 
     @property
     def outputs(self) -> list[Expression]:
@@ -325,12 +348,12 @@ class GroupPlan:
     def never_null(self) -> frozenset[int]:
         """The columns of measures whose operand is never null."""
         certain = self.core.certain | self.core.not_null
-        return frozenset(m.column for m in self.grouped.measures if self.grouped.operand(m) in certain)
+        return frozenset(m.column for m in self.measures if self.grouped.operand(m) in certain)
 
     @cached_property
     def operands(self) -> dict[int, ColumnType]:
         """The types of what is aggregated."""
-        given = {m.column: m.aggregate.operand for m in self.grouped.measures}
+        given = {m.column: m.aggregate.operand for m in self.measures}
         found = {c: expression_type(o, self.types) for c, o in given.items() if o is not None}
         return {c: t for c, t in found.items() if t is not None}
 
@@ -338,7 +361,7 @@ class GroupPlan:
     def sums(self) -> dict[int, ColumnType]:
         """The types of sums, and of those that averages are made of."""
         adding = (AggregateFunction.SUM, AggregateFunction.AVG)
-        adds = {m.column for m in self.grouped.measures if m.aggregate.function in adding}
+        adds = {m.column for m in self.measures if m.aggregate.function in adding}
         return {c: sum_type(t) for c, t in self.operands.items() if c in adds}
 
     @cached_property
@@ -346,7 +369,7 @@ class GroupPlan:
         """The types of the averages of decimals."""
         found = {
             m.column: expression_type(m.aggregate, self.types)
-            for m in self.grouped.measures
+            for m in self.measures
             if m.aggregate.function is AggregateFunction.AVG
         }
         return {
@@ -354,22 +377,8 @@ class GroupPlan:
         }
 
 
-def _outer_join(named: Predicate, keys: tuple[Variable, ...], left: _Side, right: _Side) -> tuple[Step, Step]:
-    """The full outer join of two sides that hold each group once: their union, grouped."""
-    either = Predicate(f"{left.atom.predicate.name}_or_{right.atom.predicate.name}", Version.STEP)
-    values = (*left.named, *right.named)
-    columns = tuple(v.name.lower() for v in (*keys, *values))
-    blocks = (
-        block(either.name, 0, [left.atom], [*keys, *left.taken, *right.missing]),
-        block(either.name, 1, [right.atom], [*keys, *left.missing, *right.taken]),
-    )
-    found = (Aggregate(AggregateFunction.MAX, v) for v in values)
-    some = () if keys else (SOME_ROWS,)
-    joined = block(named.name, 0, [Atom(either, (*keys, *values))], [*keys, *found], groups=keys, having=some)
-    return (
-        Step(either, ViewDefinition(either.name, columns, blocks), columns),
-        Step(named, ViewDefinition(named.name, columns, (joined,)), columns),
-    )
+def _by_column(told: Told, values: Sequence[Variable]) -> dict[int, Variable]:
+    return {m.column: v for m, v in zip(told.measures, values, strict=True)}
 
 
 def _part_of(measure: Measure, kind: ColumnType | None) -> tuple[Expression, Expression]:

@@ -118,7 +118,7 @@ class GroupValues:
                 _compared(">", self.gained.rows, ZERO),
                 _compared(">", self.known.rows, ZERO),
                 *(
-                    _compared("!=", self._total(m.column), ZERO)
+                    _compared("!=", self.total(m.column), ZERO)
                     for m in sums
                     if m.column not in self.grouped.inexact
                 ),
@@ -129,8 +129,8 @@ class GroupValues:
     def is_open(self) -> Condition:
         """Whether something about the group is not determined."""
         if not self.grouped.is_total and self.rows is None:
-            return AnyOf((negation(self.exists), *(self._open(m) for m in self.grouped.measures)))
-        return AllOf((self.exists, AnyOf(tuple(self._open(m) for m in self.grouped.measures))))
+            return AnyOf((negation(self.exists), *(self.open(m) for m in self.grouped.measures)))
+        return AllOf((self.exists, AnyOf(tuple(self.open(m) for m in self.grouped.measures))))
 
     @property
     def is_overdrawn(self) -> Condition:
@@ -155,13 +155,14 @@ class GroupValues:
             case AggregateFunction.COUNT:
                 return self._summed(column, self.gained.counts[column], self.lost.counts[column])
             case AggregateFunction.SUM:
-                return Case(((self._has_operands(measure), self._total(column)),), NULL)
+                return Case(((self._has_operands(measure), self.total(column)),), NULL)
             case AggregateFunction.AVG:
                 return self._average(measure)
             case _:
                 return self._extremum(measure)
 
-    def _open(self, measure: Measure) -> Condition:
+    def open(self, measure: Measure) -> Condition:
+        """Whether a measure after the update is not determined."""
         match measure.aggregate.function:
             case AggregateFunction.COUNT:
                 return FALSE
@@ -175,7 +176,7 @@ class GroupValues:
     def _summed(self, column: int, gained: Expression, lost: Expression) -> Expression:
         return _minus(_plus(_or_zero(self.old[column]), _or_zero(gained)), _or_zero(lost))
 
-    def _total(self, column: int, gained: Expression | None = None) -> Expression:
+    def total(self, column: int, gained: Expression | None = None) -> Expression:
         """A sum after the update, 0 over no value; null where it is open.
 
         Args:
@@ -183,21 +184,21 @@ class GroupValues:
             gained: what is added, if that is not what the group gains.
         """
         kind = self.sums.get(column)
-        old, more, lost = self._added(column)
+        old, more, lost = self.added(column)
         if column in self._averages:
             old = exact_numbers.or_zero(self._from_average(column)[1], kind)
         total = exact_numbers.changed(old, more if gained is None else gained, lost, kind)
         fits = self._adds_up(column)
         return total if fits == TRUE else Case(((fits, total),), NULL)
 
-    def _added(self, column: int) -> tuple[Expression, Expression, Expression]:
+    def added(self, column: int) -> tuple[Expression, Expression, Expression]:
         """The old sum, and those gained and lost, 0 over no value."""
         kind = self.sums.get(column)
         gained, lost = (exact_numbers.or_zero(part.values[column], kind) for part in (self.gained, self.lost))
         return exact_numbers.or_zero(self.old[column], kind), gained, lost
 
     def _adds_up(self, column: int) -> Condition:
-        adds_up = exact_numbers.adds_up(self._added(column), self.sums.get(column))
+        adds_up = exact_numbers.adds_up(self.added(column), self.sums.get(column))
         if column not in self._averages:
             return adds_up
         return AllOf((AnyOf((IsNull(self.old[column]), self._from_average(column)[0])), adds_up))
@@ -232,10 +233,8 @@ class GroupValues:
         if number is not None:
             return _compared(">", number, ZERO)
         column = measure.column
-        before = IsNull(self.old[column], negated=True)
-        return AnyOf(
-            (AllOf((before, _compared("=", self.lost.counts[column], ZERO))), *self._certain_operands(column))
-        )
+        same = AllOf((IsNull(self.old[column], negated=True), _compared("=", self.lost.counts[column], ZERO)))
+        return AnyOf((same, *self._certain_operands(column)))
 
     def _certain_operands(self, column: int) -> tuple[Condition, ...]:
         there = (
@@ -244,7 +243,7 @@ class GroupValues:
         )
         if column in self.grouped.inexact:
             return there
-        return (*there, _compared("!=", self._total(column), ZERO))
+        return (*there, _compared("!=", self.total(column), ZERO))
 
     def _sum_open(self, measure: Measure) -> Condition:
         """Whether a sum cannot be told: of doubles, also if one that is not finite may be lost (condition 5)."""
@@ -292,7 +291,7 @@ class GroupValues:
         column = measure.column
         if column not in self.grouped.alone or column in self.grouped.inexact:
             return FALSE
-        _, *sums = self._added(column)
+        _, *sums = self.added(column)
         counts = (_or_zero(part.counts[column]) for part in (self.gained, self.lost))
         return AllOf((_compared("=", *counts), _compared("=", *sums)))
 
@@ -301,7 +300,7 @@ class GroupValues:
         column, number, same = measure.column, self._operands(measure), self._same(measure)
         if number is None:
             number = Case(((IsNull(self.old[column]), _or_zero(self.gained.counts[column])),), NULL)
-        return self._total(same.get(AggregateFunction.SUM, measure).column), number
+        return self.total(same.get(AggregateFunction.SUM, measure).column), number
 
     def _same(self, measure: Measure) -> dict[AggregateFunction, Measure]:
         """The aggregates of what a measure aggregates."""
@@ -331,7 +330,7 @@ class GroupValues:
         added = same.get(AggregateFunction.SUM, same.get(AggregateFunction.AVG))
         if added is None:
             return
-        total = self._total(added.column, exact_numbers.or_zero(NULL, self.sums.get(added.column)))
+        total = self.total(added.column, exact_numbers.or_zero(NULL, self.sums.get(added.column)))
         fits = self._adds_up(added.column)
         yield AllOf((_compared("=", number, Constant(1)), fits)), total
         if other is not None:

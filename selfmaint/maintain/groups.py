@@ -27,17 +27,18 @@ from selfmaint.maintain.core_rows import (
     kept_gained,
     kept_lost,
     lost_rows,
+    or_empty,
     rolled_gained,
     rolled_lost,
-    rows_before,
     rows_of,
 )
 from selfmaint.maintain.dropped_groups import dropping
-from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Step, Told
+from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Told
 from selfmaint.maintain.group_values import variables
 from selfmaint.maintain.left_references import left_references
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
-from selfmaint.maintain.told_groups import told_groups
+from selfmaint.maintain.side_by_side import Step
+from selfmaint.maintain.told_groups import told_beside
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 
@@ -156,8 +157,8 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
         rolled = work.rolled_up(found, found.open, told)
         if rolled.open is None or not whole:
             return rolled
-    if told is None and (parts["lost"] is not None or view.grouped.alone):
-        rows, others = work.known_rows(found.open), work.told_beside(found.old)
+    if told is None and (parts["lost"] is not None or view.grouped.alone or work.plan.leaves_out):
+        rows, others = work.known_rows(found.open), work.told_beside(parts)
         if others:
             work = replace(work, others=others)
             parts = work.parts()
@@ -215,18 +216,12 @@ class _Work(Generic[D]):
         facts = _small({ROWS: rows})
         return self.engine.evaluate_view(definition, facts, {ROWS: self.plan.column_types})
 
-    def told_beside(self, old: D) -> dict[Told, D]:
-        """What other views tell of the groups of some stored rows."""
-        row = Atom(OLD, variables("O", self.view.head.arity))
-        rule = Rule(Atom(_ASKED, (*(row.terms[c] for c in self.grouped.columns), Constant(1))), (row,))
-        found: dict[Told, D] = {}
-        for one in told_groups(self.known.catalog, self.view):
-            keys = self._keys(self.held([rule], {OLD: old}))
-            rows = None if keys is None else rows_before(self.known, one.roll, keys)
-            if rows is not None:
-                facts, types = _small({ROWS: rows}), {ROWS: one.roll.column_types}
-                found[one.told] = self.engine.keep(self.engine.evaluate_view(one.definition, facts, types))
-        return found
+    def told_beside(self, parts: Mapping[str, D | None]) -> dict[Told, D]:
+        """What other views tell of the groups of some parts."""
+        given = {PARTS[name]: rows for name, rows in parts.items() if rows is not None}
+        asked, keys = Atom(_ASKED, (*self.plan.keys, Constant(1))), self.plan.keys
+        groups = self.held([Rule(asked, (Atom(p, (*keys, *self.plan.own(p.name))),)) for p in given], given)
+        return told_beside(self.known, self.plan, self._keys(groups))
 
     def changed(self, parts: Mapping[str, D | None]) -> GroupChange[D]:
         """The new rows of the groups that are gained or lost rows' groups."""
@@ -250,8 +245,7 @@ class _Work(Generic[D]):
         keys = variables("G", len(self.grouped.columns))
         rule = Rule(Atom(_OVERDRAWN, keys), (Atom(_ASKED, (*keys, Constant(0))),))
         names = [self.view.columns[c] for c in self.grouped.columns]
-        rows = self.engine.sample(self.held([rule], {_ASKED: groups}), _SHOWN)
-        if not rows:
+        if not (rows := self.engine.sample(self.held([rule], {_ASKED: groups}), _SHOWN)):
             return
         shown = "; ".join(
             ", ".join(f"{n}={show(Constant(v))}" for n, v in zip(names, row, strict=True)) or "its only one"
@@ -340,18 +334,12 @@ class _Work(Generic[D]):
 
     def anew(self, change: GroupChange[D], groups: D) -> GroupChange[D]:
         """The change with the open groups computed from all their core rows."""
-        rows = self.known_rows(groups, every=True)
-        if rows is None:
-            names = [f"x{i}" for i in range(self.core.head.arity)]
-            rows = self.engine.load((), names, self.plan.column_types)
+        rows = or_empty(self.engine, self.known_rows(groups, every=True), self.plan.column_types)
         return self._closed(change, groups, self._over_rows(self.plan.anew, rows))
 
     def rolled_up(self, change: GroupChange[D], groups: D, roll: RollUp) -> GroupChange[D]:
         """The change with the open groups computed from a finer view's rows; they stay open where that loses digits."""
-        rows = all_rows(self.known, roll, self._keys(groups))
-        if rows is None:
-            names = [f"x{i}" for i in range(len(roll.columns))]
-            rows = self.engine.load((), names, roll.column_types)
+        rows = or_empty(self.engine, all_rows(self.known, roll, self._keys(groups)), roll.column_types)
         assert roll.anew is not None
         facts, types = _small({ROWS: rows}), {ROWS: roll.column_types}
         lossy, evaluated = roll.lossy, self.engine.evaluate_view

@@ -134,7 +134,7 @@ class RollUp:
         if self._copies is None:
             return None
         outputs: list[Expression] = [*self._groups, _sum(self._copies)]
-        for measure in self.plan.grouped.measures:
+        for measure in self.plan.measures:
             value, count = self._value(measure), self._count(measure)
             if value is None:
                 return None
@@ -149,20 +149,22 @@ class RollUp:
     @cached_property
     def anew(self) -> ViewDefinition | None:
         """The coarser view's rows from all rows of some groups; None if they do not tell them."""
-        measures = {m.column: m for m in self.plan.grouped.measures}
-        outputs: list[Expression] = []
-        for column, output in enumerate(self.plan.grouped.block.outputs):
-            made = self._new(measures[column]) if column in measures else self._moved(output)
-            if made is None:
-                return None
-            outputs.append(made)
-        return self._over_rows("anew", self.plan.view.columns, outputs)
+        block, made = self.plan.grouped.block, {repr(m.aggregate): self._new(m) for m in self.plan.measures}
+        if None in made.values():
+            return None
+
+        def moved(value: Expression) -> Expression | None:
+            return made.get(repr(value)) or self._image(value)
+
+        outputs = [map_expression(moved, output) for output in block.outputs]
+        having = tuple(map_condition(moved, one) for one in block.having)
+        return self._over_rows("anew", self.plan.view.columns, outputs, having)
 
     @cached_property
     def lossy(self) -> ViewDefinition | None:
         """A row for each group of which `anew` would lose digits; None if it never does (condition 4)."""
         losses: list[Condition] = []
-        for measure in self.plan.grouped.measures:
+        for measure in self.plan.measures:
             value, count = self._sum_of(measure), self._count(measure)
             if (
                 measure.aggregate.function is AggregateFunction.AVG
@@ -304,7 +306,7 @@ def united(plan: GroupPlan) -> ViewDefinition:
     keys, own = plan.keys, plan.own("p")
     rows, *rest = own
     outputs: list[Expression] = [*keys, _total(rows)]
-    for measure, value, count in zip(plan.grouped.measures, rest[::2], rest[1::2], strict=True):
+    for measure, value, count in zip(plan.measures, rest[::2], rest[1::2], strict=True):
         function = measure.aggregate.function
         kept = function if function in _SAME else AggregateFunction.SUM
         outputs += (Aggregate(kept, value), _total(count))

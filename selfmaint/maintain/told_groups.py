@@ -19,7 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from datalog.model import ANY, Aggregate, AggregateFunction, Predicate, Version, ViewDefinition
-from selfmaint.maintain.group_plan import GroupPlan, Told
+from selfmaint.canonical.support import CanonicalDatabase
+from selfmaint.engine.protocol import D, Facts
+from selfmaint.maintain.core_rows import Asked, or_empty, rows_before
+from selfmaint.maintain.group_plan import ROWS, GroupPlan, Told
 from selfmaint.maintain.roll_up import RollUp
 from selfmaint.warehouse.catalog import Catalog, GroupedView
 from selfmaint.warehouse.finer import finer_views
@@ -55,11 +58,15 @@ def told_groups(catalog: Catalog, view: GroupedView) -> tuple[ToldGroups, ...]:
 
 def _told_groups(catalog: Catalog, view: GroupedView) -> Iterator[ToldGroups]:
     grouped = view.grouped
-    is_whole = grouped.is_total and not grouped.block.filters
-    if not (grouped.tells_absence or is_whole) or len(grouped.group_terms) < len(grouped.columns):
+    is_summand = grouped.is_hidden and not grouped.block.having
+    if is_summand or grouped.block.filters or len(grouped.group_terms) < len(grouped.columns):
         return
-    first, wanted = len(grouped.block.outputs), _wanted(GroupPlan(view, catalog.relations))
-    waiting = tuple(Measure(first + at, one) for at, one in enumerate(wanted))
+    first, wanted = (
+        len(grouped.block.outputs) + len(grouped.tested),
+        _wanted(GroupPlan(view, catalog.relations)),
+    )
+    own = grouped.measures if grouped.block.having else ()  # of groups that are not stored
+    waiting = (*own, *grouped.tested, *(Measure(at, one) for at, one in enumerate(wanted, first)))
     for number, finer in enumerate(finer_views(catalog, view)):
         other = finer.view
         is_same = len(finer.subgoals) == len(view.core.body)
@@ -76,9 +83,25 @@ def _told_groups(catalog: Catalog, view: GroupedView) -> Iterator[ToldGroups]:
             waiting = tuple(m for m in waiting if m not in found)
 
 
+def told_beside(known: CanonicalDatabase[D], plan: GroupPlan, groups: Asked[D] | None) -> dict[Told, D]:
+    """What other views tell of some groups; nothing if these are told by an expression."""
+    found: dict[Told, D] = {}
+    for one in told_groups(known.catalog, plan.view):
+        if groups is None:
+            break
+        rows, types = rows_before(known, one.roll, groups), one.roll.column_types
+        if rows is not None or plan.leaves_out:
+            rows = or_empty(known.engine, rows, types)
+            facts = Facts({ROWS: rows}, {}, frozenset({ROWS}))
+            found[one.told] = known.engine.keep(
+                known.engine.evaluate_view(one.definition, facts, {ROWS: types})
+            )
+    return found
+
+
 def _wanted(plan: GroupPlan) -> Iterator[Aggregate]:
     """The aggregates that may help, and are not the view's own; no sum of what may be a double."""
-    own = {m.aggregate: plan.operands.get(m.column, ANY) for m in plan.grouped.measures}
+    own = {m.aggregate: plan.operands.get(m.column, ANY) for m in plan.measures}
     wanted = [Aggregate(AggregateFunction.COUNT)]
     for one, kind in own.items():
         if one.operand is not None:

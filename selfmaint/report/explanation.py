@@ -64,7 +64,7 @@ def render(explanation: Explanation, *, verbose: bool = False) -> Group:
 
 
 def _named(view: View) -> str:
-    return view.name if view.rule_of is None else "{}, rule {}".format(*view.rule_of)
+    return view.name if view.rule_of is None else f"{view.rule_of[0]}, {view.part}"
 
 
 def _defined(explanation: Explanation) -> str:
@@ -158,13 +158,24 @@ def _sources(supply: Supply) -> str:
     return ", ".join(show(atom) for atom in supply.sources[:1])
 
 
+def _part(view: View) -> dict[str, Json]:
+    """Which rule of a union, or what part of a view with LEFT JOINs, it is about."""
+    match view.rule_of:
+        case None:
+            return {}
+        case (_, int() as number):
+            return {"rule": number}
+        case (_, part):
+            return {"part": part}
+
+
 def explanation_json(explanation: Explanation) -> Json:
     """`{view, rule, verdict, reasons, counterexample, settled_by, ruled_out, tested, gained}`."""
     found = explanation.counterexample
     verdict = explanation.verdict
     return {
         "view": explanation.view.stored_in.name,
-        **({} if explanation.view.rule_of is None else {"rule": explanation.view.rule_of[1]}),
+        **_part(explanation.view),
         "verdict": verdict.kind.value,
         "reasons": list(verdict.reasons) if isinstance(verdict, Undecided) else [],
         "counterexample": None if found is None else _counterexample_json(explanation, found),

@@ -140,7 +140,7 @@ class SparkEngine:
         (predicate,) = selection.reads
 
         def in_spark() -> DataFrame:
-            return self._view(selection, Facts({predicate: data})).toDF(*data.columns)
+            return self._view(selection, Facts({predicate: data})).toDF(*selection.columns)
 
         here = self._here(data)
         if here is not None and self._follows_zone(here, selection):

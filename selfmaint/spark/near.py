@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from datalog.model import ANY, ColumnType
-from datalog.sql import duckdb as sql
 from datalog.sql.duckdb import SqlType
+from datalog.sql.duckdb import relations as sql
+from datalog.sql.duckdb.rules import nothing
 from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.engine import DuckEngine
 from selfmaint.engine.arrow_rows import ArrowTable
@@ -133,7 +134,7 @@ class NearRows:
 
     def empty(self, types: Sequence[SqlType]) -> Relation:
         """No rows of some types."""
-        query = sql.nothing(types)
+        query = nothing(types)
         return Relation(
             self.engine.database.table(query, types, ()), tuple(f"c{i}" for i in range(len(types)))
         )

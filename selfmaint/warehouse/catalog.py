@@ -7,7 +7,7 @@ body variable in the head, constants anywhere, `is not null` guards and equaliti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -22,32 +22,31 @@ from datalog.model import (
     Literal,
     Negation,
     OpaqueView,
+    OuterJoin,
     Predicate,
     Program,
-    Rule,
     TextQuery,
-    Variable,
     Version,
     ViewDefinition,
     value_kind,
 )
-from datalog.rewrite.branches import Branch, branches
+from datalog.rewrite.branches import Branch
 from datalog.syntax import show
 from selfmaint.warehouse.base_relations import (
     BaseRelation,
     add_undeclared,
     base_relations,
     certain_variables,
-    determined_terms,
-    variable_types,
 )
+from selfmaint.warehouse.branches import told_apart
 from selfmaint.warehouse.clock import Clock
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, types_met, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
+from selfmaint.warehouse.outer_joins import outer_parts, parts_of
 from selfmaint.warehouse.summands import decided_by, summands
-from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View, as_rule_of
+from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 __all__ = [
     "BaseRelation",
@@ -74,7 +73,9 @@ class Catalog:
         views: every view, in order of definition.
         relations: the base relations by name.
         remarks: what was found odd when the definitions were read, such as SQL that cannot be analysed.
-        unions: the branches of the unions whose rows tell them apart, each with the view that it is.
+        unions: the branches of the unions whose rows tell them apart, each with the view that it is; likewise what
+            views with LEFT JOINs are made of.
+        outer: how the rows of these views are put together.
         summands: the rules of the other unions, as views of which nothing is stored.
         grouped_summands: those of the unions that views group over, with the groups of these.
         helpers: views that are kept for others to be computed from, each with the view that it is for.
@@ -88,6 +89,7 @@ class Catalog:
     relations: Mapping[str, BaseRelation]
     remarks: tuple[Diagnostic, ...] = ()
     unions: Mapping[str, Mapping[Branch, View]] = field(default_factory=dict)
+    outer: Mapping[str, OuterJoin] = field(default_factory=dict)
     summands: Mapping[str, tuple[GroupedView, ...]] = field(default_factory=dict)
     grouped_summands: Mapping[str, tuple[GroupedView, ...]] = field(default_factory=dict)
     helpers: Mapping[str, str] = field(default_factory=dict)
@@ -107,6 +109,16 @@ class Catalog:
         return replace(self, views=tuple(view for some in parts for view in some))
 
     @cached_property
+    def sides_as_views(self) -> Catalog:
+        """The catalog with what views with LEFT JOINs are made of in place of these, as if written so."""
+        sides = {name: tuple(self.unions[name].values()) for name in self.outer}
+        views = (part for view in self.views for part in sides.get(view.name, (view,)))
+        plain = (part.rule for its in sides.values() for part in its if not part.is_more_than_rules)
+        program = replace(self.program, rules=(*self.program.rules, *plain))
+        unions = {name: its for name, its in self.unions.items() if name not in self.outer}
+        return replace(self, program=program, views=tuple(views), unions=unions, outer={})
+
+    @cached_property
     def with_summands(self) -> Catalog:
         """The catalog with summands in place of the unions that have some: what is known is what the others tell."""
         every = {**self.summands, **self.grouped_summands}
@@ -120,7 +132,7 @@ class Catalog:
     def selections(self) -> tuple[tuple[Predicate, Predicate, ViewDefinition], ...]:
         """For each branch its predicate, that of its union, and what of the union's rows are its rows."""
         return tuple(
-            (view.predicate, branch.selection.predicate, branch.selection)
+            (view.predicate, branch.selection.predicate, replace(branch.selection, columns=view.columns))
             for parts in self.unions.values()
             for branch, view in parts.items()
         )
@@ -265,14 +277,17 @@ def catalog(
     """
     validate(program)
     _require_plain_names(program)
+    taken = _taken(program, opaque := tuple(opaque))
+    opaque = tuple(replace(one, outer=None) if one.name.casefold() in taken else one for one in opaque)
     written = program
-    program, beyond = separated(program, tuple(opaque))
+    made_of = {one.name: one for one in parts_of(opaque)}
+    program, beyond = separated(replace(program, views=(*program.views, *made_of.values())), opaque)
     stored = {rule.head.predicate.name for rule in program.rules} | set(beyond)
     cores = core_rules(beyond)
     with_cores = replace(program, rules=(*program.rules, *cores.values()))
     definitions = unfolded_rules(with_cores)
     relations = base_relations(program, definitions, stored)
-    for one in written.views:
+    for one in (*written.views, *made_of.values()):
         add_undeclared(relations, stored, (a for b in one.blocks for a in b.core.atoms))
     by_name = {**rules_by_name(program), **{name: [] for name in beyond}}
     plain = {name: view_of(program, name, rules, relations, by_name) for name, rules in definitions.items()}
@@ -280,38 +295,48 @@ def catalog(
     beyond = {
         name: with_core(one, cores.get(name), plain.get(name), relations, met) for name, one in beyond.items()
     }
-    known = {one.name: one for one in written.views}
+    known = {one.name: one for one in (*written.views, *made_of.values())}
     views = {name: replace(view, definition=known.get(name)) for name, view in plain.items()}
     views = {name: projected(view, relations) for name, view in views.items()} | beyond
     order = dict.fromkeys([*(p.name for p in written.heads), *known, *views])
-
-    def branch_view(union: View, number: int, branch: Branch, rules: tuple[Rule, Rule]) -> View:
-        named = [replace(rule, head=Atom(Predicate(branch.name), rule.head.terms)) for rule in rules]
-        view = view_of(program, branch.name, [(named[0], named[1])], relations, by_name)
-        return as_rule_of(projected(view, relations), union, number)
-
+    limited = {n: views[n] for n in order if n not in made_of and views[n].limitation is not None}
     unions = {
-        name: {
-            branch: branch_view(views[name], number, branch, rules)
-            for number, (branch, rules) in enumerate(zip(found, definitions[name], strict=True), 1)
-        }
-        for name in order
-        if (found := branches(name, definitions.get(name, ()))) and views[name].limitation is not None
+        name: found
+        for name, view in limited.items()
+        if name.casefold() not in taken
+        and (found := told_apart(program, view, definitions.get(name, ()), relations, by_name))
     }
-    others = {name: view for name, view in views.items() if name not in unions}
+    joins = {one.name: one.outer for one in opaque if one.outer is not None}
+    sides = {name: outer_parts(views[name], outer, views, relations) for name, outer in joins.items()}
+    outer = {name: one for name, one in joins.items() if sides[name]}
+    unions |= {name: sides[name] for name in outer}
+    views = {name: view for name, view in views.items() if name not in made_of}
+    program = replace(program, rules=tuple(r for r in program.rules if r.head.predicate.name not in made_of))
+    others = {n: view for n, view in views.items() if n not in unions and n.casefold() not in taken}
     sums = summands(program, others, relations, by_name)
     views |= {name: decided_by(views[name]) for name in sums}
     of_groups = {name: its for name, its in sums.items() if isinstance(views[name].definition, OpaqueView)}
     of_rows = {name: its for name, its in sums.items() if name not in of_groups}
-    every = tuple(views[name] for name in order)
-    return Catalog(program, every, relations, tuple(remarks), unions, of_rows, of_groups)
+    every = tuple(views[name] for name in order if name in views)
+    return Catalog(program, every, relations, tuple(remarks), unions, outer, of_rows, of_groups)
+
+
+def _atoms(program: Program) -> Iterator[Atom]:
+    """All atoms of a program as written."""
+    bodies = (li for view in program.views for block in view.blocks for li in block.core.body)
+    literals = (*(li for rule in program.rules for li in (rule.head, *rule.body)), *bodies)
+    return (atom for literal in literals for atom in atoms_of(literal))
+
+
+def _taken(program: Program, opaque: Iterable[OpaqueView]) -> frozenset[str]:
+    """The names, folded, of which some relation has what a part of such a view would be called."""
+    named = [one.name for its in (program.declarations, program.views, opaque) for one in its]
+    named += [atom.predicate.name for atom in _atoms(program)]
+    return frozenset(name.casefold().rpartition("#")[0] for name in named)
 
 
 def _require_plain_names(program: Program) -> None:
     """Refuses versions: a view's rule speaks of relations as they are, whatever the update."""
-    bodies = (li for view in program.views for block in view.blocks for li in block.core.body)
-    literals = (*(li for rule in program.rules for li in (rule.head, *rule.body)), *bodies)
-    atoms = (atom for literal in literals for atom in atoms_of(literal))
     found = [
         Diagnostic(
             Code.UNKNOWN_VERSION,
@@ -321,7 +346,7 @@ def _require_plain_names(program: Program) -> None:
             note="versions such as `@inserted` are for the programs that are made of the views' rules",
             hint=f"write `{show(Predicate(atom.predicate.name))}`",
         )
-        for atom in atoms
+        for atom in _atoms(program)
         if atom.predicate.version is not Version.STORED
     ]
     if found:
@@ -369,30 +394,3 @@ def _direct(view: View) -> set[str]:
 def _names(body: tuple[Literal, ...]) -> set[str]:
     found = {li.predicate.name for li in body if isinstance(li, Atom)}
     return found.union(*(_names(li.body) for li in body if isinstance(li, Negation)))
-
-
-def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...]:
-    """The positions of columns in which every two rows of a view differ, as few as the keys tell.
-
-        order_lines(O, L, D) :- lineitem(O, L), orders(O, D).       O, L: a key of lineitem, and O is one of orders
-
-    A row to delete is found by them. Texts, and columns that stand later, are left out before others.
-
-    Returns:
-        The positions in ascending order; all columns if the keys tell nothing, or rows stand more than once.
-    """
-    every = tuple(range(len(view.stored_columns)))
-    if isinstance(view, GroupedView) and view.grouped.measures and not view.is_counted:
-        return tuple(sorted(view.grouped.columns)) or every
-    terms = view.head.terms
-    is_one_rule = view.limitation is None or view.limitation.kind is Outside.PROJECTION
-    if not is_one_rule or view.is_counted or view.unchanging:
-        return every
-    types = variable_types(view.body, relations)
-    kept = list(every)
-    numbers = [isinstance(term, Variable) and types.get(term, ANY).name.is_integer for term in terms]
-    for place in sorted(every, key=lambda i: (numbers[i], -i)):
-        fewer = [terms[i] for i in kept if i != place]
-        if set(terms) <= determined_terms(fewer, view.body, relations):
-            kept.remove(place)
-    return tuple(kept) or every

@@ -36,6 +36,7 @@ from datalog.model import (
 from selfmaint.warehouse.base_relations import BaseRelation, determined_terms, variable_types
 from selfmaint.warehouse.definitions import without_references
 from selfmaint.warehouse.grouped import Grouped, Measure, core_rule, grouped
+from selfmaint.warehouse.having import LEFT_OUT, asks_plainly
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 _ADDING = (AggregateFunction.SUM, AggregateFunction.AVG)
@@ -95,6 +96,9 @@ def with_core(
     found = unlike or _grouped(view.grouping, kind, written, core, relations)
     if isinstance(found, str):
         return replace(view, limitation=Limitation(kind, f"`{view.name}` {does}, and {found}"))
+    if found.block.having:
+        limited = replace(view, limitation=Limitation(kind, f"`{view.name}` {does}, and {LEFT_OUT}"))
+        return replace(limited, shown_groups=_shown_groups(limited, core, found, relations))
     if kind is Outside.AGGREGATE:
         functions = dict.fromkeys(m.aggregate.function.value for m in found.measures)
         does = f"groups ({', '.join(functions) or 'no aggregate'})"
@@ -139,7 +143,7 @@ def _computed_with(definition: ViewDefinition) -> tuple[Variable, ...]:
     (block,) = definition.blocks
     computing = [
         part
-        for value in (*block.outputs, *(block.groups or ()), *block.filters)
+        for value in (*block.outputs, *(block.groups or ()), *block.filters, *block.having)
         for part in walk(value)
         if isinstance(part, Arithmetic | Minus | Cast | Call)
         or (isinstance(part, Aggregate) and part.function in _ADDING)
@@ -240,6 +244,17 @@ def _grouped(
     return replace(found, is_single=single, inexact=inexact, alone=alone, is_total=is_total)
 
 
+def _shown_groups(
+    view: View, core: View, found: Grouped, relations: Mapping[str, BaseRelation]
+) -> GroupedView | None:
+    """The groups that a HAVING lets through; None where what it asks for cannot be kept up exactly."""
+    made = GroupedView.of(view, core, replace(found, is_hidden=True))
+    is_exact = not (found.inexact or _unknown_sums(made, relations))
+    types = _types_of(found, core, relations)
+    is_plain = all(asks_plainly(one, found.groups, types) for one in found.block.having)
+    return made if is_exact and is_plain else None
+
+
 def _counted(view: View) -> View:
     """A view that keeps duplicates, with the head and columns of its counted rows."""
     assert view.grouping is not None
@@ -269,7 +284,8 @@ def _adds_up(view: GroupedView, relations: Mapping[str, BaseRelation]) -> str:
 
 def _inexact(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) -> frozenset[int]:
     """The columns that add up doubles, as Spark does for an average of bigints too, or may do so for one."""
-    averages = {m.column for m in found.measures if m.aggregate.function is AggregateFunction.AVG}
+    every = (*found.measures, *found.tested)
+    averages = {m.column for m in every if m.aggregate.function is AggregateFunction.AVG}
     return frozenset(
         c
         for c, its in _added_types(found, core, relations).items()
@@ -285,7 +301,7 @@ def _unknown_sums(view: GroupedView, relations: Mapping[str, BaseRelation]) -> f
 def _added_types(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) -> dict[int, ColumnType]:
     """The types of what is added up, by column."""
     types = _types_of(found, core, relations)
-    adding = [m for m in found.measures if m.aggregate.function in _ADDING]
+    adding = [m for m in (*found.measures, *found.tested) if m.aggregate.function in _ADDING]
     given = {m.column: expression_type(m.aggregate.operand, types) for m in adding if m.aggregate.operand}
     return {c: one for c, one in given.items() if one is not None}
 

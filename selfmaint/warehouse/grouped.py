@@ -63,7 +63,8 @@ class Grouped:
         inexact: the columns that add up doubles: their values depend on the order of adding.
         alone: the columns of averages whose sum, or number of values, no other column shows.
         is_total: whether it has one row even over no core rows: it aggregates all of them.
-        is_hidden: whether nothing of it is stored: it is a summand of a union.
+        is_hidden: whether nothing is taken of what is stored of it: it is a summand of a union, or a view that leaves
+            groups out by its HAVING (`selfmaint.maintain.shown_groups`).
     """
 
     block: Block
@@ -94,6 +95,13 @@ class Grouped:
             for column, group in zip(self.columns, self.groups, strict=True)
             if isinstance(group, Variable)
         }
+
+    @cached_property
+    def tested(self) -> tuple[Measure, ...]:
+        """The aggregates that HAVING asks for and no column holds, with numbers behind those of the columns."""
+        stored = {repr(m.aggregate) for m in self.measures}
+        others = (one for one in aggregates_of(self.block.having) if repr(one) not in stored)
+        return tuple(Measure(at, one) for at, one in enumerate(others, len(self.block.outputs)))
 
     @cached_property
     def count_column(self) -> int | None:
@@ -147,8 +155,6 @@ def grouped(definition: ViewDefinition, written: Rule, head: Atom) -> Grouped | 
 
 def missing(definition: ViewDefinition, found: Grouped) -> str | None:
     """What no change can be added to, whatever it is; None if there is nothing of that kind."""
-    if found.block.having:
-        return "groups that its HAVING leaves out are not stored: take HAVING into a query over the view"
     for measure in found.measures:
         if measure.aggregate.distinct:
             return f"`{definition.columns[measure.column]}` counts equal values once, which does not add up"

@@ -64,10 +64,12 @@ class View:
             has no body and no limitation either.
         definition: what it was defined as, if by more than rules: in SQL, or with `.view`.
         if_inexact: the view as it can be maintained if sums of doubles need not be exact; None if that helps nothing.
+        shown_groups: of one outside the class for its HAVING its groups, as a view whose rows tell nothing.
         grouping: the definition of its rows as groups; of a view that keeps duplicates as counted rows (`cores.py`).
         is_counted: whether it keeps duplicates, and is decided and maintained: then `head` and `columns` are those
             of its counted rows, the number of copies last.
-        rule_of: of a branch of a union, the union's name and which of its rules this is.
+        rule_of: of a branch of a union, the union's name and which of its rules this is; of what a view with LEFT
+            JOINs is made of, that view's name and what this is.
     """
 
     name: str
@@ -83,14 +85,21 @@ class View:
     always_one: str | None = None
     definition: ViewDefinition | OpaqueView | None = None
     if_inexact: View | None = None
+    shown_groups: GroupedView | None = None
     grouping: ViewDefinition | None = None
     is_counted: bool = False
-    rule_of: tuple[str, int] | None = None
+    rule_of: tuple[str, int | str] | None = None
 
     @property
     def shown(self) -> str:
         """The view's name for messages; a branch is the rule of the union that it is."""
-        return f"`{self.name}`" if self.rule_of is None else "rule {1} of `{0}`".format(*self.rule_of)
+        return f"`{self.name}`" if self.rule_of is None else f"{self.part} of `{self.rule_of[0]}`"
+
+    @property
+    def part(self) -> str:
+        """What a branch is of its view."""
+        number = None if self.rule_of is None else self.rule_of[1]
+        return f"rule {number}" if isinstance(number, int) else str(number)
 
     @property
     def stored_in(self) -> Predicate:
@@ -150,9 +159,9 @@ class View:
         return (*self.guards, *self.comparisons)
 
 
-def as_rule_of(view: View, union: View, number: int) -> View:
-    """A branch with its union's columns, said in messages to be one of the union's rules."""
-    found = replace(view, columns=union.columns, rule_of=(union.name, number))
+def as_part_of(view: View, whole: View, part: int | str, columns: tuple[str, ...]) -> View:
+    """A branch, said in messages to be a rule of a union, or what a view is made of."""
+    found = replace(view, columns=columns, rule_of=(whole.name, part))
     if isinstance(found, GroupedView):
         found = replace(found, core=replace(found.core, rule_of=found.rule_of))
     if view.limitation is None:

@@ -27,6 +27,9 @@ JOIN = "v(O, C, T, N) :- o(O, C, T), c(C, N)."
 BOTH = "v(X) :- r(X).  v(X) :- q(X)."
 ALL = "SELECT c, t FROM o WHERE t > 1 UNION ALL SELECT id, t FROM o"
 OVER_UNION = "SELECT c, count(*) AS k FROM (SELECT c FROM o UNION ALL SELECT id FROM c) AS u GROUP BY c"
+HAVING = "SELECT c, count(*) AS k FROM o GROUP BY c HAVING count(*) > 1"
+OUTER = "SELECT o.id, c.id AS c, c.n FROM o LEFT JOIN c ON o.c = c.id"
+UNMATCHED = "SELECT c.id, c.n FROM c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.c = c.id)"
 MANY: set[Row] = {(number,) for number in range(1, 500)}
 
 
@@ -44,7 +47,10 @@ class Told:
     @property
     def program(self) -> str:
         if self.example.startswith("SELECT"):
-            return f"{SQL}{self.example};"
+            tables = (
+                SQL.replace("c int not null, t", "c int not null references c, t") if self.constraint else SQL
+            )
+            return f"{tables}{self.example};"
         return RULES.format(self.constraint) + self.example
 
 
@@ -91,14 +97,18 @@ TOLD = [
     Told("SELECT o.c, c.n FROM o JOIN c ON o.c = c.id", "yes", {(1, "A", 2)}, {}, {"o": {(2, 1, 5)}}),
     Told("SELECT o.c, c.n FROM o JOIN c ON o.c = c.id", "no", {(1, "A", 2)}, {"o": {(2, 7, 5)}}),
     Told("SELECT o.id, c.n FROM o JOIN c ON o.c = c.id", "yes", {(1, "A")}, {}, {"o": {(1, 7, 5)}}),
-    Told(
-        "SELECT c, count(*) AS k FROM o GROUP BY c HAVING count(*) > 1",
-        "undecided",
-        {(1, 2)},
-        {"o": {(3, 1, 6)}},
-    ),
+    Told(HAVING, "yes", {(1, 2)}, {"o": {(3, 1, 6)}}),
+    Told(HAVING, "yes", {(1, 2)}, {}, {"o": {(3, 1, 6)}}),
+    Told(HAVING, "no", {(1, 2)}, {"o": {(3, 7, 6)}}),
+    Told("SELECT c, count(DISTINCT t) AS k FROM o GROUP BY c", "no", {(1, 2)}, {"o": {(3, 1, 6)}}),
     Told("v(O, C, T) :- o(O, C, T), not c(C, _).", "undecided", {(1, 1, 5)}, {"o": {(3, 1, 6)}}),
-    Told("SELECT o.id, c.n FROM o LEFT JOIN c ON o.c = c.id", "undecided", {(1, "A")}, {"o": {(3, 1, 6)}}),
+    Told(OUTER, "yes", {(1, 1, "A")}, {"o": {(3, 1, 6)}}),
+    Told(OUTER, "no", {(1, 1, "A")}, {"o": {(3, 7, 6)}}),
+    Told(UNMATCHED, "yes", {(1, "A")}, {"c": {(7, "B")}}, constraint=FOREIGN),
+    Told(UNMATCHED, "yes", {(1, "A")}, {"o": {(3, 1, 6)}}, constraint=FOREIGN),
+    Told(UNMATCHED, "yes", {(1, "A")}, {}, {"c": {(7, "B")}, "o": {(3, 7, 6)}}, FOREIGN),
+    Told(UNMATCHED, "undecided", {(1, "A")}, {}, {"o": {(3, 7, 6)}}, FOREIGN),
+    Told("SELECT o.t, c.n FROM o LEFT JOIN c ON o.c = c.id", "undecided", {(5, "A")}, {"o": {(3, 1, 6)}}),
 ]
 
 

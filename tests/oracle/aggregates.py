@@ -11,11 +11,12 @@ Shares no code with the product. Base relations are sets, views are bags of rows
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, combinations, product
+from operator import eq, ge, gt, le, lt, ne
 from random import Random
 from typing import Any
 
@@ -116,6 +117,31 @@ class Computed:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What HAVING asks: an aggregate, or a column of the group, compared with a value; or `is null`, without one.
+
+    Attributes:
+        either: others, one of which may be so instead.
+    """
+
+    what: Aggregate | str
+    operator: str
+    value: Any = None
+    either: tuple[Asked, ...] = ()
+
+    def __str__(self) -> str:
+        value = "" if self.operator == "is null" else f" {_constant(self.value)}"
+        one = f"{self.what} {self.operator}{value}"
+        return f"any({', '.join(map(str, (one, *self.either)))})" if self.either else one
+
+    def holds(self, value: Callable[[Aggregate | str], Any]) -> bool:
+        """Whether it is so, given what an aggregate and a column are."""
+        found = value(self.what)
+        one = found is None if self.operator == "is null" else _compare(found, self.operator, self.value)
+        return one or any(other.holds(value) for other in self.either)
+
+
+@dataclass(frozen=True)
 class View:
     """A view: columns of its rows or groups, aggregates (none: no grouping), a body, comparisons.
 
@@ -125,7 +151,7 @@ class View:
         compared: variables with an operator and a value.
         semantics: `bag`: a row for each match of the body; `set`: each once; None: a rule, each once.
         where: computed values that are compared with a number.
-        having: aggregates that are compared with a number: a group for which one is not so is left out.
+        having: what is asked of each group: one for which some of it is not so is left out.
     """
 
     name: str
@@ -135,7 +161,7 @@ class View:
     compared: tuple[tuple[str, str, Any], ...] = ()
     semantics: str | None = None
     where: tuple[tuple[Computed, str, int], ...] = ()
-    having: tuple[tuple[Aggregate, str, int], ...] = ()
+    having: tuple[Asked, ...] = ()
 
     def rule(self) -> str:
         """The view as text."""
@@ -144,7 +170,7 @@ class View:
         tests = [f"{v} {operator} {_constant(value)}" for v, operator, value in self.compared]
         tests = [", ".join([*subgoals, *tests])]
         tests += [" where " + ", ".join(f"{c} {o} {n}" for c, o, n in self.where)] if self.where else []
-        tests += [" having " + ", ".join(f"{a} {o} {n}" for a, o, n in self.having)] if self.having else []
+        tests += [" having " + ", ".join(map(str, self.having))] if self.having else []
         names = ", ".join(f"x{i}" for i in range(len(outputs)))
         kind = f".view {self.name}({names}) {self.semantics}.\n" if self.semantics else ""
         return f"{kind}{self.name}({', '.join(outputs)}) :- {''.join(tests)}."
@@ -161,13 +187,15 @@ class View:
         for match in matches:
             groups[tuple(match[v] for v in self.columns)].append(match)
 
-        def value(aggregate: Aggregate, found: Sequence[Mapping[str, Any]]) -> Any:
-            return aggregate.value([1 if aggregate.variable == "*" else m[aggregate.variable] for m in found])
+        def value(what: Aggregate | str, group: Row, found: Sequence[Mapping[str, Any]]) -> Any:
+            if isinstance(what, str):
+                return group[self.columns.index(what)]
+            return what.value([1 if what.variable == "*" else m[what.variable] for m in found])
 
         return Counter(
-            (*group, *(value(a, found) for a in self.aggregates))
+            (*group, *(value(a, group, found) for a in self.aggregates))
             for group, found in groups.items()
-            if all(_compare(value(a, found), operator, number) for a, operator, number in self.having)
+            if all(asked.holds(partial(value, group=group, found=found)) for asked in self.having)
         )
 
     def _matches(self, database: Database) -> Iterator[dict[str, Any]]:
@@ -217,7 +245,8 @@ def _extended(
 def _compare(value: Any, operator: str, other: Any) -> bool:
     if value is None:
         return False
-    return bool({"<": value < other, ">": value > other, "!=": value != other, "=": value == other}[operator])
+    compare = {"<": lt, "<=": le, ">": gt, ">=": ge, "!=": ne, "=": eq}[operator]
+    return bool(compare(value, other))
 
 
 @dataclass(frozen=True)

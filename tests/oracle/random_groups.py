@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from random import Random
 
-from .aggregates import Aggregate, Relation, Schema, View
+from .aggregates import Aggregate, Asked, Relation, Schema, View
 
 _SALE, _JOIN = (("sale", ("I", "C", "A")),), (("sale", ("I", "C", "A")), ("cust", ("C", "R")))
 _COUNT = Aggregate("count", "*")
@@ -55,5 +55,5 @@ def _view(random: Random, name: str, *, joined: bool) -> View:
     aggregates = list(dict.fromkeys(aggregates))
     having = ()
     if random.random() < 0.15 and groups:
-        having = ((random.choice(aggregates), random.choice((">", ">", "<")), random.choice((1, 2))),)
+        having = (Asked(random.choice(aggregates), random.choice((">", ">", "<")), random.choice((1, 2))),)
     return View(name, groups, tuple(aggregates), body, having=having)

@@ -111,6 +111,72 @@ def _outer(kind: str) -> Callable[[Random], str]:
     return made
 
 
+def _looked_up(random: Random) -> str:
+    """Rows with what one or two LEFT JOINs find for them, keys and what tells partners shown mostly."""
+    on = [
+        "r.b = s.f",
+        "r.b = s.f",
+        "r.b = s.d",
+        "r.c = s.e",
+        "r.b = s.f and s.e > 1",
+        "r.b = s.f and (s.e > 1 or s.d = 1)",
+    ]
+    on = random.choice(on)
+    its = ["s.f", *random.sample(["s.d", "s.e", "coalesce(s.e, 0) as z", "s.e + 1 as y", "s.d = 1 as u"], 2)]
+    joins = f"left join s on {on}"
+    if random.random() < 0.5:
+        on = random.choice(["s.d = w.k", "r.c = w.k", "r.b = w.k", "s.d = w.k and r.c = w.m"])
+        joins += f" {random.choice(['left join', 'left join', 'join'])} w on {on}"
+        its += ["w.k", "w.m"]
+    its = ["r.a", *(one for one in ("r.b", "r.c") if random.random() < 0.5), *its]
+    if random.random() < 0.3:
+        its = [one for one in its if one not in ("s.f", "w.k")]
+    shown = [one for one in its if random.random() < 0.9] or its
+    where = random.choice(
+        ["", "", "", " where r.c > 1 or r.b = 1", " where s.e = 1", " where s.d is not null"]
+    )
+    return f"select {', '.join(shown)} from r {joins}{where}"
+
+
+def _totalled(random: Random) -> str:
+    """Groups of what a LEFT JOIN finds for each row."""
+    on = random.choice(["s.d = r.a", "s.e = r.a", "s.d = r.b", "s.f = r.b", "s.d = r.a and s.e > 1"])
+    calls = [
+        "count(s.f) as n",
+        "sum(s.e) as z",
+        "max(s.d) as y",
+        "min(s.e) as u",
+        "count(*) as k",
+        "count(s.e) as h",
+    ]
+    shown = ", ".join(one for one in calls if random.random() < 0.5) or "count(s.f) as n"
+    by = random.choice(["r.a", "r.a", "r.a, r.c", "r.b"])
+    where = random.choice(["", "", "", " where r.c > 1", " where s.e = 1"])
+    return f"select {by}, {shown} from r left join s on {on}{where} group by {by}"
+
+
+def _unmatched(random: Random) -> str:
+    """Rows without a match, their keys shown mostly; a foreign key may say what is compared."""
+    kept, key, others, other, on, test = random.choice(
+        [
+            ("s", "s.f", ["s.d", "s.e"], "t", "t.x = s.f", "t.y > 1"),
+            ("w", "w.k", ["w.n", "w.m"], "s", "s.d = w.k", "s.e > 1"),
+            ("r", "r.a", ["r.b", "r.c"], "s", "s.d = r.a", "s.e = 1"),
+            ("r", "r.a", ["r.b", "r.c"], "s", "s.f = r.b", "s.e > 1"),
+            ("r", "r.a", ["r.b", "r.c"], "s", "s.f = r.c", "s.d is not null"),
+            ("r", "r.a", ["r.b", "r.c"], "s", "s.f = r.b and s.d = r.a", "s.e > 1"),
+        ]
+    )
+    test = random.choice(["", "", f" and {test}"])
+    its = [key, *others] if random.random() < 0.7 else random.sample([key, *others], 2)
+    where = random.choice(["", "", f"{others[1]} > 1 and ", f"{others[0]} is not null and "])
+    if random.random() < 0.2:
+        its = [one for one in its if one not in on.split(" = ")[0].split()]
+        column = on.split(" and ")[0].split(" = ")[0]
+        return f"select {', '.join(its)} from {kept} left join {other} on {on}{test} where {where}{column} is null"
+    return f"select {', '.join(its)} from {kept} where {where}not exists (select 1 from {other} where {on}{test})"
+
+
 def _exists(word: str) -> Callable[[Random], str]:
     def made(random: Random) -> str:
         on = random.choice(
@@ -370,6 +436,9 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "LEFT JOIN": _outer("left"),
     "RIGHT JOIN": _outer("right"),
     "FULL JOIN": _outer("full"),
+    "LEFT JOINs that tell": _looked_up,
+    "rows without a match": _unmatched,
+    "groups of a LEFT JOIN": _totalled,
     "EXISTS": _exists(""),
     "NOT EXISTS": _exists("not "),
     "IN (SELECT)": _among(""),

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from datalog.sql.affected.names import Scope, UnknownShapeError
 from datalog.sql.affected.plan import Linked, Plan, Query, never_null, number_of
+from datalog.sql.views.as_written import with_parts
 from datalog.sql.views.limits import parts_of
 from datalog.sql.views.text_allowed import AGGREGATES
 
@@ -37,29 +38,16 @@ def is_generator(node: exp.Expr, text: str) -> bool:
     return isinstance(node, exp.Explode | exp.Posexplode | exp.Inline) or called(node, text) in _GENERATORS
 
 
-def rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """A node with its parts changed, one by one; the node itself is left as it is."""
-    args: dict[str, object] = {}
-    for name, value in node.args.items():
-        if isinstance(value, list):
-            args[name] = [change(one) if isinstance(one, exp.Expr) else one for one in value]
-        else:
-            args[name] = change(value) if isinstance(value, exp.Expr) else value
-    made = type(node)(**args)
-    made.meta.update(node.meta)
-    return made
-
-
 def windowed(node: exp.Window, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """A window with its function's arguments, its partition and its order changed, but not the call itself."""
 
     def of_call(one: exp.Expr) -> exp.Expr:
-        return rebuilt(one, of_call) if isinstance(one, _AROUND) else rebuilt(one, change)
+        return with_parts(one, of_call) if isinstance(one, _AROUND) else with_parts(one, change)
 
     def part(one: exp.Expr) -> exp.Expr:
         return of_call(one) if one is node.this else change(one)
 
-    return rebuilt(node, part)
+    return with_parts(node, part)
 
 
 Ctes: TypeAlias = "Mapping[str, Closed]"
@@ -126,7 +114,7 @@ class Inner:
                 case exp.Query() | exp.Lambda() | exp.Any() | exp.All() | exp.Placeholder() | exp.Collate():
                     raise UnknownShapeError(f"it has a {type(node).__name__.lower()} in an expression")
                 case _:
-                    return rebuilt(node, change)
+                    return with_parts(node, change)
 
         return change(tree)
 

@@ -78,24 +78,29 @@ class OneRow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Filter:
-    """The rows for which all tests are true."""
+class _Over:
+    """An operator over one plan, whose columns it has."""
 
     input: Plan
-    tests: tuple[exp.Expr, ...]
-    inner: tuple[Linked, ...] = ()
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The input's."""
+        """The input's, unless it says otherwise."""
         return self.input.columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Project:
+class Filter(_Over):
+    """The rows for which all tests are true."""
+
+    tests: tuple[exp.Expr, ...]
+    inner: tuple[Linked, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Project(_Over):
     """One row for each of the input's, with the items as columns; `extends`: besides the input's."""
 
-    input: Plan
     items: tuple[tuple[int, exp.Expr], ...]
     inner: tuple[Linked, ...] = ()
     extends: bool = False
@@ -126,7 +131,7 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Aggregate:
+class Aggregate(_Over):
     """Groups of equal values of some of the input's columns, and aggregates over each.
 
     Attributes:
@@ -135,7 +140,6 @@ class Aggregate:
         sets: the grouping sets, if there are others than all of `groups`.
     """
 
-    input: Plan
     groups: tuple[int, ...]
     common: frozenset[int]
     items: tuple[tuple[int, exp.Expr], ...]
@@ -149,10 +153,9 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Windows:
+class Windows(_Over):
     """The input's rows with the values of window functions."""
 
-    input: Plan
     items: tuple[tuple[int, exp.Window], ...]
     inner: tuple[Linked, ...] = ()
 
@@ -163,15 +166,8 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Distinct:
+class Distinct(_Over):
     """The input's rows, each once."""
-
-    input: Plan
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The input's."""
-        return self.input.columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,7 +187,7 @@ class Combined:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limited:
+class Limited(_Over):
     """Some of the input's rows, chosen by looking at all of them.
 
     Attributes:
@@ -200,14 +196,8 @@ class Limited:
         number: how many they are at most, if that is known.
     """
 
-    input: Plan
     order: tuple[tuple[int, bool, bool], ...] = ()
     number: int | None = None
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The input's."""
-        return self.input.columns
 
 
 Plan: TypeAlias = (

@@ -8,9 +8,10 @@ from itertools import product
 
 from sqlglot import exp
 
-from datalog.sql.affected.inner import is_aggregate, is_generator, rebuilt, windowed
+from datalog.sql.affected.inner import is_aggregate, is_generator, windowed
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Aggregate, Filter, Linked, Plan, Project, Windows, column, number_of
+from datalog.sql.views.as_written import with_parts
 
 Number = Callable[[], int]
 """Gives each new column its number."""
@@ -88,7 +89,7 @@ class Selecting:
                 if key not in self._calls:
                     self._calls[key] = (self.number(), node)
                 return column(self._calls[key][0])
-            return rebuilt(node, change)
+            return with_parts(node, change)
 
         return change(tree)
 
@@ -102,7 +103,7 @@ class Selecting:
                 if key not in found:
                     found[key] = (self.number(), node)
                 return column(found[key][0])
-            return rebuilt(node, change)
+            return with_parts(node, change)
 
         over = [change(tree) for tree in trees]
         if not found:

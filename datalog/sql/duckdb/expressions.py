@@ -42,6 +42,7 @@ from datalog.rewrite.guards import guard_joins
 from datalog.sql.block import Frame
 from datalog.sql.conditions import OPERATORS, Writer
 from datalog.sql.duckdb.functions import called, computed, quotient
+from datalog.sql.duckdb.relations import numbered_items
 from datalog.sql.duckdb.rules import Derived, Types, require_comparable, term_type, without_void
 from datalog.sql.duckdb.types import (
     DOUBLE,
@@ -243,13 +244,7 @@ def view(
 def _named(made: Derived, united: tuple[SqlType, ...]) -> exp.Select:
     (query,) = made.queries
     items = zip(query.expressions, made.types, united, strict=True)
-    query.set(
-        "expressions",
-        [
-            exp.alias_(as_type(tree, kind, to), f"c{i}", quoted=True)
-            for i, (tree, kind, to) in enumerate(items)
-        ],
-    )
+    query.set("expressions", numbered_items([as_type(*item) for item in items]))
     return query
 
 

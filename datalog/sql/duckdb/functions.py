@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 
 from sqlglot import exp
 
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName
 from datalog.sql.duckdb.strings import STRINGS_OF, texts
+from datalog.sql.duckdb.templates import filled
 from datalog.sql.duckdb.times import TIMES_OF
 from datalog.sql.duckdb.types import (
-    DOUBLE,
     PLACES,
     WHOLE,
     SqlType,
@@ -29,6 +30,7 @@ from datalog.sql.duckdb.types import (
     digits,
     rounded_double,
     unless,
+    whole_numbers,
 )
 
 _OPERATORS: Mapping[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
@@ -68,8 +70,7 @@ def _of_doubles(
     if one is None or other is None:
         raise UnlikeSparkError(f"arithmetic on `{left[1]}` and `{right[1]}`")
     if operator == "/":
-        divided = exp.Div(this=_paren(one), expression=_paren(other), typed=False, safe=True)
-        return _unless_zero(one, other, divided)
+        return _unless_zero(one, other, filled(":one / :other", one=one, other=other))
     return _OPERATORS[operator](this=_paren(one), expression=_paren(other))
 
 
@@ -106,17 +107,15 @@ def quotient(
         above = _times_ten(above, shift)
     else:
         below = _times_ten(below, -shift)
-    whole = exp.IntDiv(this=_paren(above), expression=_paren(below))
-    rest = exp.Abs(this=exp.Mod(this=_paren(above.copy()), expression=_paren(below.copy())))
-    rounds = exp.GTE(
-        this=exp.Mul(this=exp.Literal.number(2), expression=rest), expression=exp.Abs(this=below.copy())
-    )
-    sign = exp.Mul(this=exp.Sign(this=above.copy()), expression=exp.Sign(this=below.copy()))
-    more = exp.Case(ifs=[exp.If(this=rounds, true=sign)], default=exp.Literal.number(0))
-    total = cast(exp.Add(this=whole, expression=more), decimal(MAX_PRECISION, 0))
     unit = cast(exp.Literal.string(f"{Decimal(1).scaleb(-scale):f}"), decimal(max(scale, 1), scale))
-    made = cast(exp.Mul(this=total, expression=unit), found)
+    made = cast(filled(_QUOTIENT, above=above, below=below, unit=unit), found)
     return _unless_zero(left[0], right[0], made) if guarded else made
+
+
+_QUOTIENT = f"""
+    CAST(:above // :below + CASE WHEN 2 * abs(:above % :below) >= abs(:below) THEN sign(:above) * sign(:below)
+    ELSE 0 END AS DECIMAL({MAX_PRECISION}, 0)) * :unit
+"""
 
 
 def _unscaled(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
@@ -126,14 +125,9 @@ def _unscaled(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
         return _hugeint(tree)
     if whole + 2 * scale <= MAX_PRECISION:
         return _hugeint(_shifted(tree, kind))
-    before = call("trunc", tree)
-    behind = cast(
-        exp.Sub(this=_paren(tree.copy()), expression=before.copy()),
-        decimal(min(scale + 1, MAX_PRECISION), scale),
-    )
-    return exp.Add(
-        this=_times_ten(_hugeint(before), scale), expression=_hugeint(_shifted(behind, decimal(scale, scale)))
-    )
+    before = _times_ten(_hugeint(call("trunc", tree)), scale)
+    behind = cast(filled(":x - trunc(:x)", x=tree), decimal(min(scale + 1, MAX_PRECISION), scale))
+    return exp.Add(this=before, expression=_hugeint(_shifted(behind, decimal(scale, scale))))
 
 
 def _shifted(tree: exp.Expr, kind: ColumnType) -> exp.Expr:
@@ -153,10 +147,7 @@ def _hugeint(tree: exp.Expr) -> exp.Expr:
 
 def _unless_zero(divided: exp.Expr, divisor: exp.Expr, result: exp.Expr) -> exp.Expr:
     """The result, or an error where something is divided by zero; null divided by it is null."""
-    known = exp.Is(this=_paren(divided.copy()), expression=exp.Not(this=exp.Null()))
-    is_zero = exp.and_(
-        exp.EQ(this=_paren(divisor.copy()), expression=exp.Literal.number(0)), known, copy=False
-    )
+    is_zero = filled(":divisor = 0 AND :divided IS NOT NULL", divisor=divisor, divided=divided)
     return unless(is_zero, exp.Literal.string("division by zero"), result)
 
 
@@ -195,20 +186,13 @@ def _abs(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 
 def _concat(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    first, *others = (exp.Paren(this=as_type(tree, kind, _STRING)) for tree, kind in arguments)
-    result: exp.Expr = first
-    for other in others:
-        result = exp.DPipe(this=result, expression=other)
-    return exp.Paren(this=result)
-
-
-def _length(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    return cast(call(function, *texts(arguments)), _INT)
+    trees = {f"x{i}": as_type(tree, kind, _STRING) for i, (tree, kind) in enumerate(arguments)}
+    return filled(f"({' || '.join(f':{name}' for name in trees)})", **trees)
 
 
 def _like(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    text, pattern = (exp.Paren(this=tree) for tree in texts(arguments))
-    return exp.Escape(this=exp.Like(this=text, expression=pattern), expression=exp.Literal.string("\\"))
+    text, pattern = texts(arguments)
+    return filled(r":text LIKE :pattern ESCAPE '\'", text=text, pattern=pattern)
 
 
 def _substring(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -235,8 +219,8 @@ def _rounded(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     if kind.name is not TypeName.DOUBLE or count > PLACES:
         raise UnlikeSparkError(f"`{function}` of `{kind}`")
     short = as_double(rounded_double(tree, count), decimal(MAX_PRECISION, count))
-    is_whole = exp.GTE(this=exp.Abs(this=tree.copy()), expression=exp.Literal.number(10**WHOLE))
-    return exp.Case(ifs=[exp.If(this=is_whole, true=tree.copy())], default=short)
+    assert short is not None
+    return filled(f"CASE WHEN abs(:x) >= {10**WHOLE} THEN :x ELSE :short END", x=tree, short=short)
 
 
 def _hashed(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -249,71 +233,48 @@ def _hashed(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 def _remainder(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """The remainder of whole numbers: of DuckDB by zero it is null."""
-    if any(isinstance(kind, str) or not (kind.name.is_integer or kind == ANY) for _, kind in arguments):
-        raise UnlikeSparkError("a remainder of other than whole numbers")
-    one, other = (cast(tree, _BIGINT) for tree, _ in arguments)
+    one, other = whole_numbers(arguments, _BIGINT, "a remainder")
     # The least number by -1 is too large for a quotient of 64 bits.
-    by_one = exp.EQ(this=_paren(other.copy()), expression=exp.Literal.number(-1))
-    rest = exp.Mod(this=_paren(one), expression=_paren(other))
-    zero = exp.Mul(this=exp.Literal.number(0), expression=exp.Sign(this=one.copy()))
-    return _unless_zero(one, other, exp.Case(ifs=[exp.If(this=by_one, true=zero)], default=rest))
+    rest = "CASE WHEN :other = -1 THEN 0 * sign(:one) ELSE :one % :other END"
+    return _unless_zero(one, other, filled(rest, one=one, other=other))
 
 
 def _modulus(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """The remainder of whole numbers, or where that is negative the one behind it."""
     rest = _remainder("mod", arguments)
-    other = cast(arguments[1][0].copy(), _BIGINT)
-    more = _remainder("mod", [(exp.Add(this=exp.Paren(this=rest), expression=other), _BIGINT), arguments[1]])
-    negative = exp.LT(this=exp.Paren(this=rest.copy()), expression=exp.Literal.number(0))
-    return exp.Case(ifs=[exp.If(this=negative, true=more)], default=rest.copy())
+    behind = filled(":rest + :other", rest=rest, other=cast(arguments[1][0].copy(), _BIGINT))
+    more = _remainder("mod", [(behind, _BIGINT), arguments[1]])
+    return filled("CASE WHEN :rest < 0 THEN :more ELSE :rest END", rest=rest, more=more)
 
 
 def _divided(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """A quotient of whole numbers without its rest."""
-    if any(isinstance(kind, str) or not (kind.name.is_integer or kind == ANY) for _, kind in arguments):
-        raise UnlikeSparkError("`div` of other than whole numbers")
-    one, other = (cast(tree, _BIGINT) for tree, _ in arguments)
-    return _unless_zero(one, other, exp.IntDiv(this=_paren(one), expression=_paren(other)))
+    one, other = whole_numbers(arguments, _BIGINT, "`div`")
+    return _unless_zero(one, other, filled(":one // :other", one=one, other=other))
 
 
-def _double(function: str, argument: Typed) -> exp.Expr:
-    tree, kind = argument
+def _of_double(template: str, function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    ((tree, kind),) = arguments
     found = None if isinstance(kind, str) else as_double(tree, kind)
     if found is None or kind == ANY or isinstance(kind, str) or kind.family != "number":
         raise UnlikeSparkError(f"`{function}` of `{kind}`")
-    return exp.Paren(this=found)
+    return filled(template, x=found)
 
 
-def _sign(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    """1, -1, or the value itself where it is a zero or no number."""
-    tree, zero, one = _double(function, arguments[0]), exp.Literal.number(0), exp.Literal.number(1)
-    no_number = exp.If(this=call("isnan", tree), true=tree.copy())
-    up = exp.If(this=exp.GT(this=tree.copy(), expression=zero), true=cast(one, DOUBLE))
-    down = exp.If(
-        this=exp.LT(this=tree.copy(), expression=zero.copy()), true=cast(exp.Neg(this=one.copy()), DOUBLE)
-    )
-    return exp.Case(ifs=[no_number, up, down], default=tree.copy())
-
-
-def _root(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    """The square root, which is rounded once everywhere; of a negative number none."""
-    tree = _double(function, arguments[0])
-    negative = exp.LT(this=tree, expression=exp.Literal.number(0))
-    nan = cast(exp.Literal.string("NaN"), DOUBLE)
-    return exp.Case(ifs=[exp.If(this=negative, true=nan)], default=call("sqrt", tree.copy()))
-
-
-def _no_number(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    return exp.Coalesce(this=call("isnan", _double(function, arguments[0])), expressions=[exp.false()])
+_SIGN = """
+    CASE WHEN isnan(:x) THEN :x WHEN :x > 0 THEN CAST(1 AS DOUBLE) WHEN :x < 0 THEN CAST(-1 AS DOUBLE) ELSE :x END
+"""
+"""1, -1, or the value itself where it is a zero or no number."""
+_ROOT = "CASE WHEN :x < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt(:x) END"
+"""The square root, which is rounded once everywhere; of a negative number none."""
 
 
 def _whole(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """A number rounded up or down; a double that is no number is 0, one beyond 64 bits an error."""
     ((tree, kind),) = arguments
     if not isinstance(kind, str) and kind.name.is_floating:
-        double = _double(function, arguments[0])
-        no_number = exp.If(this=call("isnan", double), true=exp.Literal.number(0))
-        return exp.Case(ifs=[no_number], default=cast(call(function, double.copy()), _BIGINT))
+        rounded = f"CASE WHEN isnan(:x) THEN 0 ELSE CAST({function}(:x) AS BIGINT) END"
+        return _of_double(rounded, function, arguments)
     if isinstance(kind, str) or digits(kind) is None:
         raise UnlikeSparkError(f"`{function}` of `{kind}`")
     return tree if kind.name.is_integer else call(function, tree)
@@ -322,13 +283,12 @@ def _whole(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 _OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     "abs": _abs,
     "div": _divided,
-    "isnan": _no_number,
+    "isnan": partial(_of_double, "coalesce(isnan(:x), FALSE)"),
     "pmod": _modulus,
-    "sign": _sign,
-    "sqrt": _root,
+    "sign": partial(_of_double, _SIGN),
+    "sqrt": partial(_of_double, _ROOT),
     "concat": _concat,
     "like": _like,
-    "length": _length,
     "mod": _remainder,
     "round": _rounded,
     "substring": _substring,

@@ -33,6 +33,8 @@ from datalog.sql.affected.plan import (
 )
 from datalog.sql.block import Frame
 from datalog.sql.duckdb.expressions import Trees
+from datalog.sql.duckdb.relations import numbered_items
+from datalog.sql.duckdb.templates import filled, selected
 from datalog.sql.duckdb.types import SqlType, Typed, UnlikeSparkError, as_type, call, cast, common
 from datalog.sql.duckdb.windows import windowed
 from datalog.sql.views.conditions import condition
@@ -43,8 +45,6 @@ from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import NOT_ANALYSED, Problems, SqlText, UnreadableError
 
 _BOOLEAN, _TINYINT, _BIGINT = (ColumnType(n) for n in (TypeName.BOOLEAN, TypeName.TINYINT, TypeName.BIGINT))
-_UNIT = "unit"
-_ZERO = exp.Literal.number(0)
 
 Kinds: TypeAlias = "dict[int, SqlType]"
 
@@ -70,13 +70,13 @@ def query_of_plan(
         UnlikeSparkError: DuckDB would compute another value for some rows, or it is not known what it would.
     """
     making = _Making(names, types)
-    made = making.plan(query.plan, {})
-    items = [
-        exp.alias_(making.place(number, "result"), f"c{i}", quoted=True)
-        for i, (_, number) in enumerate(query.outputs)
-    ]
-    found = exp.select(*items).from_(made.subquery("result", copy=False), copy=False)
+    made, places = making.over(query.plan, {})
+    found = made.select(*numbered_items([making.place(n, places) for _, n in query.outputs]), copy=False)
     return found, tuple(making.kinds[number] for _, number in query.outputs)
+
+
+Places: TypeAlias = Mapping[int, str]
+"""The sources, by their aliases, that columns are read from."""
 
 
 @dataclass
@@ -86,28 +86,30 @@ class _Making:
     kinds: Kinds = field(default_factory=dict)
     _aliases: int = 0
 
-    def place(self, number: int, alias: str) -> exp.Column:
-        return exp.column(f"c{number}", table=alias, quoted=True)
+    def place(self, number: int, places: Places) -> exp.Column:
+        return exp.column(f"c{number}", table=places[number], quoted=True)
 
-    def _alias(self) -> str:
+    def over(self, plan: Plan, around: Places) -> tuple[exp.Select, Places]:
+        """A query that reads a plan's rows, and shows nothing yet."""
+        source, places = self._source(plan, around)
+        return exp.Select().from_(source, copy=False), places
+
+    def _source(self, plan: Plan, around: Places) -> tuple[exp.Subquery, Places]:
         self._aliases += 1
-        return f"t{self._aliases}"
+        alias = f"t{self._aliases}"
+        return self._plan(plan, around).subquery(alias, copy=False), dict.fromkeys(plan.columns, alias)
 
-    def plan(self, plan: Plan, around: Mapping[int, str]) -> exp.Query:
+    def _plan(self, plan: Plan, around: Places) -> exp.Query:
         """A query with a column `c7` for each column 7 of a plan."""
         match plan:
             case Scan(table, _, columns):
-                self.kinds |= dict(
-                    zip(columns, self.types[table.name], strict=False)
-                )  # equal rows have numbers besides
-                items = [
-                    exp.alias_(exp.column(f"c{i}", table="base", quoted=True), f"c{n}", quoted=True)
-                    for i, n in enumerate(columns)
-                ]
-                name = exp.Table(this=exp.to_identifier(self.names[table.name], quoted=True))
-                return exp.select(*items).from_(exp.alias_(name, "base", quoted=True), copy=False)
+                # Equal rows have numbers besides.
+                self.kinds |= dict(zip(columns, self.types[table.name], strict=False))
+                query = selected("SELECT 1 FROM :name AS base", name=self.names[table.name])
+                items = [_column(n, filled(f"base.c{i}")) for i, n in enumerate(columns)]
+                return query.select(*items, append=False, copy=False)
             case OneRow():
-                return exp.select(exp.alias_(exp.true(), _UNIT, quoted=True))
+                return self._shown(exp.Select(), {})
             case Filter() | Join("inner"):
                 return self._product(plan, around)
             case Project():
@@ -117,117 +119,102 @@ class _Making:
             case Aggregate():
                 return self._aggregate(plan, around)
             case Windows(input, items, inner):
-                made, alias = self._over(input, around)
-                trees = self._reading(input.columns, alias, around, inner)
-                query = self._columns(made, input.columns, alias)
+                made, places = self.over(input, around)
+                trees = self._reading(places, around, inner)
+                query = self._shown(made, places)
                 for number, tree in items:
-                    found, self.kinds[number] = windowed(tree, trees)
-                    query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
+                    query = self._with(query, number, windowed(tree, trees))
                 return query
             case Distinct(input):
-                made, alias = self._over(input, around)
+                made, places = self.over(input, around)
                 self._require_alike(input.columns)
-                return self._columns(made, input.columns, alias).distinct(copy=False)
+                return self._shown(made, places).distinct(copy=False)
             case Combined():
                 return self._combined(plan, around)
             case Limited():
                 return self._limited(plan, around)
 
-    def _limited(self, plan: Limited, around: Mapping[int, str]) -> exp.Query:
+    def _limited(self, plan: Limited, around: Places) -> exp.Query:
         """The first rows by an order; of those that it leaves equal the first by the other columns."""
         if plan.number is None:
             raise UnlikeSparkError("OFFSET, or LIMIT without an order by named columns of the result")
-        made, alias = self._over(plan.input, around)
+        made, places = self.over(plan.input, around)
         by = {number: (down, first) for number, down, first in reversed(plan.order)}
         rest = {number: (False, True) for number in plan.columns if number not in by}
         order = [
-            exp.Ordered(this=self.place(number, alias), desc=down, nulls_first=first)
+            exp.Ordered(this=self.place(number, places), desc=down, nulls_first=first)
             for number, (down, first) in (*reversed(by.items()), *rest.items())
         ]
-        query = self._columns(made, plan.columns, alias).limit(plan.number, copy=False)
+        query = self._shown(made, places).limit(plan.number, copy=False)
         query.set("order", exp.Order(expressions=order))
         return query
 
-    def _over(self, plan: Plan, around: Mapping[int, str]) -> tuple[exp.Select, str]:
-        alias = self._alias()
-        made = self.plan(plan, around)
-        return exp.Select().from_(made.subquery(alias, copy=False), copy=False), alias
+    def _shown(self, query: exp.Select, places: Places) -> exp.Select:
+        """A query with some columns of what it reads, or a constant: it has one column at least."""
+        items = [_column(n, self.place(n, places)) for n in places]
+        return query.select(*(items or numbered_items([])), copy=False)
 
-    def _columns(self, query: exp.Select, numbers: Iterable[int], alias: str) -> exp.Select:
-        items = [exp.alias_(self.place(n, alias), f"c{n}", quoted=True) for n in numbers]
-        return query.select(*(items or [exp.alias_(exp.true(), _UNIT, quoted=True)]), copy=False)
+    def _with(self, query: exp.Select, number: int, found: Typed) -> exp.Select:
+        tree, self.kinds[number] = found
+        return query.select(_column(number, tree), copy=False)
 
-    def _project(self, plan: Project, around: Mapping[int, str]) -> exp.Query:
-        made, alias = self._over(plan.input, around)
-        trees = self._reading(plan.input.columns, alias, around, plan.inner)
-        query = self._columns(made, plan.input.columns, alias) if plan.extends else made
+    def _project(self, plan: Project, around: Places) -> exp.Query:
+        made, places = self.over(plan.input, around)
+        trees = self._reading(places, around, plan.inner)
+        query = self._shown(made, places) if plan.extends else made
         for number, tree in plan.items:
-            found, self.kinds[number] = trees.value(tree)
-            query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
+            query = self._with(query, number, trees.value(tree))
         return query
 
-    def _product(self, plan: Filter | Join, around: Mapping[int, str]) -> exp.Query:
+    def _product(self, plan: Filter | Join, around: Places) -> exp.Query:
         """Filters over inner joins as one SELECT: DuckDB puts no joins in order across a subquery's select list."""
         leaves, tests, inner = _factors(plan)
-        made, alias = self._over(leaves[0], around)
-        places = dict.fromkeys(leaves[0].columns, alias)
+        made, places = self.over(leaves[0], around)
         for leaf in leaves[1:]:
-            alias = self._alias()
-            other = self.plan(leaf, around).subquery(alias, copy=False)
+            other, its = self._source(leaf, around)
             made.append("joins", exp.Join(this=other, kind="CROSS"))
-            places |= dict.fromkeys(leaf.columns, alias)
-        trees = self._reading_of(places, around, inner)
-        items = [exp.alias_(self.place(n, alias), f"c{n}", quoted=True) for n, alias in places.items()]
-        made.select(*(items or [exp.alias_(exp.true(), _UNIT, quoted=True)]), copy=False)
+            places = {**places, **its}
+        trees = self._reading(places, around, inner)
+        made = self._shown(made, places)
         return made.where(*(trees.test(test) for test in tests), copy=False) if tests else made
 
-    def _join(self, plan: Join, around: Mapping[int, str]) -> exp.Query:
-        made, left = self._over(plan.left, around)
-        right = self._alias()
-        other = self.plan(plan.right, around).subquery(right, copy=False)
-        both = {**dict.fromkeys(plan.left.columns, left), **dict.fromkeys(plan.right.columns, right)}
-        trees = self._reading_of(both, around, plan.inner)
+    def _join(self, plan: Join, around: Places) -> exp.Query:
+        made, left = self.over(plan.left, around)
+        other, right = self._source(plan.right, around)
+        trees = self._reading({**left, **right}, around, plan.inner)
         tests = [trees.test(test) for test in plan.tests]
         on = exp.and_(*tests, copy=False) if tests else exp.true()
         if plan.kind in ("semi", "anti"):
             there: exp.Expr = exp.Exists(this=exp.select("1").from_(other, copy=False).where(on, copy=False))
             if plan.kind == "anti":
                 there = exp.Not(this=there)
-            return self._columns(made, plan.columns, left).where(there, copy=False)
-        made.append(
-            "joins", exp.Join(this=other, on=on, side="" if plan.kind == "inner" else plan.kind.upper())
-        )
-        return made.select(
-            *(exp.alias_(self.place(n, alias), f"c{n}", quoted=True) for n, alias in both.items()),
-            *([] if both else [exp.alias_(exp.true(), _UNIT, quoted=True)]),
-            copy=False,
-        )
+            return self._shown(made, left).where(there, copy=False)
+        made.append("joins", exp.Join(this=other, on=on, side=plan.kind.upper()))
+        return self._shown(made, {**left, **right})
 
-    def _aggregate(self, plan: Aggregate, around: Mapping[int, str]) -> exp.Query:
+    def _aggregate(self, plan: Aggregate, around: Places) -> exp.Query:
         if len(set(plan.sets)) < len(plan.sets):
             raise UnlikeSparkError("a grouping set that stands twice")
-        made, alias = self._over(plan.input, around)
+        made, places = self.over(plan.input, around)
         self._require_alike(plan.groups)
-        trees = self._reading(plan.input.columns, alias, around, plan.inner)
-        query = self._columns(made, plan.groups, alias) if plan.groups else made
+        trees = self._reading(places, around, plan.inner)
+        query = self._shown(made, {n: places[n] for n in plan.groups}) if plan.groups else made
         for number, tree in plan.items:
-            if isinstance(tree, exp.Grouping | exp.GroupingId):
-                found, self.kinds[number] = self._grouping(plan, tree, alias)
-            else:
-                found, self.kinds[number] = trees.value(tree, aggregates=True)
-            query = query.select(exp.alias_(found, f"c{number}", quoted=True), copy=False)
+            is_grouping = isinstance(tree, exp.Grouping | exp.GroupingId)
+            found = self._grouping(plan, tree, places) if is_grouping else trees.value(tree, aggregates=True)
+            query = self._with(query, number, found)
         if plan.sets and plan.groups:
             # Of no rows Spark makes no group, that of all rows neither, unless it is the only one.
-            sets = [exp.Tuple(expressions=[self.place(n, alias) for n in sorted(s)]) for s in plan.sets]
+            sets = [exp.Tuple(expressions=[self.place(n, places) for n in sorted(s)]) for s in plan.sets]
             query.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
-            query.set("having", exp.Having(this=exp.GT(this=exp.Count(this=exp.Star()), expression=_ZERO)))
+            query.set("having", exp.Having(this=filled("count(*) > 0")))
         elif plan.groups:
-            query.set("group", exp.Group(expressions=[self.place(n, alias) for n in plan.groups]))
+            query.set("group", exp.Group(expressions=[self.place(n, places) for n in plan.groups]))
         elif not plan.items:
             raise UnlikeSparkError("one group of all rows, of which nothing is computed")
         return query
 
-    def _grouping(self, plan: Aggregate, tree: exp.Expr, alias: str) -> Typed:
+    def _grouping(self, plan: Aggregate, tree: exp.Expr, places: Places) -> Typed:
         """Which columns a grouping set leaves out, as bits, the first column's the highest."""
         numbers, groups = [number_of(one) for one in tree.expressions], list(plan.groups)
         if isinstance(tree, exp.GroupingId):
@@ -236,8 +223,8 @@ class _Making:
             kind, is_known = _TINYINT, len(numbers) == 1 and numbers[0] in groups
         if not plan.sets or not is_known:
             raise UnlikeSparkError(f"`{tree.sql('spark').lower()}`")
-        places = [self.place(number, alias) for number in numbers or groups if number is not None]
-        return cast(call("grouping", *places), kind), kind
+        columns = [self.place(number, places) for number in numbers or groups if number is not None]
+        return cast(call("grouping", *columns), kind), kind
 
     def _require_alike(self, numbers: Iterable[int]) -> None:
         """Refuses columns that are made one by their values, and of which equal values may look different."""
@@ -246,51 +233,43 @@ class _Making:
             if isinstance(kind, str) or kind.name.is_floating:
                 raise UnlikeSparkError(f"DISTINCT or GROUP BY of a column of type `{kind}`")
 
-    def _combined(self, plan: Combined, around: Mapping[int, str]) -> exp.Query:
-        sides = [self.plan(side, around) for side in (plan.left, plan.right)]
-        queries = []
+    def _combined(self, plan: Combined, around: Places) -> exp.Query:
+        sides = [self.over(side, around) for side in (plan.left, plan.right)]
         for own, left, right in plan.pairs:
             self.kinds[own] = common([self.kinds[left], self.kinds[right]])
         if plan.distinct or plan.kind != "union":
             self._require_alike(plan.columns)
-        for place, side in enumerate(sides):
-            alias = self._alias()
-            items = []
-            for pair in plan.pairs:
-                own, number = pair[0], pair[1 + place]
-                tree = as_type(self.place(number, alias), self.kinds[number], self.kinds[own])
-                items.append(exp.alias_(tree, f"c{own}", quoted=True))
-            queries.append(exp.select(*items).from_(side.subquery(alias, copy=False), copy=False))
+        queries = []
+        for number, (side, places) in enumerate(sides, 1):
+            pairs = [(pair[0], pair[number]) for pair in plan.pairs]
+            items = [
+                _column(own, as_type(self.place(its, places), self.kinds[its], self.kinds[own]))
+                for own, its in pairs
+            ]
+            queries.append(side.select(*items, copy=False))
         kind = {"union": exp.Union, "except": exp.Except, "intersect": exp.Intersect}[plan.kind]
         return kind(this=queries[0], expression=queries[1], distinct=plan.distinct)
 
-    def _reading(
-        self, numbers: Sequence[int], alias: str, around: Mapping[int, str], inner: Sequence[Linked]
-    ) -> Expressions:
-        return self._reading_of(dict.fromkeys(numbers, alias), around, inner)
-
-    def _reading_of(
-        self, own: Mapping[int, str], around: Mapping[int, str], inner: Sequence[Linked]
-    ) -> Expressions:
+    def _reading(self, own: Places, around: Places, inner: Sequence[Linked]) -> Expressions:
         every = {**around, **own}
-        plain = Expressions({f"c{n}": (self.place(n, a), self.kinds[n]) for n, a in every.items()})
+        plain = Expressions({f"c{n}": (self.place(n, every), self.kinds[n]) for n in every})
         subqueries = {one.name: self._subquery(one, every, plain) for one in inner}
         return Expressions({**plain.given, **subqueries})
 
-    def _subquery(self, one: Linked, around: Mapping[int, str], plain: Expressions) -> Typed:
-        made, alias = self._over(one.plan, around)
+    def _subquery(self, one: Linked, around: Places, plain: Expressions) -> Typed:
+        made, places = self.over(one.plan, around)
         if one.kind == "exists":
             return exp.Exists(this=made.select("1", copy=False)), _BOOLEAN
         (number,) = one.columns[:1]
         if len(one.columns) > 1:
             raise UnlikeSparkError("IN with several columns")
         if one.kind == "scalar":
-            made = made.select(self.place(number, alias), copy=False)
+            made = made.select(self.place(number, places), copy=False)
             return exp.Paren(this=exp.Subquery(this=made)), self.kinds[number]
         assert one.operand is not None
         tree, kind = plain.value(one.operand)
         both = common([kind, self.kinds[number]])
-        made = made.select(as_type(self.place(number, alias), self.kinds[number], both), copy=False)
+        made = made.select(as_type(self.place(number, places), self.kinds[number], both), copy=False)
         found = exp.In(this=exp.Paren(this=as_type(tree, kind, both)), query=exp.Subquery(this=made))
         return exp.Paren(this=found), _BOOLEAN
 
@@ -351,6 +330,10 @@ class Expressions:
         subqueries = {variables[n]: tree for n, (tree, _) in self.given.items()}
         kinds = {variables[n]: kind for n, (_, kind) in self.given.items()}
         return reader, Trees(_Frame(subqueries=subqueries), kinds)
+
+
+def _column(number: int, tree: exp.Expr) -> exp.Expr:
+    return exp.alias_(tree, f"c{number}", quoted=True)
 
 
 def _factors(plan: Plan) -> tuple[list[Plan], list[exp.Expr], list[Linked]]:

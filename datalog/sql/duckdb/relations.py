@@ -1,9 +1,10 @@
-"""Statements over whole relations in DuckDB: made, dropped, cast, counted. Columns are `c0`, `c1`, ...
+"""Statements over whole relations in DuckDB: made, cast, counted. Columns are `c0`, `c1`, ...
 
 Rows are written to files under the columns' names, and so that Spark reads the same values: a timestamp as an instant,
 a `timestamp_ntz` as what a clock shows. A column of nothing but nulls is one of texts.
 """
 
+# ruff: noqa: S608 - columns are named here, and all other names are put in as trees
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,7 +13,8 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, TypeName
-from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, cast, common, type_name
+from datalog.sql.duckdb.templates import filled, selected
+from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, call, cast, common, type_name
 from datalog.sql.unions import UNIT_COLUMN
 
 Query: TypeAlias = exp.Query
@@ -23,31 +25,17 @@ _BIGINT = ColumnType(TypeName.BIGINT)
 def create(name: str, query: exp.Query, *, held: bool) -> exp.Create:
     """The statement that makes a temporary relation: with `held` a table, else a view."""
     properties = exp.Properties(expressions=[exp.TemporaryProperty()])
-    kind = "TABLE" if held else "VIEW"
-    return exp.Create(this=_table(name), kind=kind, properties=properties, expression=query)
-
-
-def setting(name: str, value: str) -> exp.Set:
-    """The statement that gives a setting a value."""
-    given = exp.EQ(this=exp.to_identifier(name), expression=exp.Literal.string(value))
-    return exp.Set(expressions=[exp.SetItem(this=given)])
-
-
-def drop(name: str, *, held: bool) -> exp.Drop:
-    """The statement that drops it."""
-    return exp.Drop(tables=[_table(name)], kind="TABLE" if held else "VIEW", exists=True)
+    table = exp.Table(this=exp.to_identifier(name, quoted=True))
+    return exp.Create(this=table, kind="TABLE" if held else "VIEW", properties=properties, expression=query)
 
 
 def rows(
     name: str, width: int, *, limit: int | None = None, distinct: bool = False, ordered: bool = False
 ) -> exp.Select:
     """The rows of a relation, at most `limit`; in the order of their columns, nulls first."""
-    query = exp.select(*_columns(width)).from_(_table(name), copy=False)
-    if distinct:
-        query.set("distinct", exp.Distinct())
-    if ordered:
-        places = (exp.Ordered(this=column, nulls_first=True) for column in _columns(width))
-        query.order_by(*places, copy=False)
+    what = f"DISTINCT {_listed(width)}" if distinct else _listed(width)
+    order = f" ORDER BY {_listed(width).replace(',', ' NULLS FIRST,')} NULLS FIRST" if ordered else ""
+    query = selected(f"SELECT {what} FROM :name{order}", name=name)
     return query if limit is None else query.limit(limit, copy=False)
 
 
@@ -58,38 +46,29 @@ def values_of(name: str, columns: Sequence[str], types: Sequence[SqlType]) -> ex
     which are equal, for two values, and DuckDB then leaves out rows that have the other one.
     """
     items: list[exp.Expr] = []
-    for i, (column, kind) in enumerate(zip(columns, types, strict=True)):
+    for column, kind in zip(columns, types, strict=True):
         value = cast(exp.column(column, quoted=True), kind)
         if isinstance(kind, ColumnType) and kind.name.is_floating:
             value = exp.Mul(this=value, expression=cast(exp.Literal.number(1), kind))
-        items.append(exp.alias_(value, f"c{i}", quoted=True))
-    return exp.select(*(items or [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)])).from_(
-        _table(name), copy=False
-    )
+        items.append(value)
+    return _select(name, numbered_items(items))
 
 
 def listed(types: Sequence[SqlType]) -> exp.Select:
     """Rows that are given as parameters, a list of values for each column."""
-    items: list[exp.Expr] = []
-    for i, kind in enumerate(types):
-        values = exp.cast(exp.Placeholder(), exp.DataType.build(f"{type_name(kind)}[]", dialect="duckdb"))
-        items.append(exp.alias_(exp.Anonymous(this="unnest", expressions=[values]), f"c{i}", quoted=True))
-    return exp.select(*items)
-
-
-def first(query: exp.Query) -> exp.Query:
-    """A query cut to its first row."""
-    return query.limit(1, copy=False)
+    kinds = (exp.DataType.build(f"{type_name(kind)}[]", dialect="duckdb") for kind in types)
+    values = (exp.cast(exp.Placeholder(), kind) for kind in kinds)
+    return exp.select(*numbered_items([call("unnest", one) for one in values]))
 
 
 def number(name: str) -> exp.Select:
     """How many rows a relation has."""
-    return exp.select(exp.Count(this=exp.Star())).from_(_table(name), copy=False)
+    return selected("SELECT count(*) FROM :name", name=name)
 
 
 def span(name: str) -> exp.Select:
     """The least and the greatest value of a relation's first column."""
-    return exp.select(exp.Min(this=_column(0)), exp.Max(this=_column(0))).from_(_table(name), copy=False)
+    return selected("SELECT min(c0), max(c0) FROM :name", name=name)
 
 
 def cast_rows(
@@ -102,22 +81,15 @@ def cast_rows(
     Raises:
         UnlikeSparkError: a cast that DuckDB does otherwise.
     """
-    items: list[exp.Expr] = [
-        exp.alias_(as_type(_column(i if places is None else places[i]), kind, wanted), f"c{i}", quoted=True)
-        for i, (kind, wanted) in enumerate(zip(types, to, strict=True))
-    ]
-    return exp.select(*(items or _columns(0))).from_(_table(name), copy=False)
+    columns = zip(range(len(types)) if places is None else places, types, to, strict=False)
+    items = numbered_items([as_type(_column(i), kind, wanted) for i, kind, wanted in columns])
+    return _select(name, items if types else [exp.column(UNIT_COLUMN, quoted=True)])
 
 
 def letters(name: str, columns: Sequence[int]) -> exp.Select:
     """How many bytes the texts of some columns have together."""
-    zero = exp.Literal.number(0)
-    each: exp.Expr = zero
-    for column in columns:
-        length = exp.Anonymous(this="strlen", expressions=[_column(column)])
-        each = exp.Add(this=each, expression=exp.Coalesce(this=length, expressions=[zero.copy()]))
-    total = exp.Coalesce(this=exp.Sum(this=each), expressions=[zero.copy()])
-    return exp.select(cast(total, _BIGINT)).from_(_table(name), copy=False)
+    each = " + ".join(["0", *(f"coalesce(strlen(c{i}), 0)" for i in columns)])
+    return selected(f"SELECT CAST(coalesce(sum({each}), 0) AS BIGINT) FROM :name", name=name)
 
 
 def minus_all(
@@ -137,26 +109,15 @@ def matching(
     Raises:
         UnlikeSparkError: types that are neither the same nor both of whole numbers.
     """
-    tests: list[exp.Expr] = []
     for place, column in enumerate(columns):
         mine, other = data[1][column], keys[1][place]
         whole = all(isinstance(kind, ColumnType) and kind.name.is_integer for kind in (mine, other))
         if mine != other and not whole and ANY not in (mine, other):
             raise UnlikeSparkError(f"a key of type `{other}` for a column of type `{mine}`")
-        left, right = _column(column), _column(place)
-        left.set("table", exp.to_identifier("data", quoted=True))
-        right.set("table", exp.to_identifier("keys", quoted=True))
-        tests.append(exp.NullSafeEQ(this=left, expression=right))
-    inside = exp.select(exp.Literal.number(1)).from_(
-        exp.alias_(_table(keys[0]), "keys", quoted=True), copy=False
-    )
-    if tests:
-        inside = inside.where(exp.and_(*tests, copy=False), copy=False)
-    return (
-        exp.select(*_columns(len(data[1])))
-        .from_(exp.alias_(_table(data[0]), "data", quoted=True), copy=False)
-        .where(exp.Exists(this=inside), copy=False)
-    )
+    tests = (f"data.c{column} IS NOT DISTINCT FROM keys.c{i}" for i, column in enumerate(columns))
+    inside = f"SELECT 1 FROM :keys AS keys WHERE {' AND '.join(tests) or 'TRUE'}"
+    query = f"SELECT {_listed(len(data[1]))} FROM :data AS data WHERE EXISTS ({inside})"
+    return selected(query, data=data[0], keys=keys[0])
 
 
 def together(parts: Sequence[tuple[str, Sequence[SqlType]]]) -> tuple[exp.Query, tuple[SqlType, ...]]:
@@ -169,28 +130,22 @@ def together(parts: Sequence[tuple[str, Sequence[SqlType]]]) -> tuple[exp.Query,
 def counted(name: str, types: Sequence[SqlType]) -> tuple[exp.Select, tuple[SqlType, ...]]:
     """The rows of a bag, each once, with its number of copies last, and their types."""
     width = len(types)
-    number_of = exp.alias_(exp.Count(this=exp.Star()), f"c{width}", quoted=True)
-    query = exp.select(*_columns(width)[:width], number_of).from_(_table(name), copy=False)
-    if width:
-        query.set("group", exp.Group(expressions=[_column(i) for i in range(width)]))
-    return query, (*types, _BIGINT)
+    by = f" GROUP BY {_listed(width)}" if width else ""
+    query = f"SELECT {_followed(width)}count(*) AS c{width} FROM :name{by}"
+    return selected(query, name=name), (*types, _BIGINT)
 
 
 def numbered(name: str, types: Sequence[SqlType], sign: int) -> tuple[exp.Select, tuple[SqlType, ...]]:
     """The rows of a bag, each with its number among equal ones, from 1 on, times 1 or -1, and their types."""
     width = len(types)
-    number_of = exp.Window(this=exp.RowNumber(), partition_by=[_column(i) for i in range(width)])
-    last = exp.alias_(
-        cast(exp.Mul(this=number_of, expression=exp.convert(sign)), _BIGINT), f"c{width}", quoted=True
-    )
-    kept = _columns(width)[:width]
-    return exp.select(*kept, last).from_(_table(name), copy=False), (*types, _BIGINT)
+    alike = f"PARTITION BY {_listed(width)}" if width else ""
+    number = f"CAST(row_number() OVER ({alike}) * {sign} AS BIGINT) AS c{width}"
+    return selected(f"SELECT {_followed(width)}{number} FROM :name", name=name), (*types, _BIGINT)
 
 
 def copies(name: str, width: int) -> exp.Select:
     """The sum of the last column; 0 of no rows."""
-    total = exp.Coalesce(this=exp.Sum(this=_column(width - 1)), expressions=[exp.Literal.number(0)])
-    return exp.select(cast(total, _BIGINT)).from_(_table(name), copy=False)
+    return selected(f"SELECT CAST(coalesce(sum(c{width - 1}), 0) AS BIGINT) FROM :name", name=name)
 
 
 def recounted(parts: Sequence[tuple[str, Sequence[SqlType], int]]) -> tuple[exp.Query, tuple[SqlType, ...]]:
@@ -200,41 +155,41 @@ def recounted(parts: Sequence[tuple[str, Sequence[SqlType], int]]) -> tuple[exp.
     signed = []
     for name, types, sign in parts:
         query = cast_rows(name, types, [*united[:-1], _BIGINT])
-        counted = exp.Mul(this=cast(_column(last), _BIGINT), expression=exp.convert(sign))
-        query.expressions[last].set("this", counted)
+        query.expressions[last].set("this", filled(f"CAST(c{last} AS BIGINT) * {sign}"))
         signed.append(query)
-    together = exp.union(*signed, distinct=False, copy=False) if len(signed) > 1 else signed[0]
-    number_of = cast(exp.Sum(this=_column(last)), _BIGINT)
-    query = exp.select(*_columns(last)[:last], exp.alias_(number_of, f"c{last}", quoted=True))
-    query = query.from_(together.subquery("parts", copy=False), copy=False)
-    if last:
-        query.set("group", exp.Group(expressions=[_column(i) for i in range(last)]))
-    some = exp.GT(this=exp.Sum(this=_column(last)), expression=exp.Literal.number(0))
-    query.set("having", exp.Having(this=some))
-    return query, (*united[:-1], _BIGINT)
+    every = exp.union(*signed, distinct=False, copy=False) if len(signed) > 1 else signed[0]
+    total, by = f"CAST(sum(c{last}) AS BIGINT) AS c{last}", f" GROUP BY {_listed(last)}" if last else ""
+    query = selected(f"SELECT {_followed(last)}{total} FROM parts{by} HAVING sum(c{last}) > 0")
+    return query.from_(every.subquery("parts", copy=False), copy=False), (*united[:-1], _BIGINT)
 
 
 def expanded(name: str, width: int) -> exp.Select:
     """Each row as often as its last column says, without that column."""
-    numbers = exp.Anonymous(this="range", expressions=[_column(width - 1)])
-    each = exp.Anonymous(this="unnest", expressions=[numbers])
-    unit: list[exp.Expr] = [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)]
-    kept = _columns(width - 1) if width > 1 else unit
-    inner = exp.select(*kept, exp.alias_(each, "copy", quoted=True)).from_(_table(name), copy=False)
-    return exp.select(*_columns(width - 1)).from_(inner.subquery("copies", copy=False), copy=False)
+    kept = _listed(width - 1) if width > 1 else f"TRUE AS {UNIT_COLUMN}"
+    inner = f"SELECT {kept}, unnest(range(c{width - 1})) AS copy FROM :name"
+    return selected(f"SELECT {_listed(width - 1)} FROM ({inner}) AS copies", name=name)
 
 
-def _columns(width: int) -> list[exp.Expr]:
-    unit: list[exp.Expr] = [exp.column(UNIT_COLUMN, quoted=True)]
-    return [_column(i) for i in range(width)] or unit
+def numbered_items(trees: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """Values as the columns `c0`, `c1`, ... of a query, which has one at least."""
+    unit = [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)]
+    return [exp.alias_(tree, f"c{i}", quoted=True) for i, tree in enumerate(trees)] or unit
+
+
+def _listed(width: int) -> str:
+    return ", ".join(f"c{i}" for i in range(width)) or UNIT_COLUMN
+
+
+def _followed(width: int) -> str:
+    return "".join(f"c{i}, " for i in range(width))
 
 
 def _column(number: int) -> exp.Column:
     return exp.column(f"c{number}", quoted=True)
 
 
-def _table(name: str) -> exp.Table:
-    return exp.Table(this=exp.to_identifier(name, quoted=True))
+def _select(name: str, items: Sequence[exp.Expr]) -> exp.Select:
+    return exp.select(*items).from_(exp.Table(this=exp.to_identifier(name, quoted=True)), copy=False)
 
 
 _SHOWN = "%Y-%m-%dT%H:%M:%S.%f"
@@ -246,25 +201,19 @@ def named(
 ) -> exp.Select:
     """The rows for Parquet, in the order of a column."""
     items = [
-        exp.alias_(_stored(i, kind), column, quoted=True)
+        exp.alias_(filled("CAST(NULL AS VARCHAR)") if kind == ANY else _column(i), column, quoted=True)
         for i, (kind, column) in enumerate(zip(types, columns, strict=True))
     ]
     query = _select(name, items)
     return query if order is None else query.order_by(_column(order), copy=False)
 
 
-def copy_to(query: exp.Query, file: str, *, dictionaries: bool) -> exp.Copy:
+def copy_to(query: exp.Query, file: str, *, dictionaries: bool) -> exp.Expr:
     """The statement that writes the rows of a query as Parquet; a dictionary holds one of 0.0 and -0.0 for both."""
-    options: list[tuple[str, exp.Expr]] = [("FORMAT", exp.var("PARQUET"))]
-    if not dictionaries:
-        options.append(("DICTIONARY_SIZE_LIMIT", exp.Literal.number(0)))
-    return exp.Copy(
-        this=exp.Subquery(this=query),
-        kind=False,
-        credentials=exp.Credentials(),
-        files=[exp.Literal.string(file)],
-        params=[exp.CopyParameter(this=exp.var(name), expression=value) for name, value in options],
-    )
+    options = "FORMAT PARQUET" if dictionaries else "FORMAT PARQUET, DICTIONARY_SIZE_LIMIT 0"
+    made = filled(f"COPY (SELECT 1) TO :file ({options})", file=file)
+    made.this.set("this", query)
+    return made
 
 
 def texts_of(
@@ -278,61 +227,34 @@ def texts_of(
     return _select(name, items)
 
 
-def nulls(name: str) -> exp.Select:
-    """The rows with null in the first column."""
-    is_null = exp.Is(this=_column(0), expression=exp.Null())
-    return _select(name, [_column(0)]).where(is_null, copy=False)
+def null(name: str) -> exp.Select:
+    """A row with null in the first column."""
+    return selected("SELECT c0 FROM :name WHERE c0 IS NULL LIMIT 1", name=name)
 
 
-def negative_zeros(name: str, types: Sequence[SqlType]) -> exp.Select | None:
-    """The rows with -0.0 in some column; None if no column may hold it."""
-    columns = [
-        _column(i) for i, kind in enumerate(types) if isinstance(kind, ColumnType) and kind.name.is_floating
-    ]
-    if not columns:
-        return None
-    zero = exp.Literal.number(0)
-    tests = (exp.and_(exp.EQ(this=c, expression=zero), exp.func("signbit", c)) for c in columns)
-    return _select(name, columns).where(exp.or_(*tests), copy=False)
+def negative_zero(name: str, types: Sequence[SqlType]) -> exp.Select | None:
+    """A row with -0.0 in some column; None if no column may hold it."""
+    of = [f"c{i}" for i, kind in enumerate(types) if isinstance(kind, ColumnType) and kind.name.is_floating]
+    tests = " OR ".join(f"({column} = 0 AND signbit({column}))" for column in of)
+    return selected(f"SELECT {', '.join(of)} FROM :name WHERE {tests} LIMIT 1", name=name) if of else None
 
 
 def _is_day(kind: SqlType) -> bool:
     return not isinstance(kind, str) and kind.name in {TypeName.DATE, *_FORMATS}
 
 
-def _stored(number: int, kind: SqlType) -> exp.Expr:
-    if kind == ANY:
-        return _cast(exp.Null(), "VARCHAR")
-    return _column(number)
-
-
 def _text(number: int, kind: SqlType) -> exp.Expr:
-    column = _column(number)
     if kind == ANY:
-        return _cast(exp.Null(), "VARCHAR")
+        return filled("CAST(NULL AS VARCHAR)")
     if not isinstance(kind, str) and kind.name in _FORMATS:
-        return exp.Anonymous(this="strftime", expressions=[column, exp.Literal.string(_FORMATS[kind.name])])
+        return call("strftime", _column(number), exp.Literal.string(_FORMATS[kind.name]))
     if not isinstance(kind, str) and kind.name.is_floating:
-        return _float_text(column)
-    return _cast(column, "VARCHAR")
+        return filled(_FLOAT_TEXT, x=_column(number))
+    return cast(_column(number), "VARCHAR")
 
 
-def _float_text(column: exp.Expr) -> exp.Expr:
-    """A floating-point number as Spark spells it."""
-    spellings = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
-    ifs = [
-        exp.If(
-            this=exp.EQ(this=column.copy(), expression=_cast(exp.Literal.string(own), "DOUBLE")),
-            true=exp.Literal.string(spelling),
-        )
-        for spelling, own in spellings.items()
-    ]
-    return exp.Case(ifs=ifs, default=_cast(column, "VARCHAR"))
-
-
-def _select(name: str, items: Sequence[exp.Expr]) -> exp.Select:
-    return exp.select(*items).from_(exp.Table(this=exp.to_identifier(name, quoted=True)), copy=False)
-
-
-def _cast(tree: exp.Expr, name: str) -> exp.Expr:
-    return exp.Cast(this=tree, to=exp.DataType.build(name, dialect="duckdb"))
+_FLOAT_TEXT = """
+    CASE WHEN :x = CAST('nan' AS DOUBLE) THEN 'NaN' WHEN :x = CAST('inf' AS DOUBLE) THEN 'Infinity'
+    WHEN :x = CAST('-inf' AS DOUBLE) THEN '-Infinity' ELSE CAST(:x AS VARCHAR) END
+"""
+"""A floating-point number as Spark spells it."""

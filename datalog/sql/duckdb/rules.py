@@ -33,9 +33,9 @@ from datalog.rewrite.inline import inline
 from datalog.rewrite.nesting import spark_shaped
 from datalog.sql.block import Place
 from datalog.sql.conditions import Block, Writer
+from datalog.sql.duckdb.relations import numbered_items
 from datalog.sql.duckdb.types import SqlType, cast, common, value_type
 from datalog.sql.tables import Table
-from datalog.sql.unions import UNIT_COLUMN
 
 Types = Mapping[Predicate, Sequence[SqlType]]
 
@@ -91,21 +91,18 @@ def derived(rules: Sequence[Rule], tables: Mapping[Predicate, Table], types: Typ
 def _query(
     block: Block, terms: Sequence[Term], kinds: Sequence[SqlType], united: Sequence[SqlType]
 ) -> exp.Select:
-    items: list[exp.Expr] = []
-    for number, (term, kind, wanted) in enumerate(zip(terms, kinds, united, strict=True)):
+    values: list[exp.Expr] = []
+    for term, kind, wanted in zip(terms, kinds, united, strict=True):
         tree = block.frame.tree(term)
         # A constant's own type in DuckDB follows what it meets.
-        settled = cast(tree, wanted) if kind != wanted or isinstance(term, Constant) else tree
-        items.append(exp.alias_(settled, f"c{number}", quoted=True))
-    unit = [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)]
-    return block.query(items or unit, distinct=False, hint=False, once=True)
+        values.append(cast(tree, wanted) if kind != wanted or isinstance(term, Constant) else tree)
+    return block.query(numbered_items(values), distinct=False, hint=False, once=True)
 
 
 def nothing(types: Sequence[SqlType]) -> exp.Query:
     """No rows, of columns of some types."""
-    items = [exp.alias_(cast(exp.Null(), kind), f"c{i}", quoted=True) for i, kind in enumerate(types)]
-    unit = [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)]
-    return exp.select(*(items or unit)).where(exp.false(), copy=False)
+    values = [cast(exp.Null(), kind) for kind in types]
+    return exp.select(*numbered_items(values)).where(exp.false(), copy=False)
 
 
 def term_type(block: Block, term: Term, types: Types) -> SqlType:

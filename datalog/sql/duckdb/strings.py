@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, TypeName
+from datalog.sql.duckdb.templates import filled
 from datalog.sql.duckdb.types import Typed, UnlikeSparkError, as_type, call, cast, unless
 
 _STRING, _INT = ColumnType(TypeName.STRING), ColumnType(TypeName.INT)
@@ -29,14 +30,16 @@ def texts(arguments: Sequence[Typed]) -> list[exp.Expr]:
 
 def only_ascii(function: str, tree: exp.Expr, value: exp.Expr) -> exp.Expr:
     """A value, or an error where a text is not ASCII."""
-    letters = call("length", tree.copy())
-    is_wide = exp.NEQ(this=call("strlen", tree.copy()), expression=letters)
     message = f"`{function}` of a text that is not ASCII differs from Spark's"
-    return unless(is_wide, exp.Literal.string(message), value)
+    return unless(filled("strlen(:x) <> length(:x)", x=tree), exp.Literal.string(message), value)
 
 
 def _plain(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     return call(function, *texts(arguments))
+
+
+def _length(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    return cast(_plain(function, arguments), _INT)
 
 
 def _number(function: str, argument: Typed, least: int = 0) -> exp.Expr:
@@ -91,36 +94,27 @@ def _place(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     one, other = texts([sought, text])
     if not start:
         return cast(call("instr", other, one), _INT)
-    first = _number(function, start[0], 1)
-    rest = call("instr", call("substring", other, first), one)
-    found = exp.Add(this=exp.Paren(this=rest), expression=exp.Literal.number(int(first.name) - 1))
-    empty = exp.EQ(this=exp.Paren(this=one.copy()), expression=exp.Literal.string(""))
-    nowhere = exp.EQ(this=exp.Paren(this=rest.copy()), expression=exp.Literal.number(0))
-    ifs = [
-        exp.If(
-            this=exp.and_(empty, exp.Is(this=other.copy(), expression=exp.Not(this=exp.Null()))),
-            true=exp.Literal.number(1),
-        ),
-        exp.If(this=nowhere, true=exp.Literal.number(0)),
-    ]
-    return cast(exp.Case(ifs=ifs, default=found), _INT)
+    first = int(_number(function, start[0], 1).name)
+    rest = filled("instr(substring(:text, :first), :sought)", text=other, first=first, sought=one)
+    return cast(filled(_PLACE, sought=one, text=other, rest=rest, before=first - 1), _INT)
+
+
+_PLACE = """
+    CASE WHEN :sought = '' AND :text IS NOT NULL THEN 1 WHEN :rest = 0 THEN 0 ELSE :rest + :before END
+"""
 
 
 def _reversed(_function: str, arguments: Sequence[Typed]) -> exp.Expr:
     (tree,) = texts(arguments)
-    letters = call("string_split", tree, exp.Literal.string(""))
-    return call("array_to_string", call("list_reverse", letters), exp.Literal.string(""))
+    return filled("array_to_string(list_reverse(string_split(:x, '')), '')", x=tree)
 
 
 def _words(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """The words between blanks with a first letter in upper case, all others in lower case."""
     (tree,) = texts(arguments)
-    word = exp.column("word")
-    first = call("upper", call("substring", word, exp.Literal.number(1), exp.Literal.number(1)))
-    capital = exp.DPipe(this=first, expression=call("substring", word.copy(), exp.Literal.number(2)))
-    words = call("string_split", call("lower", tree), exp.Literal.string(" "))
-    made = call("list_transform", words, exp.Lambda(this=capital, expressions=[exp.to_identifier("word")]))
-    return only_ascii(function, tree, call("array_to_string", made, exp.Literal.string(" ")))
+    capital = "lambda word: upper(substring(word, 1, 1)) || substring(word, 2)"
+    made = f"array_to_string(list_transform(string_split(lower(:x), ' '), {capital}), ' ')"
+    return only_ascii(function, tree, filled(made, x=tree))
 
 
 def _cased(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -130,6 +124,7 @@ def _cased(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 STRINGS_OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     **dict.fromkeys(("ascii", "replace", "sha1"), _plain),
+    "length": _length,
     "translate": _translated,
     **dict.fromkeys(("ltrim", "rtrim", "trim"), _trim),
     **dict.fromkeys(("repeat", "right"), _numbered),

@@ -3,6 +3,7 @@
 Decimals may not need rounding; a timestamp without a zone is on the clock of UTC.
 """
 
+# ruff: noqa: S608 - columns are named here, and all other names are put in as trees
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from datalog.model import ColumnType, TypeName
+from datalog.sql.duckdb.relations import numbered_items
+from datalog.sql.duckdb.templates import filled, selected
 from datalog.sql.duckdb.types import call, cast, type_name, unless
 
 CANNOT_HOLD = ", which cannot hold "
@@ -46,27 +49,12 @@ def settled_type(declared: ColumnType) -> ColumnType:
 
 def csv(files: Sequence[str], width: int) -> exp.Select:
     """The texts of CSV files with a header line each; null is a field that is empty and not in quotes."""
-    columns = [
-        exp.PropertyEQ(this=exp.Literal.string(f"c{i}"), expression=exp.Literal.string("VARCHAR"))
-        for i in range(width)
-    ]
-    options: dict[str, exp.Expr] = {
-        "header": exp.true(),
-        "columns": exp.Struct(expressions=columns),
-        "auto_detect": exp.false(),
-        "delim": exp.Literal.string(","),
-        "quote": exp.Literal.string('"'),
-        "escape": exp.Literal.string('"'),
-        "nullstr": exp.Literal.string(""),
-        "allow_quoted_nulls": exp.false(),
-        "strict_mode": exp.true(),
-        "hive_partitioning": exp.false(),
-    }
-    given = [exp.EQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
+    types = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(width))
+    options = """header = TRUE, auto_detect = FALSE, delim = ',', quote = '"', escape = '"', nullstr = '',
+        allow_quoted_nulls = FALSE, strict_mode = TRUE, hive_partitioning = FALSE"""
     places = exp.Array(expressions=[exp.Literal.string(file) for file in files])
-    return exp.select(*(exp.column(f"c{i}", quoted=True) for i in range(width))).from_(
-        call("read_csv", places, *given), copy=False
-    )
+    read = filled(f"read_csv(:places, columns = {{{types}}}, {options})", places=places)
+    return exp.select(*(exp.column(f"c{i}", quoted=True) for i in range(width))).from_(read, copy=False)
 
 
 def looks(name: str, place: int) -> exp.Select:
@@ -77,10 +65,8 @@ def looks(name: str, place: int) -> exp.Select:
     text = exp.column(f"c{place}", quoted=True)
     tests = [call("bool_and", _looks_like(text, kind)) for kind in INFERRED]
     tests.append(call("bool_or", _matches(text, _SURELY_TEXT)))
-    items = [exp.alias_(test, f"c{i}", quoted=True) for i, test in enumerate(tests)]
-    not_empty = exp.NEQ(this=text.copy(), expression=exp.Literal.string(""))
-    table = exp.Table(this=exp.to_identifier(name, quoted=True))
-    return exp.select(*items).from_(table, copy=False).where(not_empty, copy=False)
+    query = selected(f"SELECT 1 FROM :name WHERE c{place} <> ''", name=name)
+    return query.select(*numbered_items(tests), append=False, copy=False)
 
 
 def _looks_like(text: exp.Expr, kind: ColumnType) -> exp.Expr:
@@ -89,9 +75,8 @@ def _looks_like(text: exp.Expr, kind: ColumnType) -> exp.Expr:
     matches = _matches(text, pattern)
     if not kind.name.is_integer:
         return matches
-    fits = exp.TryCast(this=text.copy(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))
-    known = exp.Is(this=fits, expression=exp.Not(this=exp.Null()))
-    return exp.and_(matches, known, copy=False)
+    template = f":matches AND TRY_CAST(:text AS {type_name(kind)}) IS NOT NULL"
+    return filled(template, matches=matches, text=text)
 
 
 def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
@@ -108,16 +93,10 @@ def typed_texts(
         columns: for each column of the result the text's place, its name for messages, and its type.
         empty_lines: whether a null that is alone in its row is an empty line, which is no row.
     """
-    items: list[exp.Expr] = [
-        exp.alias_(_typed(exp.column(f"c{place}", quoted=True), label, kind), f"c{i}", quoted=True)
-        for i, (place, label, kind) in enumerate(columns)
-    ]
-    table = exp.Table(this=exp.to_identifier(name, quoted=True))
-    query = exp.select(*items).from_(table, copy=False)
-    if empty_lines and len(columns) == 1:
-        known = exp.Is(this=exp.column("c0", quoted=True), expression=exp.Not(this=exp.Null()))
-        query.where(known, copy=False)
-    return query
+    values = [_typed(exp.column(f"c{place}", quoted=True), label, kind) for place, label, kind in columns]
+    known = " WHERE c0 IS NOT NULL" if empty_lines and len(columns) == 1 else ""
+    query = selected(f"SELECT 1 FROM :name{known}", name=name)
+    return query.select(*numbered_items(values), append=False, copy=False)
 
 
 def _typed(text: exp.Expr, label: str, kind: ColumnType) -> exp.Expr:
@@ -135,24 +114,14 @@ def _typed(text: exp.Expr, label: str, kind: ColumnType) -> exp.Expr:
 
 def _without_exponent(text: exp.Expr) -> exp.Expr:
     """A decimal's text with all its zeros: Java writes 0.0000001230 as `1.230E-7`."""
-    power = exp.Cast(
-        this=_extracted(text, r"E-(\d+)$", 1), to=exp.DataType.build("INTEGER", dialect="duckdb")
-    )
-    less = exp.Sub(this=power, expression=exp.Literal.number(1))
-    result: exp.Expr = _extracted(text, "^[+-]?", 0)
-    for part in (
-        exp.Literal.string("0."),
-        call("repeat", exp.Literal.string("0"), less),
-        _extracted(text, r"^[+-]?(\d)", 1),
-        _extracted(text, r"\.(\d+)E", 1),
-    ):
-        result = exp.DPipe(this=result, expression=part)
-    short = exp.If(this=_matches(text, r"[+-]?\d(\.\d+)?E-\d{1,2}"), true=result)
-    return exp.Case(ifs=[short], default=text)
+    return filled(_WITHOUT_EXPONENT, text=text)
 
 
-def _extracted(text: exp.Expr, pattern: str, group: int) -> exp.Expr:
-    return call("regexp_extract", text.copy(), exp.Literal.string(pattern), exp.Literal.number(group))
+_WITHOUT_EXPONENT = r"""
+    CASE WHEN regexp_full_match(:text, '[+-]?\d(\.\d+)?E-\d{1,2}') THEN regexp_extract(:text, '^[+-]?', 0) || '0.'
+    || repeat('0', CAST(regexp_extract(:text, 'E-(\d+)$', 1) AS INTEGER) - 1) || regexp_extract(:text, '^[+-]?(\d)', 1)
+    || regexp_extract(:text, '\.(\d+)E', 1) ELSE :text END
+"""
 
 
 def _pattern(kind: ColumnType) -> str | None:

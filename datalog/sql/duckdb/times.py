@@ -7,15 +7,26 @@ texts of years before 1 or after 9999.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from sqlglot import exp
 
-from datalog.model import ANY, ColumnType, TypeName
+from datalog.model import ColumnType, TypeName
 from datalog.model.times import DATE_UNITS, TIME_UNITS, pattern_parts
-from datalog.sql.duckdb.types import TIMES, Typed, UnlikeSparkError, call, cast, within_four_digits
+from datalog.sql.duckdb.templates import filled
+from datalog.sql.duckdb.types import (
+    TIMES,
+    Typed,
+    UnlikeSparkError,
+    call,
+    cast,
+    whole_numbers,
+    within_four_digits,
+)
 
 _INT, _DATE, _CLOCK = (ColumnType(n) for n in (TypeName.INT, TypeName.DATE, TypeName.TIMESTAMP_NTZ))
 _INSTANT = ColumnType(TypeName.TIMESTAMP)
+_UNIT = 1_000_000  # microseconds
 _FIELDS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
 _PLACE_OF_UNIT = {"date_trunc": 0, "trunc": 1, "date_format": 1}
 
@@ -47,29 +58,15 @@ def _part_of_time(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 def _day_of_week(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """From Sunday, 1, to Saturday; `weekday` from Monday, 0. DuckDB counts from Sunday, 0, or Monday, 1."""
-    day = _as(function, arguments[0], _DATE)
-    if function == "dayofweek":
-        found: exp.Expr = exp.Add(this=call("dayofweek", day), expression=exp.Literal.number(1))
-    else:
-        found = exp.Sub(this=call("isodow", day), expression=exp.Literal.number(1))
-    return cast(exp.Paren(this=found), _INT)
+    template = "dayofweek(:day) + 1" if function == "dayofweek" else "isodow(:day) - 1"
+    return cast(filled(template, day=_as(function, arguments[0], _DATE)), _INT)
 
 
-def _days_later(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    day, (days, of) = arguments
+def _later(template: str, function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    day, (number, of) = arguments
     if isinstance(of, str) or of.name is not TypeName.INT:
         raise UnlikeSparkError(f"`{function}` of a `{of}`")
-    return exp.Paren(
-        this=exp.Add(this=_closed(_as(function, day, _DATE)), expression=_closed(cast(days, of)))
-    )
-
-
-def _months_later(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    day, (months, of) = arguments
-    if isinstance(of, str) or of.name is not TypeName.INT:
-        raise UnlikeSparkError(f"`{function}` of a `{of}`")
-    interval = call("to_months", cast(months, of))
-    return cast(exp.Add(this=_closed(_as(function, day, _DATE)), expression=interval), _DATE)
+    return filled(template, day=_as(function, day, _DATE), number=cast(number, of))
 
 
 def _last_day(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -77,8 +74,8 @@ def _last_day(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 
 def _days_between(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    end, start = (_closed(_as(function, one, _DATE)) for one in arguments)
-    return cast(exp.Paren(this=exp.Sub(this=end, expression=start)), _INT)
+    end, start = (_as(function, one, _DATE) for one in arguments)
+    return filled("CAST(:end - :start AS INTEGER)", end=end, start=start)
 
 
 def _truncated(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -103,36 +100,19 @@ def _formatted(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 
 def _made_date(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    if any(isinstance(kind, str) or not (kind.name.is_integer or kind == ANY) for _, kind in arguments):
-        raise UnlikeSparkError(f"`{function}` of other than whole numbers")
-    return call(function, *(cast(tree, _INT) for tree, _ in arguments))
+    return call(function, *whole_numbers(arguments, _INT, f"`{function}`"))
 
 
 def _seconds(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     """Seconds since 1970: `unix_timestamp` cuts their digits off, and `unix_seconds` rounds down."""
     every = call("epoch_us", _as(function, arguments[0], _CLOCK))
-    unit = exp.Literal.number(1_000_000)
-    if function == "unix_timestamp":
-        return exp.Paren(this=exp.IntDiv(this=every, expression=unit))
-    rest = exp.Paren(this=exp.Mod(this=every, expression=unit))
-    down = exp.Sub(
-        this=every.copy(),
-        expression=exp.Paren(
-            this=exp.Mod(
-                this=exp.Paren(this=exp.Add(this=rest, expression=unit.copy())), expression=unit.copy()
-            )
-        ),
-    )
-    return exp.Paren(this=exp.IntDiv(this=exp.Paren(this=down), expression=unit.copy()))
-
-
-def _closed(tree: exp.Expr) -> exp.Expr:
-    return tree if isinstance(tree, exp.Column | exp.Cast | exp.Paren) else exp.Paren(this=tree)
+    down = f"(:every - (:every % {_UNIT} + {_UNIT}) % {_UNIT})"
+    return filled(f"({':every' if function == 'unix_timestamp' else down} // {_UNIT})", every=every)
 
 
 TIMES_OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
-    "add_months": _months_later,
-    "date_add": _days_later,
+    "add_months": partial(_later, "CAST(:day + to_months(:number) AS DATE)"),
+    "date_add": partial(_later, "(:day + :number)"),
     "date_format": _formatted,
     "datediff": _days_between,
     "last_day": _last_day,

@@ -7,7 +7,7 @@ numbers and texts, decimals that together need more than 38 digits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from sqlglot import exp
 from datalog.analysis.types import constant_type
 from datalog.errors import EmissionError
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName, Value
+from datalog.sql.duckdb.templates import filled
 
 SqlType: TypeAlias = ColumnType | str
 """A type of the language, `any` of a column of nothing but nulls; or the name of one that the language lacks."""
@@ -157,6 +158,17 @@ def _common_float(left: ColumnType, right: ColumnType) -> ColumnType:
     return DOUBLE
 
 
+def whole_numbers(arguments: Sequence[Typed], to: ColumnType, of: str) -> list[exp.Expr]:
+    """Arguments of whole numbers in another type of these; `of` says in an error what takes them.
+
+    Raises:
+        UnlikeSparkError: one is something else.
+    """
+    if any(isinstance(kind, str) or not (kind.name.is_integer or kind == ANY) for _, kind in arguments):
+        raise UnlikeSparkError(f"{of} of other than whole numbers")
+    return [cast(tree, to) for tree, _ in arguments]
+
+
 def value_type(value: Value) -> SqlType:
     """The type of a constant; `any` of null.
 
@@ -221,10 +233,7 @@ def _as_type(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | Non
 
 def within_four_digits(day: exp.Expr, shown: exp.Expr) -> exp.Expr:
     """A text that shows a year, or an error where the year is before 1 or after 9999: Spark gives it a sign."""
-    year = call("year", day.copy())
-    is_far = exp.Not(
-        this=exp.Between(this=year, low=exp.Literal.number(1), high=exp.Literal.number(_LAST_YEAR))
-    )
+    is_far = filled(f"NOT year(:day) BETWEEN 1 AND {_LAST_YEAR}", day=day)
     message = f"the text of a year before 1 or after {_LAST_YEAR} differs from Spark's"
     return unless(is_far, exp.Literal.string(message), shown)
 

@@ -8,7 +8,7 @@ Such calls become calls by name with the arguments that stand there. SQL of othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import sqlglot
 from sqlglot import exp
@@ -97,3 +97,17 @@ def in_backticks(sql: str, dialect: str) -> str:
             parts += [sql[end : token.start], "`", token.text.replace("`", "``"), "`"]
             end = token.end + 1
     return "".join((*parts, sql[end:]))
+
+
+def with_parts(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A node with its parts changed, one by one; the node itself is left as it is."""
+
+    def changed(value: object) -> object:
+        if isinstance(value, list):
+            return [changed(one) for one in value]
+        return change(value) if isinstance(value, exp.Expr) else value
+
+    made = type(node)(**{name: changed(value) for name, value in node.args.items()})
+    made.comments = node.comments
+    made.meta.update(node.meta)
+    return made

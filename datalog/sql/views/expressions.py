@@ -106,6 +106,10 @@ class Reader:
     aggregates: bool = False
     inner: Scope | None = None
 
+    def within(self, scope: Scope, *, aggregates: bool = False, inner: Scope | None = None) -> Reader:
+        """The same in another scope."""
+        return replace(self, scope=scope, aggregates=aggregates, inner=inner)
+
     def expression(self, node: exp.Expr) -> Expression:
         """An expression.
 

@@ -14,7 +14,7 @@ from datalog.model import Atom, Compared, Condition, Declaration, Expression, Te
 from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.outside import JOIN_HINT
-from datalog.sql.views.scope import Draft, Scope, Source, Variables
+from datalog.sql.views.scope import Draft, Scope, Source
 from datalog.sql.views.source import Problems, UnreadableError, near
 
 MOST_BLOCKS = 32
@@ -39,12 +39,7 @@ Declared = Callable[[str], Declaration | None]
 
 
 def joined(
-    first: exp.Expr,
-    joins: list[exp.Join],
-    read: ReadSource,
-    declared: Declared,
-    variables: Variables,
-    problems: Problems,
+    first: exp.Expr, joins: list[exp.Join], read: ReadSource, declared: Declared, reader: Reader
 ) -> list[Piece]:
     """The alternatives of a FROM: for each choice of one alternative a source, the sources joined.
 
@@ -57,14 +52,14 @@ def joined(
     alternatives = [read(tree) for tree in trees]
     if len(trees) > 1:
         for tree, found in zip(trees, alternatives, strict=True):
-            _require_joinable(tree, found, problems)
-    _require_plain_commas(joins, problems)
+            _require_joinable(tree, found, reader.problems)
+    _require_plain_commas(joins, reader.problems)
     choices = list(product(*alternatives))
     if len(choices) > MOST_BLOCKS:
-        raise problems.outside(
+        raise reader.problems.outside(
             f"a join of unions with {len(choices)} combinations", first, "make each union a view of its own"
         )
-    return [_join_all(choice, joins, declared, variables, problems) for choice in choices]
+    return [_join_all(choice, joins, declared, reader) for choice in choices]
 
 
 def _require_joinable(tree: exp.Expr, found: list[Piece], problems: Problems) -> None:
@@ -98,24 +93,18 @@ def _has_comma(join: exp.Join, problems: Problems) -> bool:
     return not before.endswith("cross join")
 
 
-def _join_all(
-    choice: tuple[Piece, ...],
-    joins: list[exp.Join],
-    declared: Declared,
-    variables: Variables,
-    problems: Problems,
-) -> Piece:
+def _join_all(choice: tuple[Piece, ...], joins: list[exp.Join], declared: Declared, reader: Reader) -> Piece:
     piece = choice[0]
     for join, right in zip(joins, choice[1:], strict=True):
-        found = _join(piece, right, join, variables, problems)
-        if join.side and not _has_partner(piece, right, found, declared):
+        found = join_pair(piece, right, join, reader)
+        if join.side and not has_partner(piece, right, found, declared):
             what = "LEFT JOIN" if join.kind != "OUTER" else "LEFT OUTER JOIN"
-            raise problems.outside(what, join.this, JOIN_HINT)
+            raise reader.problems.outside(what, join.this, JOIN_HINT)
         piece = found
     return piece
 
 
-def _has_partner(left: Piece, right: Piece, both: Piece, declared: Declared) -> bool:
+def has_partner(left: Piece, right: Piece, both: Piece, declared: Declared) -> bool:
     """Whether each row of the left side of a join has a partner: the join is along a foreign key without nulls."""
     match right.draft:
         case Draft(body=(Atom() as target,), filters=()) if not right.conditions and _is_whole(target):
@@ -157,7 +146,9 @@ def _along(atom: Atom, target: Atom, declared: Declared) -> Iterator[frozenset[f
             )
 
 
-def _join(left: Piece, right: Piece, join: exp.Join, variables: Variables, problems: Problems) -> Piece:
+def join_pair(left: Piece, right: Piece, join: exp.Join, reader: Reader) -> Piece:
+    """Two sources joined, the conditions of the join behind theirs."""
+    problems = reader.problems
     if right.scope.merged:
         raise problems.outside(
             "NATURAL or USING in parentheses on the right", join.this, "join one table after the other"
@@ -169,7 +160,7 @@ def _join(left: Piece, right: Piece, join: exp.Join, variables: Variables, probl
     on = join.args.get("on")
     if on is not None:
         with contextlib.suppress(UnreadableError):  # what is wrong is noted: read on, to note the rest
-            conditions.append(condition(Reader(scope, variables, problems), on))
+            conditions.append(condition(reader.within(scope), on))
     body = (*left.draft.body, *right.draft.body)
     filters = (*left.draft.filters, *right.draft.filters)
     return Piece(Draft(body, filters=filters), scope, tuple(conditions))

@@ -27,8 +27,8 @@ from sqlglot.tokenizer_core import TokenType
 from datalog.analysis.expression_types import DIGITS_OF_COUNTS, expression_type
 from datalog.model import MAX_PRECISION, Arithmetic, ColumnType, TypeName, Variable
 from datalog.sql.text import text as sql_text
-from datalog.sql.views.as_written import parsed
-from datalog.sql.views.written_parts import NOT_SPLIT, Clauses, NoSplitError, Split, quoted, with_parts
+from datalog.sql.views.as_written import parsed, with_parts
+from datalog.sql.views.written_parts import NOT_SPLIT, Clauses, NoSplitError, Split, quoted
 
 Types = Callable[[str], Sequence[ColumnType] | None]
 """The types of a query's columns, if they are known."""

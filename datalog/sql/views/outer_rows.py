@@ -106,21 +106,13 @@ class _Splitting:
     def _read_run(self) -> None:
         """What of FROM is the helper's (condition 1)."""
         helpers = {name.casefold() for name in self.kept}
-        own = [
-            not self.its.reads(one.node) & helpers and bool(self.its.reads(one.node))
-            for one in self.its.sources
-        ]
-        if any(
-            self.its.reads(one.node) - helpers
-            for one, is_own in zip(self.its.sources, own, strict=True)
-            if not is_own
-        ):
+        sources = self.its.sources
+        own = [one for one in sources if (read := self.its.reads(one.node)) and not read & helpers]
+        if any(self.its.reads(one.node) - helpers for one in sources if one not in own):
             raise NoSplitError
-        first = next((i for i, is_own in enumerate(own) if not is_own), len(own))
-        self.run = self.its.sources[:first] or [
-            one for one, is_own in zip(self.its.sources, own, strict=True) if is_own
-        ]
-        if len(self.run) != sum(own) or not self.run or (not first and len(self.run) > 1):
+        first = next((i for i, one in enumerate(sources) if one not in own), len(sources))
+        self.run = sources[:first] or own
+        if len(self.run) != len(own) or not self.run or (not first and len(self.run) > 1):
             raise NoSplitError
         self.is_first = bool(first)
         if any(not isinstance(one.node, exp.Table | exp.Subquery) for one in self.its.sources):

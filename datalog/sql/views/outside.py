@@ -35,7 +35,9 @@ _ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Group: _LIST,
     exp.Having: _ONE,
     exp.Distinct: _LIST,
-    exp.Union: frozenset({"this", "expression", "distinct", "with_", "order"}),
+    **dict.fromkeys(
+        (exp.Union, exp.Intersect), frozenset({"this", "expression", "distinct", "with_", "order"})
+    ),
     exp.With: _LIST,
     exp.CTE: frozenset({"this", "alias"}),
     exp.Column: frozenset({"this", "table", "db", "catalog"}),
@@ -96,10 +98,11 @@ _UNREAD = frozenset({"hint", "order", "sort"})
 """Parts that do not change which rows there are."""
 
 _OWN_VIEW = "make it a materialized view of its own, and read that"
-JOIN_HINT = "views over inner joins are analysed; keep the rows without a partner in a view of their own"
+JOIN_HINT = (
+    "show a key of the kept side, and a column of the other one that is never null: then it is analysed"
+)
 _KINDS: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.Window: ("a window function", "aggregate with GROUP BY in a view, and rank when reading it"),
-    exp.Intersect: ("INTERSECT", "join the two on all columns, with DISTINCT"),
     exp.Except: ("EXCEPT", "keep the two sides as two views"),
     exp.Lateral: ("a lateral view or join", "unnest into a table before, and join that"),
     exp.TableSample: ("TABLESAMPLE", "the rows differ at each reading: leave it out"),
@@ -179,6 +182,7 @@ _AROUND_QUERIES = (
     exp.From,
     exp.Join,
     exp.Union,
+    exp.Intersect,
     exp.Create,
     exp.Subquery,
     exp.CTE,

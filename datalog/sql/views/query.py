@@ -9,11 +9,24 @@ from typing import Protocol
 from sqlglot import exp
 
 from datalog.diagnostics import Code
-from datalog.model import Atom, Column, Declaration, Predicate
+from datalog.model import (
+    AllOf,
+    AnyOf,
+    Atom,
+    Column,
+    Compared,
+    Condition,
+    Constant,
+    Declaration,
+    Expression,
+    IsNull,
+    Predicate,
+)
+from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
-from datalog.sql.views.select import GroupedUnionError, is_grouped, select_query
+from datalog.sql.views.select import GroupedUnionError, is_grouped, select_query, with_conditions
 from datalog.sql.views.semi_joins import once, taken_out, with_semi_join
 from datalog.sql.views.source import Problems, UnreadableError, counted
 
@@ -78,6 +91,11 @@ class QueryReader:
     expressions: Mapping[str, Inlined] = field(default_factory=dict)
     dedup: bool = False
 
+    @property
+    def reader(self) -> Reader:
+        """What reads expressions, without columns in sight."""
+        return Reader(Scope(), self.variables, self.problems)
+
     def query(self, tree: exp.Expr) -> Query:
         """A query.
 
@@ -86,15 +104,17 @@ class QueryReader:
         """
         match tree:
             case exp.Subquery() | exp.Paren():
-                return self._with(tree).query(tree.this)
+                return self.within(tree).query(tree.this)
             case exp.Union():
-                return self._with(tree)._union(tree)
+                return self.within(tree)._union(tree)
+            case exp.Intersect():
+                return self.within(tree)._intersection(tree)
             case exp.Select():
-                return self._with(tree)._select(tree)
+                return self.within(tree)._select(tree)
             case _:
                 raise self.problems.outside("this query", tree, "begin it with SELECT")
 
-    def _with(self, tree: exp.Expr) -> QueryReader:
+    def within(self, tree: exp.Expr) -> QueryReader:
         """The reader that also knows the query's common table expressions."""
         with_ = tree.args.get("with_")
         if with_ is None:
@@ -116,13 +136,7 @@ class QueryReader:
         sides = [inner.query(side) for side in (tree.this, tree.expression)]
         left, right = sides
         if len(left.columns) != len(right.columns):
-            raise self.problems.error(
-                Code.SQL_WIDTH,
-                f"a union of {len(left.columns)} and {len(right.columns)} columns",
-                tree.expression,
-                f"{len(right.columns)} here",
-                hint="both sides of a union have the same columns, by position",
-            )
+            raise self._of_other_width(tree, "a union", left, right)
         self._check_families(tree, left, right)
         if not inner.dedup and any(side.distinct for side in sides):
             raise self.problems.outside(
@@ -133,12 +147,61 @@ class QueryReader:
             raise self._too_many(tree, len(drafts))
         return Query(left.columns, drafts, distinct and not self.dedup)
 
+    def _intersection(self, tree: exp.Intersect) -> Query:
+        """The rows that both sides have, once: a join by all columns, where null is equal to null."""
+        hint = "join the two on all columns, with DISTINCT"
+        if not tree.args.get("distinct"):
+            raise self.problems.outside("INTERSECT ALL", tree, hint)
+        inner = replace(self, dedup=True)
+        left, right = (inner.query(side) for side in (tree.this, tree.expression))
+        if len(left.columns) != len(right.columns):
+            raise self._of_other_width(tree, "an intersection", left, right)
+        self._check_families(tree, left, right)
+        if any(len(side.drafts) > 1 or side.drafts[0].groups is not None for side in (left, right)):
+            raise self.problems.outside("INTERSECT of unions or groups", tree, hint)
+        (one,), (other,) = left.drafts, right.drafts
+        pairs = list(zip(one.outputs, other.outputs, strict=True))
+        if any(self.variables.type_of(a) != self.variables.type_of(b) for a, b in pairs):
+            raise self.problems.outside("INTERSECT of columns of different types", tree, hint)
+        same = [self._same(a, b, one, other) for a, b in pairs]
+        draft = Draft((*one.body, *other.body), one.outputs, (*one.filters, *other.filters))
+        return Query(left.columns, (with_conditions(draft, same, self.variables),), not self.dedup)
+
+    def _same(self, a: Expression, b: Expression, one: Draft, other: Draft) -> Condition:
+        """That two values are equal or both null."""
+        equal = Compared("=", a, b)
+        if self._is_never_null(a, one) or self._is_never_null(b, other):
+            return equal
+        return AnyOf((equal, AllOf((IsNull(a), IsNull(b)))))
+
+    def _is_never_null(self, value: Expression, draft: Draft) -> bool:
+        """Whether it is a column that is declared not null, or a value."""
+        if isinstance(value, Constant):
+            return value.value is not None
+        for atom in (literal for literal in draft.body if isinstance(literal, Atom)):
+            table = self.relations.declared(atom.predicate.name)
+            if table is not None and value in atom.terms:
+                return table.is_not_null(atom.terms.index(value))
+        return False
+
+    def _of_other_width(
+        self, tree: exp.SetOperation, what: str, left: Query, right: Query
+    ) -> UnreadableError:
+        return self.problems.error(
+            Code.SQL_WIDTH,
+            f"{what} of {len(left.columns)} and {len(right.columns)} columns",
+            tree.expression,
+            f"{len(right.columns)} here",
+            hint=f"both sides of {what} have the same columns, by position",
+        )
+
     def _too_many(self, tree: exp.Union, queries: int) -> UnreadableError:
         return self.problems.outside(
             f"a union of {queries} queries", tree, "make parts of it views of their own"
         )
 
-    def _check_families(self, tree: exp.Union, left: Query, right: Query) -> None:
+    def _check_families(self, tree: exp.SetOperation, left: Query, right: Query) -> None:
+        what = "a union" if isinstance(tree, exp.Union) else "an intersection"
         for name, one, other in zip(
             left.columns, left.drafts[0].outputs, right.drafts[0].outputs, strict=True
         ):
@@ -146,7 +209,7 @@ class QueryReader:
             if "any" not in families and families[0] != families[1]:
                 self.problems.error(
                     Code.HEAD_TYPE,
-                    f"column `{name}` of a union is a {families[0]} and a {families[1]}",
+                    f"column `{name}` of {what} is a {families[0]} and a {families[1]}",
                     tree.expression,
                     f"a {families[1]} here",
                     hint="cast one of them",
@@ -172,9 +235,9 @@ class QueryReader:
             raise self.problems.outside("grouping over a subquery in a condition", tree, hint)
         outside = sum(isinstance(literal, Atom) for literal in pieces[0].draft.body)
         for node in found.subqueries:
-            pieces = [with_semi_join(pieces[0], node, inner._from, self.variables, self.problems)]
+            pieces = [with_semi_join(pieces[0], node, inner._from, self.reader)]
         try:
-            query = select_query(found.tree, pieces, self.variables, self.problems)
+            query = select_query(found.tree, pieces, self.reader)
         except GroupedUnionError as error:
             error.select = error.select or tree
             raise
@@ -187,9 +250,9 @@ class QueryReader:
         return self._joined(tree.args["from_"].this, tree.args.get("joins") or [])
 
     def _joined(self, first: exp.Expr, joins: list[exp.Join]) -> list[Piece]:
-        return joined(first, joins, self._source, self.relations.declared, self.variables, self.problems)
+        return joined(first, joins, self.source, self.relations.declared, self.reader)
 
-    def _source(self, tree: exp.Expr) -> list[Piece]:
+    def source(self, tree: exp.Expr) -> list[Piece]:
         """The alternatives of one table or subquery of FROM."""
         alias = tree.args.get("alias")
         columns = [] if alias is None else [column.name for column in alias.columns]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -15,7 +14,6 @@ from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import Code, Diagnostic, ProgramError, Severity, in_text_order
 from datalog.model import (
     ANY,
-    Block,
     Column,
     ColumnType,
     Constant,
@@ -25,22 +23,22 @@ from datalog.model import (
     OpaqueView,
     Semantics,
     TypeName,
-    Variable,
     ViewDefinition,
-    block,
-    expression_variables,
-    terms_of,
-    variables_of,
 )
+from datalog.sql.views.anti_joins import anti_join
+from datalog.sql.views.blocks import named_block
 from datalog.sql.views.catalogue import Catalogue, Named, second
+from datalog.sql.views.outer_joins import outer_join
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
-from datalog.sql.views.scope import Draft, Query, Variables
+from datalog.sql.views.scope import Query, Variables
 from datalog.sql.views.select import GroupedUnionError, default_name
 from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
 from datalog.sql.views.text_reads import text_query
+
+_UNMATCHED = "the view is kept as text, and decided where the update tells which rows have a match"
 
 _LONGEST_REASON = 300
 """Characters of a reason; it may quote a name as long as the text."""
@@ -55,12 +53,14 @@ class SqlViews:
         views: the views that could be read, in the order of the texts.
         opaque: the views of which only the text is known, with reasons.
         warnings: what keeps views from being read (DL402), and statements passed over (DL407).
+        undone: the same of views with LEFT JOINs, by view: it counts where what they are made of is not decided.
     """
 
     declarations: tuple[Declaration, ...]
     views: tuple[ViewDefinition, ...]
     opaque: tuple[OpaqueView, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
+    undone: Mapping[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
 
 
 def read_sql(
@@ -111,6 +111,7 @@ class _Reading:
     tables: list[Declaration] = field(default_factory=list)
     opaque: dict[str, OpaqueView] = field(default_factory=dict)
     definitions: dict[str, ViewDefinition] = field(default_factory=dict)
+    undone: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.catalogue = Catalogue(self._read)
@@ -135,6 +136,7 @@ class _Reading:
             tuple(self.definitions[v.name] for v in stored if v.name in self.definitions),
             tuple(self.opaque.values()),
             in_text_order(self.found),
+            self.undone,
         )
 
     # ---------------------------------------------------------------------------------------- statements
@@ -230,6 +232,7 @@ class _Reading:
                 if isinstance(error, GroupedUnionError) and error.select is view.tree and error.drafts:
                     self.opaque[view.name] = replace(self.opaque[view.name], parts=_parts(view, error))
                     view.problems.found = [replace(one, label=_APART) for one in view.problems.found]
+                self._with_outer(view)
         finally:
             self.catalogue.reading.pop()
 
@@ -247,7 +250,7 @@ class _Reading:
         if view.problems.found:
             raise UnreadableError
         names = self._names(view, query)
-        blocks = [_block(view.name, number, draft) for number, draft in enumerate(query.drafts)]
+        blocks = [named_block(view.name, number, draft) for number, draft in enumerate(query.drafts)]
         outputs = zip(*(draft.outputs for draft in query.drafts), strict=True)
         view.columns_found = tuple(
             Column(
@@ -262,6 +265,21 @@ class _Reading:
         self.definitions[view.name] = ViewDefinition(
             view.name, names, tuple(blocks), semantics, view.text, view.span
         )
+
+    def _with_outer(self, view: Named) -> None:
+        """A view that could not be read, with what it is made of: for its LEFT JOINs, or as rows without a match."""
+        reader = QueryReader(self.catalogue, Variables(), Problems(view.problems.source))
+        names, found = outer_join(reader, view.tree, view.name, view.columns)
+        if found is None:
+            reader = QueryReader(self.catalogue, Variables(), Problems(view.problems.source))
+            names, anti = anti_join(reader, view.tree, view.name, view.columns)
+            if anti is not None:
+                self.opaque[view.name] = replace(self.opaque[view.name], columns=names, anti=anti)
+                view.problems.found = [replace(one, label=_UNMATCHED) for one in view.problems.found]
+        else:
+            self.undone[view.name] = tuple(view.problems.found)
+            self.opaque[view.name] = replace(self.opaque[view.name], columns=names, outer=found)
+            view.problems.found.clear()
 
     def _names(self, view: Named, query: Query) -> tuple[str, ...]:
         names = view.columns or query.columns
@@ -305,26 +323,13 @@ class _Reading:
         self.opaque[name] = OpaqueView(name, text, tuple(words), columns, place.span)
 
 
-def _block(name: str, number: int, draft: Draft) -> Block:
-    made = _with_anonymous(draft)
-    return block(
-        name,
-        number,
-        made.body,
-        made.outputs,
-        filters=made.filters,
-        groups=made.groups,
-        having=made.having,
-    )
-
-
 def _parts(view: Named, grouped: GroupedUnionError) -> tuple[ViewDefinition, ...]:
     """A view that groups over a union, over each query of it alone."""
     columns = view.columns or grouped.columns
     if len(columns) != len(grouped.columns):
         return ()
     return tuple(
-        ViewDefinition(name, columns, (_block(name, 0, draft),), Semantics.BAG, view.text, view.span)
+        ViewDefinition(name, columns, (named_block(name, 0, draft),), Semantics.BAG, view.text, view.span)
         for number, draft in enumerate(grouped.drafts, 1)
         if (name := f"{view.name}#{number}")
     )
@@ -362,15 +367,3 @@ def _skipped(statement: Statement) -> Diagnostic:
         hint="views are defined by CREATE VIEW, tables by CREATE TABLE with columns",
         severity=Severity.WARNING,
     )
-
-
-def _with_anonymous(draft: Draft) -> Draft:
-    """The draft with every variable that occurs only once, in an atom, called `_1`, `_2`, ... in order.
-
-    Before: `r(Id, Name), s(Id, Price)` with the output `Name`
-    After:  `r(Id, Name), s(Id, _1)`
-    """
-    above = expression_variables((*draft.outputs, *draft.filters, *(draft.groups or ()), *draft.having))
-    places = Counter(term for literal in draft.body for term in terms_of(literal))
-    unused = [v for v in variables_of(draft.body) if places[v] == 1 and v not in above]
-    return draft.substituted({v: Variable(f"_{number}") for number, v in enumerate(unused, 1)})

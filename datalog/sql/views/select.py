@@ -30,13 +30,13 @@ from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import chain
 from datalog.sql.views.moments import is_moment
-from datalog.sql.views.scope import Draft, Query, Scope, Variables
+from datalog.sql.views.scope import Draft, Query, Variables
 from datalog.sql.views.source import Problems, UnreadableError
 
 _LOOK_ALIKE = (TypeName.FLOAT, TypeName.DOUBLE)
 
 
-def _with_conditions(draft: Draft, given: Iterable[Condition], variables: Variables) -> Draft:
+def with_conditions(draft: Draft, given: Iterable[Condition], variables: Variables) -> Draft:
     """The draft with further conditions, all of which must hold; they are over the draft's variables.
 
     Two columns become one variable only where their types are the same and equal values look the same: not for
@@ -92,9 +92,7 @@ class GroupedUnionError(UnreadableError):
 _AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 
 
-def select_query(
-    select: exp.Select, pieces: Sequence[Piece], variables: Variables, problems: Problems
-) -> Query:
+def select_query(select: exp.Select, pieces: Sequence[Piece], reader: Reader) -> Query:
     """A SELECT over the alternatives of its FROM.
 
     Raises:
@@ -102,32 +100,32 @@ def select_query(
     """
     grouped = is_grouped(select)
     if len(pieces) > 1 and grouped:
-        apart = _grouped_apart(select, pieces, variables, problems)
-        problems.outside("grouping over a union", select, "make the union a view of its own, and group that")
+        apart = _grouped_apart(select, pieces, reader)
+        reader.problems.outside(
+            "grouping over a union", select, "make the union a view of its own, and group that"
+        )
         raise apart
-    made = [_draft(select, piece, variables, problems, grouped=grouped) for piece in pieces]
+    made = [_draft(select, piece, reader, grouped=grouped) for piece in pieces]
     drafts = tuple(draft for draft, _ in made)
-    return Query(made[0][1], drafts, _is_distinct(select, pieces, drafts, problems))
+    return Query(made[0][1], drafts, _is_distinct(select, pieces, drafts, reader.problems))
 
 
-def _grouped_apart(
-    select: exp.Select, pieces: Sequence[Piece], variables: Variables, problems: Problems
-) -> GroupedUnionError:
+def _grouped_apart(select: exp.Select, pieces: Sequence[Piece], reader: Reader) -> GroupedUnionError:
     """A SELECT over each alternative of its FROM.
 
     Equal columns have one declared type in all of them: what is computed from a value is the same whether it has
     become one of the union's type or not.
     """
-    kinds = {tuple(variables.type_of(what) for _, what in piece.scope.star()) for piece in pieces}
+    kinds = {tuple(reader.variables.type_of(what) for _, what in piece.scope.star()) for piece in pieces}
     same = len(kinds) == 1 and all(kind is not None and not kind.is_open for its in kinds for kind in its)
     plain = not any(piece.distinct or piece.draft.groups is not None for piece in pieces)
-    before = len(problems.found)
+    before = len(reader.problems.found)
     if not same or not plain or select.args.get("distinct") is not None:
         return GroupedUnionError((), ())
     try:
-        made = [_draft(select, piece, variables, problems, grouped=True) for piece in pieces]
+        made = [_draft(select, piece, reader, grouped=True) for piece in pieces]
     except UnreadableError:
-        del problems.found[before:]
+        del reader.problems.found[before:]
         return GroupedUnionError((), ())
     return GroupedUnionError(made[0][1], tuple(draft for draft, _ in made))
 
@@ -168,44 +166,44 @@ def _is_distinct(
 
 
 def _draft(
-    select: exp.Select, piece: Piece, variables: Variables, problems: Problems, *, grouped: bool
+    select: exp.Select, piece: Piece, reader: Reader, *, grouped: bool
 ) -> tuple[Draft, tuple[str, ...]]:
     """The block of one alternative of FROM, and the names of its columns."""
     below = piece.draft.groups is not None
     if below and grouped:
-        raise problems.outside(
+        raise reader.problems.outside(
             "grouping over grouping", select, "make the inner one a materialized view, and group that"
         )
-    items, aliases = _items(select, Reader(piece.scope, variables, problems, aggregates=grouped))
+    items, aliases = items_of(select, reader.within(piece.scope, aggregates=grouped))
     where = select.args.get("where")
     tests = [*piece.conditions]
     if where is not None:
-        tests += _conditions(Reader(piece.scope, variables, problems), where.this)
-    groups = _groups(select, piece.scope, items, aliases, variables, problems) if grouped else None
+        tests += conditions_of(reader.within(piece.scope), where.this)
+    named = replace(piece.scope, aliases=aliases)
+    groups = groups_of(select, items, reader.within(named)) if grouped else None
     having: list[Condition] = []
     if select.args.get("having") is not None:
-        inside = replace(piece.scope, aliases=aliases, aliases_first=True)
-        reader = Reader(inside, variables, problems, aggregates=True, inner=piece.scope)
-        having = _conditions(reader, select.args["having"].this)
+        inside = reader.within(replace(named, aliases_first=True), aggregates=True, inner=piece.scope)
+        having = conditions_of(inside, select.args["having"].this)
     outputs = tuple(what for _, what, _ in items)
-    if problems.found:
+    if reader.problems.found:
         raise UnreadableError
     if groups is not None:
-        _check_grouped(select, items, having, groups, problems)
+        _check_grouped(select, items, having, groups, reader.problems)
     if below:
         draft = replace(piece.draft, outputs=outputs, having=(*piece.draft.having, *conjuncts(tests)))
         return draft, tuple(name for name, _, _ in items)
     draft = replace(piece.draft, outputs=outputs, groups=groups, having=tuple(conjuncts(having)))
-    return _with_conditions(draft, tests, variables), tuple(name for name, _, _ in items)
+    return with_conditions(draft, tests, reader.variables), tuple(name for name, _, _ in items)
 
 
-_Item = tuple[str, Expression, exp.Expr]
+Item = tuple[str, Expression, exp.Expr]
 """A column of a select list: its name, what it is, and where it is written."""
 
 
-def _items(select: exp.Select, reader: Reader) -> tuple[list[_Item], dict[str, Expression]]:
+def items_of(select: exp.Select, reader: Reader) -> tuple[list[Item], dict[str, Expression]]:
     """The columns of a select list, `*` written out; an item may use the names of those before it."""
-    items: list[_Item] = []
+    items: list[Item] = []
     aliases: dict[str, Expression] = {}
     for node in select.expressions:
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
@@ -225,7 +223,7 @@ def _items(select: exp.Select, reader: Reader) -> tuple[list[_Item], dict[str, E
     return items, aliases
 
 
-def _star(node: exp.Expr, reader: Reader) -> list[_Item]:
+def _star(node: exp.Expr, reader: Reader) -> list[Item]:
     qualifier = [part.name for part in reversed(node.parts[:-1])] if isinstance(node, exp.Column) else []
     if qualifier and not reader.scope.keeps_order(qualifier):
         # Spark puts the columns that NATURAL and USING join on first, in `t.*` too.
@@ -251,28 +249,21 @@ def default_name(node: exp.Expr) -> str:
     return text.lower() if isinstance(plain, exp.Func) else text
 
 
-def _conditions(reader: Reader, node: exp.Expr) -> list[Condition]:
+def conditions_of(reader: Reader, node: exp.Expr) -> list[Condition]:
     """The conjuncts of a condition, each read by itself, so that all problems are found."""
     if isinstance(node, exp.And):
-        return [one for part in chain(node) for one in _conditions(reader, part)]
+        return [one for part in chain(node) for one in conditions_of(reader, part)]
     if isinstance(node, exp.Paren):
-        return _conditions(reader, node.this)
+        return conditions_of(reader, node.this)
     try:
         return list(conjuncts([condition(reader, node)]))
     except UnreadableError:
         return []
 
 
-def _groups(
-    select: exp.Select,
-    scope: Scope,
-    items: Sequence[_Item],
-    aliases: dict[str, Expression],
-    variables: Variables,
-    problems: Problems,
-) -> tuple[Expression, ...]:
+def groups_of(select: exp.Select, items: Sequence[Item], reader: Reader) -> tuple[Expression, ...]:
+    """The grouping expressions that vary, each once."""
     group = select.args.get("group")
-    reader = Reader(replace(scope, aliases=aliases), variables, problems)
     found: list[Expression] = []
     for node in () if group is None else group.expressions:
         try:
@@ -282,11 +273,11 @@ def _groups(
     varying = tuple(dict.fromkeys(one for one in found if expression_variables([one])))
     if found and not varying:
         # Over no rows there is then no group, and not the one group that an empty list of expressions makes.
-        raise problems.outside("grouping by constants alone", group, "leave GROUP BY out")
+        raise reader.problems.outside("grouping by constants alone", group, "leave GROUP BY out")
     return varying
 
 
-def _group(node: exp.Expr, items: Sequence[_Item], reader: Reader) -> Expression:
+def _group(node: exp.Expr, items: Sequence[Item], reader: Reader) -> Expression:
     """A grouping expression: by position in the select list, or by itself."""
     if isinstance(node, exp.Literal) and not node.is_string:
         number = int(node.this) if str(node.this).isdigit() else 0
@@ -306,7 +297,7 @@ def _group(node: exp.Expr, items: Sequence[_Item], reader: Reader) -> Expression
 
 def _check_grouped(
     select: exp.Select,
-    items: Sequence[_Item],
+    items: Sequence[Item],
     having: Iterable[Condition],
     groups: tuple[Expression, ...],
     problems: Problems,

@@ -25,7 +25,7 @@ from datalog.sql.views.conditions import compared, condition
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Declared, Piece
 from datalog.sql.views.limits import parts_of
-from datalog.sql.views.scope import Draft, Query, Variables
+from datalog.sql.views.scope import Draft, Query
 from datalog.sql.views.select import is_grouped
 from datalog.sql.views.source import Problems
 
@@ -61,8 +61,7 @@ def with_semi_join(
     piece: Piece,
     node: exp.Expr,
     read: Callable[[exp.Select], list[Piece]],
-    variables: Variables,
-    problems: Problems,
+    reader: Reader,
 ) -> Piece:
     """A FROM joined with that of a subquery, whose columns nobody names.
 
@@ -78,7 +77,7 @@ def with_semi_join(
         and not any(query.args.get(part) for part in ("with_", "limit", "offset"))
     )
     if not plain or query.args.get("from_") is None:
-        raise problems.outside("a grouped subquery in a condition", node, _HINT)
+        raise reader.problems.outside("a grouped subquery in a condition", node, _HINT)
     alternatives = read(query)
     inner = alternatives[0]
     if (
@@ -87,9 +86,8 @@ def with_semi_join(
         or inner.draft.groups is not None
         or piece.draft.groups is not None
     ):
-        raise problems.outside("a subquery in a condition, with a union or DISTINCT,", node, _HINT)
-    scope = replace(inner.scope, around=piece.scope)
-    reader = Reader(scope, variables, problems)
+        raise reader.problems.outside("a subquery in a condition, with a union or DISTINCT,", node, _HINT)
+    reader = reader.within(replace(inner.scope, around=piece.scope))
     conditions: list[Condition] = [*piece.conditions, *inner.conditions]
     if query.args.get("where") is not None:
         conditions.append(condition(reader, query.args["where"].this))
@@ -97,8 +95,8 @@ def with_semi_join(
     values = [reader.expression(item) for item in items if not item.is_star]
     if isinstance(node, exp.In):
         if len(values) != 1 or len(items) != 1:
-            raise problems.outside("IN with a subquery of several columns", node, _HINT)
-        outside = Reader(piece.scope, variables, problems).expression(node.this)
+            raise reader.problems.outside("IN with a subquery of several columns", node, _HINT)
+        outside = reader.within(piece.scope).expression(node.this)
         conditions.append(compared(reader, node, outside, values[0], "="))
     body = (*piece.draft.body, *inner.draft.body)
     filters = (*piece.draft.filters, *inner.draft.filters)

@@ -25,7 +25,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.text import text as sql_text
-from datalog.sql.views.as_written import parsed
+from datalog.sql.views.as_written import parsed, with_parts
 from datalog.sql.views.written_parts import (
     NOT_SPLIT,
     Clauses,
@@ -34,7 +34,6 @@ from datalog.sql.views.written_parts import (
     Split,
     Tokens,
     quoted,
-    with_parts,
 )
 
 _PARTS = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order"})

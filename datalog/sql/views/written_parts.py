@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -225,17 +225,6 @@ class Replacing:
             if start <= since and until <= end:
                 text, at = f"{text}{self.text[at:since]}{new}", until
         return f"{text}{self.text[at:end]}"
-
-
-def with_parts(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """An expression with its parts changed."""
-    made = node.copy()
-    for name, value in node.args.items():
-        if isinstance(value, list):
-            made.set(name, [change(one) if isinstance(one, exp.Expr) else one for one in value])
-        elif isinstance(value, exp.Expr):
-            made.set(name, change(value))
-    return made
 
 
 def place_of(column: exp.Column) -> tuple[int, int]:

@@ -328,7 +328,7 @@ def test_a_view_of_which_the_text_is_known_is_not_examined(tmp_path: Path) -> No
         CREATE TABLE a (id BIGINT PRIMARY KEY, x INT);
         CREATE TABLE b (id BIGINT PRIMARY KEY, x INT);
         CREATE TABLE c (id BIGINT PRIMARY KEY);
-        CREATE VIEW ab AS SELECT a.id, b.x FROM a LEFT JOIN b ON a.id = b.id;
+        CREATE VIEW ab AS SELECT a.id, b.x FROM a FULL JOIN b ON a.id = b.id;
         CREATE VIEW others AS SELECT id FROM c;
     """
     here = build(program, {"ab": rows(), "others": rows()}, MemoryEngine())

@@ -298,7 +298,7 @@ def changes(seed: int) -> Iterator[tuple[str, bool, str]]:
         if not isinstance(verdicts[one.name], SelfMaintainable):
             continue
         parts = {part.name: delta(known, part) for part in warehouse.catalog.parts(its_view)}
-        change = deltas_of_unions(warehouse.catalog, engine, parts)[one.name]
+        change = deltas_of_unions(warehouse.catalog, engine, known.facts, parts)[one.name]
         new = applied(engine, its_view, stored[one.name], change)
         rows = Counter({r[:-1]: r[-1] for r in new}) if its_view.is_counted else Counter(new)
         right = contents(one, after)

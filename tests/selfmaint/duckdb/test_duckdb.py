@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, Predicate, TypeName, Value
-from datalog.sql import duckdb as sql
+from datalog.sql.duckdb import relations as sql
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
 from selfmaint.duckdb.exact_rows import found_rows, rows_of

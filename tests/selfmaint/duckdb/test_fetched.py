@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datalog.model import Atom, ColumnType, Predicate, Program, TypeName, Variable
-from datalog.sql import duckdb as sql
+from datalog.sql.duckdb import relations as sql
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine, Relation, fetched
 from selfmaint.engine.protocol import Asked, Facts

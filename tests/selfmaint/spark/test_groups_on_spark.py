@@ -25,6 +25,7 @@ from selfmaint.warehouse.catalog import catalog
 from tests.oracle.aggregates import Computed, Schema, View
 from tests.oracle.random_stars import changed, random_database, random_roll_up, random_star, renamed
 from tests.selfmaint.decide.test_group_decision import stored
+from tests.selfmaint.maintain.test_shown_groups import require_right
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,6 +65,12 @@ class FrameSource:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def test_groups_that_having_leaves_out(spark: SparkSession) -> None:
+    from selfmaint.spark import SparkEngine
+
+    require_right(SparkEngine(spark), Random(0))
 
 
 def together(parts: list[Mapping[str, frozenset[Row]]]) -> dict[str, frozenset[Row]]:

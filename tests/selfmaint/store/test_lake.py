@@ -498,7 +498,7 @@ def test_what_the_file_says_of_a_lake_is_checked(tmp_path: Path) -> None:
     for text, said in [
         ('[store]\nkind = "lake"\npath = "lake"', None),
         ('[store]\nkind = "lakes"\npath = "lake"', "`lakes` is no kind of store"),
-        ('[store]\npath = "lake"', "is no kind of store"),
+        ('[store]\npath = "lake"', "`[store]` has no `kind`"),
         ('[store]\nkind = "lake"', "has no `path`"),
         ('[store]\nkind = "lake"\npath = "base"', "lies inside"),
         ('[store]\nkind = "files"', "has no entry"),

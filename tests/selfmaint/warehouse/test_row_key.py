@@ -3,7 +3,8 @@
 import pytest
 
 from datalog.syntax import parse_program
-from selfmaint.warehouse.catalog import catalog, row_key
+from selfmaint.warehouse.catalog import catalog
+from selfmaint.warehouse.row_key import row_key
 
 DECLARED = """
 .decl orders(o: bigint not null, c: bigint not null, s: string) key(o).

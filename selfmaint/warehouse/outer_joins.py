@@ -1,0 +1,153 @@
+"""Views with LEFT JOINs as the views of inner joins that their rows tell: see `datalog.sql.views.outer_joins`.
+
+As the branches of a union, these are views whose stored rows are a selection of the view's: its columns from the kept
+side, and for each join its rows that have a partner there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    NullTest,
+    OpaqueView,
+    OuterJoin,
+    OuterSide,
+    Predicate,
+    Program,
+    Rule,
+    Semantics,
+    Term,
+    Variable,
+    Version,
+    ViewDefinition,
+    block,
+)
+from datalog.model.expressions import expression_variables
+from datalog.rewrite.branches import Branch, column
+from selfmaint.warehouse.base_relations import BaseRelation, determined_terms
+from selfmaint.warehouse.views import View, as_part_of
+
+
+def parts_of(opaque: Iterable[OpaqueView]) -> Iterator[ViewDefinition]:
+    """The definitions of all that some views are made of."""
+    for view in opaque:
+        if view.outer is not None:
+            yield view.outer.kept
+            yield from (side.definition for side in view.outer.sides)
+
+
+def outer_parts(
+    view: View, outer: OuterJoin, made: Mapping[str, View], relations: Mapping[str, BaseRelation]
+) -> dict[Branch, View]:
+    """What a view with LEFT JOINs is made of, with what of its rows are theirs; none if that is not decided.
+
+    Rows of each part stand once: a part that keeps duplicates says nothing of the view's rows.
+    """
+    shown = {outer.kept.name: "the kept side"}
+    shown |= {side.definition.name: f"the join with `{side.shown}`" for side in outer.sides}
+    parts = [made[name] for name in shown]
+    if any(part.is_counted or not part.is_decided for part in parts):
+        return {}
+    several = [side for side in outer.sides if not _is_one(outer, side, relations)]
+    found = {
+        Branch(
+            outer.kept.name, _selection(view, outer.kept, outer.columns, (), is_set=bool(several)), ()
+        ): made[outer.kept.name]
+    }
+    for side in outer.sides:
+        others = [one for one in several if one is not side]
+        selection = _selection(view, side.definition, side.columns, (side.told,), is_set=bool(others))
+        found[Branch(side.definition.name, selection, (side.told,))] = made[side.definition.name]
+    return {
+        branch: as_part_of(part, view, shown[branch.name], branch.selection.columns)
+        for branch, part in found.items()
+    }
+
+
+def _is_one(outer: OuterJoin, side: OuterSide, relations: Mapping[str, BaseRelation]) -> bool:
+    """Whether a row of the kept side has at most one partner."""
+    (one,) = side.definition.blocks
+    if one.groups is not None:
+        return True
+    kept = [output for i, output in zip(side.columns, one.outputs, strict=True) if i in outer.columns]
+    terms = [output for output in kept if isinstance(output, Variable)]
+    return set(expression_variables(one.outputs)) <= determined_terms(terms, one.core.atoms, relations)
+
+
+def _selection(
+    view: View, part: ViewDefinition, places: Iterable[int], told: tuple[Literal, ...], *, is_set: bool
+) -> ViewDefinition:
+    stored = Atom(view.predicate, tuple(column(i) for i in range(len(view.columns))))
+    made = block(view.name, 0, [stored, *told], [column(i) for i in places])
+    return ViewDefinition(view.name, part.columns, (made,), Semantics.SET if is_set else Semantics.BAG)
+
+
+def columns_of(outer: OuterJoin) -> tuple[str, ...]:
+    """The names of a view's columns."""
+    parts = [(outer.columns, outer.kept), *((side.columns, side.definition) for side in outer.sides)]
+    named = {i: name for places, part in parts for i, name in zip(places, part.columns, strict=True)}
+    return tuple(named[i] for i in range(len(named)))
+
+
+def unlike_any(name: str, outer: OuterJoin) -> Iterator[Rule]:
+    """Rules of the rows of a view that it can never have: no partner, and yet other values than then."""
+    row = Atom(Predicate(name), tuple(column(i) for i in range(len(columns_of(outer)))))
+    for side in outer.sides:
+        if isinstance(side.told, Negation):  # that some value is not null: else all are, as they are to be
+            continue
+        for i, default in zip(side.own, side.defaults, strict=True):
+            unlike = _is_not(column(i), default)
+            yield Rule(row.of(Version.PROBLEM), (row, Negation((side.told,)), unlike))
+
+
+def _is_not(term: Variable, value: Constant) -> Literal:
+    return NullTest(term) if value.value is None else Negation((Comparison("=", term, value),))
+
+
+def recombined(name: str, outer: OuterJoin) -> tuple[Program, Predicate, Predicate]:
+    """The rows of a view that a change may touch as they were, and as they are: a program over the parts' changes.
+
+    Touched are the rows of which the columns from the kept side are those of a row that a part gains or loses. Read are
+    the view's stored rows, and of each part, by its name, the rows gained and lost.
+    """
+    row = tuple(column(i) for i in range(len(columns_of(outer))))
+    kept = tuple(row[i] for i in outer.columns)
+    stored, touched = Atom(Predicate(name), row), Atom(Predicate(name, Version.STEP), kept)
+    old, rules = Atom(Predicate(name, Version.BEFORE), row), list[Rule]()
+    parts = {outer.kept.name: outer.columns, **{s.definition.name: s.columns for s in outer.sides}}
+    for part, columns in parts.items():
+        for version in (Version.GAINED, Version.LOST):
+            rules.append(Rule(touched, (Atom(Predicate(part, version), tuple(row[i] for i in columns)),)))
+    rules.append(Rule(old, (stored, touched)))
+
+    def after(part: str, columns: tuple[int, ...], told: tuple[Literal, ...]) -> Atom:
+        """The rows of a part with a touched row of the kept side, as they are."""
+        terms = tuple(row[i] for i in columns)
+        head = Atom(Predicate(part, Version.AFTER), terms)
+        lost = Negation((Atom(Predicate(part, Version.LOST), terms),))
+        rules.append(Rule(head, (old, *told, lost)))
+        rules.append(Rule(head, (Atom(Predicate(part, Version.GAINED), terms),)))
+        return head
+
+    so_far, places = after(outer.kept.name, outer.columns, ()), outer.columns
+    for number, side in enumerate(outer.sides):
+        its = after(side.definition.name, side.columns, (side.told,))
+        shared = tuple(row[i] for i in side.columns if i in places)
+        has_one = Atom(Predicate(name, Version.STEP, (number, 0)), shared)
+        rules.append(Rule(has_one, (its,)))
+        values: dict[int, Term] = dict(zip(side.own, side.defaults, strict=True))
+        places = tuple(sorted({*places, *side.own}))
+        made = Predicate(name, Version.STEP, (number, 1))
+        rules.append(Rule(Atom(made, tuple(row[i] for i in places)), (so_far, its)))
+        alone = Atom(made, tuple(values.get(i, row[i]) for i in places))
+        rules.append(Rule(alone, (so_far, Negation((has_one,)))))
+        so_far = Atom(made, tuple(row[i] for i in places))
+    new = Atom(Predicate(name, Version.FOUND), row)
+    rules.append(Rule(new, (so_far,)))
+    return Program(tuple(rules)), old.predicate, new.predicate

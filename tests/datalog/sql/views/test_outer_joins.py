@@ -1,0 +1,178 @@
+"""LEFT JOINs as what their rows tell: which are read so. That it is right the random SQL holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from datalog.model import Constant, Negation, NullTest, OuterJoin
+from datalog.rewrite.branches import column
+from datalog.sql.views import read_sql
+from datalog.syntax import show
+
+TABLES = """create table region (id int primary key, name string not null, boss string);
+create table customer (id bigint primary key, name string not null, region int references region);
+create table orders (id bigint primary key, customer bigint, day date not null, coupon string);
+"""
+
+
+def outer(query: str) -> OuterJoin | None:
+    found = read_sql(f"{TABLES} create view v as {query};")
+    (view,) = found.opaque
+    assert bool(found.undone) == (view.outer is not None)
+    return view.outer
+
+
+def rule(query: str, number: int) -> str:
+    made = outer(query)
+    assert made is not None
+    definition = (made.kept, *(side.definition for side in made.sides))[number]
+    return " ".join(show(definition).split(".\n", 1)[1].split())
+
+
+def test_the_kept_side_and_the_join() -> None:
+    query = "select o.id, c.name from orders o left join customer c on c.id = o.customer where o.day > '2026-01-01'"
+    assert rule(query, 0) == "`v#0`(Id) :- orders(Id, _, Day, _), Day > date '2026-01-01'."
+    join = "`v#1`(Id, Name) :- orders(Id, Customer, Day, _), customer(Customer, Name, _), Day > date '2026-01-01'."
+    assert rule(query, 1) == join
+
+
+def test_a_join_with_what_is_joined_before() -> None:
+    query = """select o.id, c.name, r.id as r, coalesce(r.boss, '?') as boss from orders o
+        left join customer c on c.id = o.customer left join region r on r.id = c.region"""
+    made = outer(query)
+    assert made is not None
+    assert [side.columns for side in made.sides] == [(0, 1), (0, 1, 2, 3)]
+    assert [side.own for side in made.sides] == [(1,), (2, 3)]
+    assert made.sides[1].defaults == (Constant(None), Constant("?"))
+
+
+def test_at_most_one_partner_is_told_by_any_value() -> None:
+    query = "select c.id, r.boss, upper(r.boss) as b from customer c left join region r on r.id = c.region"
+    made = outer(query)
+    assert made is not None
+    nulls = tuple(NullTest(column(i), negated=False) for i in (1, 2))
+    assert made.sides[0].told == Negation(nulls)
+    told = "case when any(Boss is not null, upper(Boss) is not null) then true else false end"
+    assert f"where holds({told})" in rule(query, 1)
+
+
+def test_at_most_one_partner_of_which_nothing_is_shown() -> None:
+    query = """select o.id, r.name as region from orders o left join customer c on c.id = o.customer
+        left join region r on r.id = c.region"""
+    made = outer(query)
+    assert made is not None
+    assert [side.columns for side in made.sides] == [(0, 1)]
+    assert "customer(Customer, _, Region), region(Region, Name_2, _)" in rule(query, 1)
+
+
+def test_a_default_has_the_text_of_its_type() -> None:
+    price = "coalesce(cast(c.region as decimal(6, 2)), 0)"
+    query = f"""select o.id, c.id as c, cast({price} as string) as x, {price} || '!' as y, {price} as z
+        from orders o left join customer c on c.id = o.customer"""
+    made = outer(query)
+    assert made is not None
+    assert [one.value for one in made.sides[0].defaults] == [None, "0.00", "0.00!", 0]
+
+
+def test_groups_of_the_kept_side() -> None:
+    query = """select c.id, c.name, count(o.id) as n, max(o.day) as last, count(*) as k
+        from customer c left join orders o on o.customer = c.id group by c.id, c.name"""
+    made = outer(query)
+    assert made is not None
+    assert made.sides[0].defaults == (Constant(0), Constant(None), Constant(1))
+    assert "count(Id_2), max(Day), count(*)" in rule(query, 1)
+
+
+def test_what_an_aggregate_is_of_the_one_row_without_a_partner() -> None:
+    query = """select c.id, count(o.id) as n, count(1) as one, count(coalesce(o.coupon, '')) as text, sum(7) as seven,
+        sum(case when o.id is null then 1 else 0 end) as none, count(*) filter (where o.coupon = 'x') as x
+        from customer c left join orders o on o.customer = c.id group by c.id"""
+    made = outer(query)
+    assert made is not None
+    assert [one.value for one in made.sides[0].defaults] == [0, 1, 1, 7, 1, 0]
+
+
+def test_where_makes_an_inner_join_of_one_that_it_asks_of() -> None:
+    query = "select o.id, c.name from orders o left join customer c on c.id = o.customer where c.name = 'x'"
+    made = outer(query)
+    assert made is not None
+    assert made.sides == ()
+    assert rule(query, 0) == (
+        "`v#0`(Id, Name) :- orders(Id, Customer, _, _), customer(Customer, Name, _), Name = 'x'."
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select o.id, c.name from customer c right join orders o on c.id = o.customer",
+        "with last as (select o.id, c.name from orders o left join customer c on c.id = o.customer) select * from last",
+        "select * from (select o.id, c.name from orders o left join customer c on c.id = o.customer) as x",
+        "select o.id, c.name from orders o left join (select id, name from customer) as c on c.id = o.customer",
+    ],
+)
+def test_other_spellings(query: str) -> None:
+    assert rule(query, 1) == "`v#1`(Id, Name) :- orders(Id, Customer, _, _), customer(Customer, Name, _)."
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # condition 2: a column of both sides
+        "select o.id, c.name, coalesce(c.name, o.coupon) as x from orders o left join customer c on c.id = o.customer",
+        # what a query in FROM computes is null without a partner: in a column, a condition, a later join
+        """select o.id, c.id as c, c.x from orders o
+        left join (select id, coalesce(name, '?') as x from customer) c on c.id = o.customer""",
+        """select o.id, c.id as c, c.x from orders o
+        left join (select id, 1 as x from customer) c on c.id = o.customer""",
+        """select o.id, c.id as c from orders o
+        left join (select id, 1 as x from customer) c on c.id = o.customer where c.x = 1""",
+        """select o.id, c.id as c, r.id as r from orders o
+        left join (select id, 1 as x from customer) c on c.id = o.customer left join region r on r.id = c.x""",
+        # a number as a text of its own accord
+        """select o.id, c.id as c, coalesce(c.name, coalesce(cast(c.region as decimal(6, 2)), 0)) as x
+        from orders o left join customer c on c.id = o.customer""",
+        # a default that no literal compares with, and an average of what is no null there
+        """select o.id, c.id as c, coalesce(cast(c.region as double), cast('NaN' as double)) as x
+        from orders o left join customer c on c.id = o.customer""",
+        """select c.id, count(o.id) as n, avg(coalesce(o.id, 1)) as x
+        from customer c left join orders o on o.customer = c.id group by c.id""",
+        # condition 3: `boss` may be null where there are partners
+        "select c.id, r.boss from customer c left join region r on r.name = c.name and r.id > 1",
+        "select c.id, coalesce(r.boss, '?') as boss from customer c left join region r on r.id = c.region",
+        (
+            "select c.id, count(o.coupon) as n, count(*) as k "
+            "from customer c left join orders o on o.id > 5 group by c.id"
+        ),
+        # condition 4: the second join may find rows where the first finds none
+        (
+            "select o.id, c.name, r.name as region from orders o left join customer c on c.id = o.customer "
+            "left join region r on r.id = coalesce(c.region, 1)"
+        ),
+        # condition 5: it is true of rows without a partner
+        "select o.id, c.name from orders o left join customer c on c.id = o.customer where c.id is null",
+        "select o.id, c.name from orders o left join customer c on c.id = o.customer where c.name = 'x' or o.id > 5",
+        # groups of other columns, and HAVING
+        (
+            "select c.region, count(o.id) as n from customer c left join orders o on o.customer = c.id "
+            "group by c.region, o.coupon"
+        ),
+        (
+            "select c.id, count(o.id) as n from customer c left join orders o on o.customer = c.id group by c.id "
+            "having count(*) > 1"
+        ),
+        "select o.id, c.name from orders o full join customer c on c.id = o.customer",
+        "select o.id, c.name from orders o left join customer c on c.id = o.customer limit 5",
+        # around it, or beside it
+        "(select o.id, c.name from orders o left join customer c on c.id = o.customer) limit 5",
+        "select * except (id) from (select o.id, c.name from orders o left join customer c on c.id = o.customer) as x",
+        """select * from (select o.id, c.name from orders o left join customer c on c.id = o.customer)
+        tablesample (5 percent)""",
+        """with x as (select o.id, c.name from orders o left join customer c on c.id = o.customer)
+        select * from x as y(a, b)""",
+        """with x as (select id from customer limit 5)
+        select * from (select o.id, x.id as c from orders o left join x on x.id = o.customer) as y""",
+    ],
+)
+def test_what_is_left_as_text(query: str) -> None:
+    assert outer(query) is None

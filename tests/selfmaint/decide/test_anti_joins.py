@@ -1,0 +1,121 @@
+"""Views of rows that have no match: what the update tells of them, condition by condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import pyarrow as pa
+import pytest
+
+import selfmaint
+from selfmaint.decide.verdict import VerdictKind
+
+PROGRAM = """create table orders (id int primary key, customer int not null);
+create table payment (id int primary key, order_id int references orders);
+create table customer (id int primary key, name string);
+create view unpaid as
+    select o.id, o.customer from orders o where not exists (select 1 from payment p where p.order_id = o.id);
+create view stray as
+    select o.id, o.customer from orders o left join customer c on c.id = o.customer where c.id is null;
+"""
+COLUMNS = {
+    "orders": {"id": pa.int32(), "customer": pa.int32()},
+    "payment": {"id": pa.int32(), "order_id": pa.int32()},
+    "customer": {"id": pa.int32(), "name": pa.string()},
+    "unpaid": {"id": pa.int32(), "customer": pa.int32()},
+    "stray": {"id": pa.int32(), "customer": pa.int32()},
+}
+# order 1 of customer 10 is paid, 2 of 20 and 3 of 20 not; nobody is customer 20
+STORED = {"unpaid": [(2, 20), (3, 20)], "stray": [(2, 20), (3, 20)]}
+Rows = Iterable[tuple[Any, ...]]
+
+
+def frame(name: str, rows: Rows) -> pa.Table:
+    schema = pa.schema(list(COLUMNS[name].items()))
+    return pa.Table.from_pylist([dict(zip(COLUMNS[name], row, strict=True)) for row in rows], schema)
+
+
+def warehouse(engine: Literal["duckdb", "spark"], **more: Any) -> Any:
+    views = {name: frame(name, rows) for name, rows in STORED.items()}
+    return selfmaint.build(PROGRAM, views, engine=engine, **more)
+
+
+def update(
+    made: Any, inserted: Mapping[str, Rows], deleted: Mapping[str, Rows], *, effective: bool = True
+) -> Any:
+    sides = ({name: frame(name, rows) for name, rows in side.items()} for side in (inserted, deleted))
+    return selfmaint.Update.from_frames(made, *sides, effective=effective)
+
+
+def rows_of(data: Any) -> set[tuple[Any, ...]]:
+    found = pa.table(data) if hasattr(data, "__arrow_c_stream__") else data.toArrow()
+    return {tuple(row.values()) for row in found.to_pylist()}
+
+
+NONE: tuple[set[Any], set[Any]] = (set(), set())
+CASES = [
+    # a payment comes; a new order, with one and without
+    ({"payment": [(7, 2)]}, {}, {"unpaid": (set(), {(2, 20)}), "stray": NONE}),
+    (
+        {"orders": [(8, 20), (9, 20)], "payment": [(7, 8)]},
+        {},
+        {"unpaid": ({(9, 20)}, set()), "stray": ({(8, 20), (9, 20)}, set())},
+    ),
+    # an order goes, not paid or with its payment
+    ({}, {"orders": [(2, 20)]}, {"unpaid": (set(), {(2, 20)}), "stray": (set(), {(2, 20)})}),
+    ({}, {"orders": [(1, 10)], "payment": [(5, 1)]}, {"unpaid": NONE, "stray": NONE}),
+    # one payment for another
+    ({"payment": [(6, 1)]}, {"payment": [(5, 1)]}, {"unpaid": NONE, "stray": NONE}),
+    # another customer of an order that is not paid: one who is none
+    (
+        {"orders": [(2, 21)], "customer": [(21, "x")]},
+        {"orders": [(2, 20)]},
+        {"unpaid": ({(2, 21)}, {(2, 20)}), "stray": (set(), {(2, 20)})},
+    ),
+    # the customer of two orders comes
+    ({"customer": [(20, "new")]}, {}, {"unpaid": NONE, "stray": (set(), {(2, 20), (3, 20)})}),
+]
+
+
+@pytest.mark.parametrize(("inserted", "deleted", "expected"), CASES)
+def test_what_is_determined_is_followed(
+    inserted: dict[str, Rows], deleted: dict[str, Rows], expected: dict[str, Any]
+) -> None:
+    made = warehouse("duckdb")
+    given = update(made, inserted, deleted)
+    found = made.maintain(given, strict=True)
+    assert found.reads == ()
+    assert {n: (rows_of(d.gained), rows_of(d.lost)) for n, d in found.deltas.items()} == expected
+
+
+def test_it_is_followed_on_spark(spark: Any) -> None:
+    made = warehouse("spark", spark=spark)
+    inserted, deleted, expected = CASES[1]
+    found = made.maintain(update(made, inserted, deleted), strict=True)
+    assert {n: (rows_of(d.gained), rows_of(d.lost)) for n, d in found.deltas.items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("view", "inserted", "deleted"),
+    [
+        # a payment goes that may be the last of its order; the last customer of orders that nobody shows
+        ("unpaid", {}, {"payment": [(5, 1)]}),
+        ("stray", {}, {"customer": [(10, "a")]}),
+        # a new order of a customer of whom nothing is known
+        ("stray", {"orders": [(9, 30)]}, {}),
+        # a payment that goes beside its order, which comes again
+        ("unpaid", {"orders": [(1, 11)]}, {"orders": [(1, 10)], "payment": [(5, 1)]}),
+    ],
+)
+def test_what_nobody_knows_is_undecided(
+    view: str, inserted: dict[str, Rows], deleted: dict[str, Rows]
+) -> None:
+    made = warehouse("duckdb")
+    assert made.check(update(made, inserted, deleted))[view].kind is VerdictKind.UNDECIDED
+
+
+def test_an_update_that_may_not_be_effective_is_undecided() -> None:
+    made = warehouse("duckdb")
+    given = update(made, {"payment": [(7, 2)]}, {}, effective=False)
+    assert made.check(given)["unpaid"].kind is VerdictKind.UNDECIDED
