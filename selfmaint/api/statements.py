@@ -12,14 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import exp
-
 from datalog.budget import BudgetSpentError, check, limit
 from datalog.containment import containment_mapping
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
 from datalog.rewrite import drop_unreachable, drop_unused_columns, held_apart, minimised, simplify
 from datalog.rewrite.lookups import Held
-from datalog.sql import Table, counted_view, held_table, read_set, select, select_table, text
+from datalog.sql import (
+    Query,
+    Table,
+    counted_view,
+    held_table,
+    read_set,
+    select,
+    select_table,
+    stands_alone,
+    text,
+)
 from datalog.sql.names import casefolded, plain_name, unique
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, group_statements
@@ -256,7 +264,7 @@ def _queries(view: View, asked: Sequence[_Asked], tables: Mapping[Predicate, Tab
     queries = []
     for one, program in zip(asked, programs, strict=True):
         queries.append(_query(one, drop_unused_columns(program, [one.goal]), tables))
-        if queries[-1].args.get("with_"):
+        if not stands_alone(queries[-1]):
             held, programs = held_apart([(p, other.goal) for p, other in zip(programs, asked, strict=True)])
             known = dict(tables)
             for rows in held:
@@ -268,7 +276,7 @@ def _queries(view: View, asked: Sequence[_Asked], tables: Mapping[Predicate, Tab
         yield Statement(one.kind, str(one.goal), one.about, whole, text(query), _reads(query), one.exact)
 
 
-def _query(asked: _Asked, program: Program, tables: Mapping[Predicate, Table]) -> exp.Query:
+def _query(asked: _Asked, program: Program, tables: Mapping[Predicate, Table]) -> Query:
     return select(program, asked.goal, tables, columns=asked.columns or None)
 
 
@@ -290,7 +298,7 @@ def _held(view: View, held: Held, known: dict[Predicate, Table]) -> Statement:
     return Statement(StatementKind.HELD, table.name[-1], about, held.whole, made, _reads(query))
 
 
-def _reads(query: exp.Query) -> tuple[str, ...]:
+def _reads(query: Query) -> tuple[str, ...]:
     return tuple(sorted(dotted(name) for name in read_set(query)))
 
 
