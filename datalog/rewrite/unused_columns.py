@@ -39,13 +39,14 @@ def drop_unused_columns(program: Program, goals: Iterable[Predicate]) -> Program
     needed = drop_unreachable(program, wanted)
     by_head = needed.by_head()
     uses = _Uses({p: {} for p in by_head if p not in wanted})
-    rules: list[Rule] = []
+    rules: list[tuple[Rule, list[tuple[Atom, Columns]]]] = []
     for predicate in reversed(evaluation_order(needed)):  # users first
         for rule in by_head[predicate]:
-            cut = replace(rule, head=_cut(rule.head, uses.kept(rule.head)))
-            uses.note(cut)
-            rules.append(cut)
-    made = tuple(replace(rule, body=tuple(uses.applied(rule))) for rule in rules)
+            head = _cut(rule.head, uses.kept(rule.head))
+            used = list(_atoms(rule.body, Counter(head.terms)))
+            uses.note(used)
+            rules.append((replace(rule, head=head), used))
+    made = tuple(replace(rule, body=tuple(uses.applied(rule, iter(used)))) for rule, used in rules)
     return replace(needed, rules=(*made, *uses.projections.values()))
 
 
@@ -68,15 +69,14 @@ class _Uses:
             return tuple(range(atom.arity))
         return tuple(sorted({c for columns in self.columns[atom.predicate] for c in columns}))
 
-    def note(self, rule: Rule) -> None:
+    def note(self, atoms: Iterable[tuple[Atom, Columns]]) -> None:
         """Notes what a rule uses of the predicates in its body."""
-        for atom, used in _atoms(rule.body, Counter(rule.head.terms)):
+        for atom, used in atoms:
             if atom.predicate in self.columns:
                 self.columns[atom.predicate][used] = None
 
-    def applied(self, rule: Rule) -> Iterator[Literal]:
+    def applied(self, rule: Rule, used: Iterator[tuple[Atom, Columns]]) -> Iterator[Literal]:
         """The body of a rule over what its predicates have become."""
-        used = _atoms(rule.body, Counter(rule.head.terms))
         return (self._literal(literal, used) for literal in rule.body)
 
     def _literal(self, literal: Literal, atoms: Iterator[tuple[Atom, Columns]]) -> Literal:
@@ -106,8 +106,10 @@ class _Uses:
 def _atoms(body: Sequence[Literal], around: Counter[Term]) -> Iterator[tuple[Atom, Columns]]:
     """The atoms of a body in order, with the columns that say anything: constants, variables that stand elsewhere."""
     occurs = around.copy()
-    occurs.update(term for literal in body for term in terms_of(literal))
-    bound = {*around, *variables_of(li for li in body if not isinstance(li, Negation))}
+    for literal in body:
+        occurs.update(literal.terms if isinstance(literal, Atom) else terms_of(literal))
+    negates = any(isinstance(literal, Negation) for literal in body)
+    bound = {*around, *variables_of(li for li in body if not isinstance(li, Negation))} if negates else set()
     for literal in body:
         match literal:
             case Atom(terms=terms):

@@ -9,13 +9,8 @@ views and of the update.
 
 from __future__ import annotations
 
-import io
-import os
-import pickle
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum, unique
@@ -26,6 +21,7 @@ from datalog.model import Atom, Constant, Predicate, Program, Row, Rule, Version
 from datalog.syntax import show
 from selfmaint.cross_examine.definition import Definition, definition
 from selfmaint.cross_examine.neighbourhood import completed
+from selfmaint.cross_examine.process import Kept, ProcessEndedError
 from selfmaint.cross_examine.question import (
     MOST_CANDIDATES,
     Answer,
@@ -142,11 +138,10 @@ MOST_TO_CONFIRM = 20_000
 MOST_MEMORY = 2 * 1024**3
 """The bytes of address space that the solver's process may have."""
 
-_STARTING_S = 10.0
-"""What is added to the time, for the process to start and to read the question."""
+_MORE_S = 5.0
+"""What is added to the time, to read the question and to end."""
 
-_ENDED = (EOFError, pickle.UnpicklingError, ValueError, IndexError)
-"""How a pickle that was not written to its end is told."""
+_SOLVER = Kept("selfmaint.cross_examine.worker")
 
 
 @dataclass(frozen=True)
@@ -280,49 +275,25 @@ def asked(question: Question, seconds: float, memory: int = MOST_MEMORY) -> dict
     The seconds are of the search, without the start of the process, which ends soon after them; `memory` is the bytes
     of address space that it may have.
     """
-    given = pickle.dumps((seconds, memory, question))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "selfmaint.cross_examine.worker"]
+    found: dict[str, Answer] = {}
+    failure = ""
     why = f"the search did not end within {seconds:g} s"
     try:
-        ended = subprocess.run(  # noqa: S603 - this interpreter, this package
-            command,
-            input=given,
-            capture_output=True,
-            timeout=seconds + _STARTING_S,
-            env=environment,
-            check=False,
-        )
-        output = ended.stdout
-        if ended.returncode not in (0, -getattr(signal, "SIGALRM", 0)):
-            why = _died(ended.returncode, ended.stderr)
-    except subprocess.TimeoutExpired as late:
-        output = late.stdout or b""
+        with _SOLVER.lock:
+            for answer in _SOLVER.process().answers((seconds, memory, question), seconds + _MORE_S):
+                if isinstance(answer, str):
+                    failure = answer
+                else:
+                    found[answer.view] = better(found.get(answer.view), answer)
+    except ProcessEndedError as ended:
+        if not ended.is_late and ended.status not in (0, -getattr(signal, "SIGALRM", 0)):
+            why = _died(ended, failure)
     except OSError as error:
-        output, why = b"", f"the solver's process could not be started: {error}"
-    found: dict[str, Answer] = {}
-    for answer in _read(output):
-        found[answer.view] = better(found.get(answer.view), answer)
+        why = f"the solver's process could not be started: {error}"
     return {view: found.get(view, NotExamined(view, why)) for view in question.promised}
 
 
-def _died(status: int, errors: bytes) -> str:
-    if status < 0:
-        return f"the solver's process was ended by signal {-status}"
-    last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit status {status}"]
-    if "MemoryError" in last[0] or "bad_alloc" in last[0]:
+def _died(ended: ProcessEndedError, failure: str) -> str:
+    if "MemoryError" in failure or "bad_alloc" in failure:
         return "the solver ran out of memory"
-    return f"the solver failed: {last[0][:200]}"
-
-
-def _read(output: bytes) -> list[Answer]:
-    found: list[Answer] = []
-    stream = io.BytesIO(output)
-    while stream.tell() < len(output):
-        try:
-            answer = pickle.load(stream)  # noqa: S301 - of the child
-        except _ENDED:
-            break
-        if isinstance(answer, NothingFound | Differing | NotExamined):
-            found.append(answer)
-    return found
+    return f"the solver failed: {failure[:200]}" if failure else ended.why

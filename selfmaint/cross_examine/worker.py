@@ -1,34 +1,61 @@
-"""The solver's process: a question comes in, answers go out one by one. It may be killed at any time.
+"""The solver's process: questions come in, and answers go out one by one, up to None. It may be killed at any time.
 
-    python -m selfmaint.cross_examine.worker <question >answers
+    python -m selfmaint.cross_examine.worker <questions >answers
 
-Both are pickles, between a process and its child.
+Each question has a fork of its own, which begins with all that is imported. If that fails, it says why in a text, and
+the process ends as the fork did.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
 import sys
+from functools import partial
+from typing import IO
+
+from selfmaint.cross_examine import search
 
 _LATE_S = 0.5
 """So long after the search should have ended its process does: while a program is ground nothing looks at the time."""
 
 
 def main() -> None:
-    """Answers one question, within a bound on memory."""
+    """Answers questions, each within a bound on memory."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
-    seconds, memory, question = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the parent
-    _bound(memory)
-    from selfmaint.cross_examine.search import answers  # noqa: PLC0415 - within the bound
+    gc.freeze()
+    while True:
+        try:
+            seconds, memory, question = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the parent
+        except EOFError:
+            return
+        child = os.fork()
+        if not child:
+            sys.excepthook = partial(_failed, out)
+            _bound(memory)
+            if hasattr(signal, "setitimer"):
+                signal.setitimer(signal.ITIMER_REAL, seconds + _LATE_S)
+            for answer in search.answers(question, seconds):
+                _say(out, answer)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status < 0:
+            os.kill(os.getpid(), -status)
+        if status:
+            sys.exit(status)
+        _say(out, None)
 
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds + _LATE_S)
-    for answer in answers(question, seconds):
-        out.write(pickle.dumps(answer))
-        out.flush()
+
+def _say(out: IO[bytes], answer: object) -> None:
+    out.write(pickle.dumps(answer))
+    out.flush()
+
+
+def _failed(out: IO[bytes], kind: type[BaseException], error: BaseException, _: object) -> None:
+    _say(out, f"{kind.__name__}: {error}")
 
 
 def _bound(memory: int) -> None:

@@ -11,12 +11,16 @@ import resource
 import sys
 import time
 from collections.abc import Collection
+from typing import IO
 
 import clingo
 
 
 def main() -> None:
-    """Reads `(text, names, seconds)` until there are no more, and writes an answer to each: `(answer set, why not)`."""
+    """Reads `(text, names, seconds)` until there are no more, and writes an answer to each, and None.
+
+    An answer is `(answer set, why not)`.
+    """
     most = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
@@ -31,11 +35,14 @@ def main() -> None:
         except (MemoryError, RuntimeError) as error:
             memory = isinstance(error, MemoryError) or "bad_alloc" in str(error)
             why = "the solver ran out of memory" if memory else f"the solver failed: {error}"
-            pickle.dump((None, why), answers)
-            answers.flush()
+            _say((None, why), answers)
             return  # what it holds now nobody knows
-        pickle.dump(found, answers)
-        answers.flush()
+        _say(found, answers)
+
+
+def _say(answer: object, answers: IO[bytes]) -> None:
+    answers.write(pickle.dumps(answer) + pickle.dumps(None))
+    answers.flush()
 
 
 def _answer_set(

@@ -89,7 +89,7 @@ SPOILT = {
     "nothing is determined": (checking, "of_unions", _no, "COUNT, SUM"),
     "a row is not gained": (maintaining, "determined_delta", _less, "selection: LIKE"),
     "no row is lost": (maintaining, "determined_delta", _more, "MIN, MAX"),
-    "every LEFT JOIN has a partner": (joins, "_has_partner", lambda *_: True, "LEFT JOIN"),
+    "every LEFT JOIN has a partner": (joins, "has_partner", lambda *_: True, "LEFT JOIN"),
     "base relations beside views are not looked at": (
         over_views,
         "_views_below",

@@ -20,7 +20,7 @@ from selfmaint.api import maintain as maintaining
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
-from selfmaint.cross_examine import domains, examine
+from selfmaint.cross_examine import domains, examine, process
 from selfmaint.cross_examine.examine import CrossExamination, Outcome
 from selfmaint.cross_examine.neighbourhood import TooManyRowsError, near
 from selfmaint.cross_examine.question import Differing, NotExamined, Question
@@ -276,9 +276,10 @@ def test_a_solver_that_is_killed_or_missing_says_so(tmp_path: Path, monkeypatch:
     killer = tmp_path / "killed"
     killer.write_text("#!/bin/sh\nkill -9 $$\n", encoding="utf-8")
     killer.chmod(0o755)
-    monkeypatch.setattr(examine.sys, "executable", str(killer))
+    examine._SOLVER.end()
+    monkeypatch.setattr(process.sys, "executable", str(killer))
     assert "signal 9" in asked(here, update, seconds=5).reason
-    monkeypatch.setattr(examine.sys, "executable", str(tmp_path / "nothing"))
+    monkeypatch.setattr(process.sys, "executable", str(tmp_path / "nothing"))
     assert "could not be started" in asked(here, update, seconds=5).reason
 
 
@@ -287,8 +288,10 @@ def test_a_solver_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     sleeper = tmp_path / "sleeps"
     sleeper.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
     sleeper.chmod(0o755)
-    monkeypatch.setattr(examine.sys, "executable", str(sleeper))
-    monkeypatch.setattr(examine, "_STARTING_S", 0.2)
+    examine._SOLVER.end()
+    monkeypatch.setattr(process.sys, "executable", str(sleeper))
+    monkeypatch.setattr(process, "STARTING_S", 0.2)
+    monkeypatch.setattr(examine, "_MORE_S", 0)
     assert "within 0.1 s" in asked(here, update, seconds=0.1).reason
 
 
@@ -302,8 +305,9 @@ def test_one_that_looks_at_no_time_ends_itself(tmp_path: Path, monkeypatch: pyte
     worker = tmp_path / "ground"
     worker.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}"\n', encoding="utf-8")
     worker.chmod(0o755)
-    monkeypatch.setattr(examine.sys, "executable", str(worker))
-    monkeypatch.setattr(examine, "_STARTING_S", 40)
+    examine._SOLVER.end()
+    monkeypatch.setattr(process.sys, "executable", str(worker))
+    monkeypatch.setattr(process, "STARTING_S", 40)
     started = time.monotonic()
     assert "within 0.1 s" in asked(here, update, seconds=0.1).reason
     assert time.monotonic() - started < 30  # who waits for it would end it later
@@ -379,8 +383,12 @@ def test_answers_of_a_search(tmp_path: Path) -> None:
     here, _, _ = shop(tmp_path)
     facts = {Predicate("big"): BIG, Predicate("sales"): SALES, Predicate("orders", Version.INSERTED): NEW}
     situation = Situation.of(facts, effective=True)
-    found = examine.asked(Question(here.catalog, situation, facts, {"big": BIG}), 10)
+    question = Question(here.catalog, situation, facts, {"big": BIG})
+    found = examine.asked(question, 10)
     assert isinstance(found["big"], Differing)
+    kept = examine._SOLVER.process()
+    assert examine.asked(question, 10) == found
+    assert examine._SOLVER.process() is kept
 
 
 def test_rows_that_may_stand_twice_are_counted_where_all_are_at_hand(tmp_path: Path) -> None:

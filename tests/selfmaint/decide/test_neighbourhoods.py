@@ -40,8 +40,9 @@ def test_what_is_found_near_the_update_is_so(wanted: str, seed: int) -> None:
     assume(beside is not None)
     assert beside is not None
     made, _ = beside
-    assume(sum(map(len, made.contents.values())) <= searched.MOST_ROWS)
     engine = MemoryEngine()
+    facts = case_facts(made, schema, engine)
+    assume(sum(map(len, facts.relations.values())) <= searched.MOST_ROWS)
     situation = Situation.of(
         (p for p in made.contents if p.name in schema.relations), effective=made.effective
     )
@@ -50,9 +51,7 @@ def test_what_is_found_near_the_update_is_so(wanted: str, seed: int) -> None:
         patch.setattr(searched, "MOST_ROWS", -1)
         patch.setattr(neighbourhood, "WHOLE", random.choice((0, 0, 2, 24)))
         budget = SearchBudget(rows=random.choice((5, 12, 25, 60, 400)))
-        near = searches(
-            Decision(schema, search=budget).knowledge(engine, case_facts(made, schema, engine), situation)
-        )
+        near = searches(Decision(schema, search=budget).knowledge(engine, facts, situation))
         for view in schema.views:
             found = near.of(view) if whole.covers(view) else None
             if found is None or isinstance(found.answer, Open):

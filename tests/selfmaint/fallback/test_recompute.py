@@ -5,6 +5,7 @@ Oracle: the views by the reference evaluators over the new state.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from random import Random
 
@@ -36,9 +37,13 @@ COLUMNS = {"r": ("a", "b", "c"), "s": ("a", "b")}
 Database = dict[str, frozenset[Row]]
 
 
+@cache
+def empty() -> Warehouse[frozenset[Row]]:
+    return build(RULES, dict.fromkeys(VIEWS, frozenset()), MemoryEngine())
+
+
 def warehouse(old: Database, source: Database, names: str = "rs") -> Warehouse[frozenset[Row]]:
-    made = build(RULES, dict.fromkeys(VIEWS, frozenset()), MemoryEngine())
-    contents = {n: frozenset(rows) for n, rows in Evaluation(made.catalog).contents(old).items()}
+    contents = {n: frozenset(rows) for n, rows in Evaluation(empty().catalog).contents(old).items()}
     readable = {n: Readable(RowsSource("here", {n: (COLUMNS[n], source[n])})) for n in names}
     return build(RULES, contents, MemoryEngine(), readable=readable)
 

@@ -25,7 +25,7 @@ LARGE = "a(1..3000). b(X, Y) :- a(X), a(Y). "
 @pytest.fixture(autouse=True)
 def new_process() -> None:
     """Each test has a process of its own."""
-    solver._ended()
+    solver._SOLVER.end()
 
 
 def test_programs_are_answered_one_after_the_other_by_one_process() -> None:
@@ -57,11 +57,18 @@ def test_without_memory_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_killed_it_says_so_and_is_started_again() -> None:
     assert Solver(20).answer_set("a.", ["a"])
-    process = solver._worker()._process
+    process = solver._worker()
     threading.Timer(0.3, lambda: os.kill(process.pid, signal.SIGKILL)).start()
     with pytest.raises(SolverStoppedError, match="ended by signal 9"):
         Solver(30).answer_set(HARD, ["q"])
     assert Solver(20).answer_set("a.", ["a"]) == {"a": {()}}
+
+
+def test_an_answer_that_nobody_waits_for_is_not_that_to_the_next_question() -> None:
+    answers = solver._worker().answers(("a.", ("a",), 20.0), 20)
+    next(answers)
+    answers.close()
+    assert Solver(20).answer_set("b.", ["b"]) == {"b": {()}}
 
 
 def test_a_process_that_is_forked_asks_one_of_its_own() -> None:
@@ -83,7 +90,7 @@ def test_a_view_is_undecided_where_the_solver_dies(monkeypatch: pytest.MonkeyPat
     update = Update({"s": frozenset[Row]({(1,)})}, {}, effective=False)
     assert isinstance(here.check(update)["v"], SelfMaintainable)
     monkeypatch.setattr(solver, "MOST_MEMORY", 1024**2)
-    solver._ended()
+    solver._SOLVER.end()
     verdict = build(program, {"v": frozenset[Row]({(1,), (2,)})}, MemoryEngine()).check(update)["v"]
     assert isinstance(verdict, Undecided)
     assert any("the solver" in reason for reason in verdict.reasons)
