@@ -66,7 +66,7 @@ class Statements(Sequence[Statement]):
     """What decides and maintains a view.
 
     Attributes:
-        statements: what holds rows for others, tests, then probes, then what changes the view; only those that can have a row.
+        statements: what holds rows, tests, then probes, then what changes the view; only those that can have a row.
         undecided: why no statements would be right; None if these are.
         unchanging: why nothing changes the view, or none of the changes that were asked for; empty if something may.
     """
