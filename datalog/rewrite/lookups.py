@@ -111,13 +111,18 @@ class _User:
     def compute(self, predicate: Predicate) -> None:
         """Computes some rows by itself."""
         self.apart -= {predicate}
-        del self.__dict__["needed"]
+        self._forget()
+
+    def _forget(self) -> None:
+        for found in ("needed", "columns", "denied"):
+            self.__dict__.pop(found, None)
 
     def read(self, rows: Predicate) -> None:
         """Reads rows that have the same rules as the goal."""
         (head, *_) = (r.head for r in self.every.rules if r.head.predicate == self.goal)
         terms = tuple(Variable(f"X{i}") for i in range(head.arity))
         rule = Rule(replace(head, terms=terms), (Atom(rows, terms),))
+        self._forget()
         self.__dict__["needed"] = replace(self.every, rules=(rule,))
 
     @cached_property
@@ -127,7 +132,7 @@ class _User:
         rules = (self._cut(r) for r in self.every.rules if r.head.predicate not in others)
         return drop_unused_columns(replace(self.every, rules=tuple(rules)), [self.goal])
 
-    @property
+    @cached_property
     def columns(self) -> dict[Predicate, Columns]:
         """The columns that are used of rows that are held."""
         found: dict[Predicate, set[int]] = {}
@@ -136,7 +141,7 @@ class _User:
                 found.setdefault(atom.predicate, set()).update(columns)
         return {p: tuple(sorted(columns)) for p, columns in found.items()}
 
-    @property
+    @cached_property
     def denied(self) -> set[Predicate]:
         """The predicates that are read in negations."""
         every = (literal for rule in self.needed.rules for literal in rule.body)

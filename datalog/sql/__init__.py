@@ -14,12 +14,13 @@ from datalog.sql.merge import (
     merge_rows,
     select_in_steps,
 )
-from datalog.sql.tables import Table, read_set
+from datalog.sql.tables import Query, Table, read_set, stands_alone
 from datalog.sql.text import bound_text, text
 from datalog.sql.unions import union_all
 
 __all__ = [
     "EmissionError",
+    "Query",
     "Steps",
     "Table",
     "bound_text",
@@ -36,6 +37,7 @@ __all__ = [
     "select_in_steps",
     "select_table",
     "select_view",
+    "stands_alone",
     "text",
     "union_all",
 ]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from datalog.errors import EmissionError
+
+Query: TypeAlias = exp.Query
+"""A query as a tree."""
 
 _PARTS = ("this", "db", "catalog")
 """The parts of a table's name, the last one first."""
@@ -57,6 +61,11 @@ def read_set(tree: exp.Query) -> frozenset[tuple[str, ...]]:
     [('db', 's'), ('r',)]
     """
     return frozenset(tuple(part.name for part in table.parts) for table in stored_tables(tree))
+
+
+def stands_alone(query: exp.Query) -> bool:
+    """Whether a query has no common table expressions."""
+    return query.args.get("with_") is None
 
 
 def stored_tables(tree: exp.Query) -> list[exp.Table]:

@@ -44,7 +44,7 @@ class Statement:
 
     Attributes:
         kind: what it is for.
-        name: its predicate, such as `v1@depends_1`.
+        name: its predicate, such as `v1@depends_1`; of held rows the table that holds them.
         about: what its rows are, in words.
         program: its rules, as they are before demands lead through them.
         reads: the tables that it reads, dotted names quoted where need be.
@@ -66,7 +66,7 @@ class Statements(Sequence[Statement]):
     """What decides and maintains a view.
 
     Attributes:
-        statements: tests, then probes, then what changes the view; only those that can have a row.
+        statements: what holds rows, tests, then probes, then what changes the view; only those that can have a row.
         undecided: why no statements would be right; None if these are.
         unchanging: why nothing changes the view, or none of the changes that were asked for; empty if something may.
     """

@@ -12,14 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import exp
-
 from datalog.budget import BudgetSpentError, check, limit
 from datalog.containment import containment_mapping
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
-from datalog.rewrite import drop_unreachable, held_apart, minimised, simplify
+from datalog.rewrite import drop_unreachable, drop_unused_columns, held_apart, minimised, simplify
 from datalog.rewrite.lookups import Held
-from datalog.sql import Table, counted_view, held_table, read_set, select, select_table, text
+from datalog.sql import (
+    Query,
+    Table,
+    counted_view,
+    held_table,
+    read_set,
+    select,
+    select_table,
+    stands_alone,
+    text,
+)
 from datalog.sql.names import casefolded, plain_name, unique
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, group_statements
@@ -30,7 +38,7 @@ from selfmaint.decide.decision import Decision
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE
 from selfmaint.decide.selftest import DependsRules, compact_program
-from selfmaint.engine.plans import demanded_apart, in_one_query
+from selfmaint.engine.plans import demanded_apart
 from selfmaint.fallback.probes import Probe, options, roughly
 from selfmaint.maintain import gained, lost
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
@@ -252,19 +260,23 @@ def _deltas(decision: Decision, view: View, situation: Situation) -> Iterator[_A
 
 def _queries(view: View, asked: Sequence[_Asked], tables: Mapping[Predicate, Table]) -> Iterator[Statement]:
     """The statements; where some are more than one query each, what several of them look up is held before."""
-    queries = [_query(one, in_one_query(one.program, one.goal), tables) for one in asked]
-    if any(query.args.get("with_") for query in queries):
-        held, programs = held_apart([(demanded_apart(one.program, one.goal), one.goal) for one in asked])
-        known = dict(tables)
-        for rows in held:
-            yield _held(view, rows, known)
-        queries = [_query(one, program, known) for one, program in zip(asked, programs, strict=True)]
+    programs: Sequence[Program] = [demanded_apart(one.program, one.goal) for one in asked]
+    queries = []
+    for one, program in zip(asked, programs, strict=True):
+        queries.append(_query(one, drop_unused_columns(program, [one.goal]), tables))
+        if not stands_alone(queries[-1]):
+            held, programs = held_apart([(p, other.goal) for p, other in zip(programs, asked, strict=True)])
+            known = dict(tables)
+            for rows in held:
+                yield _held(view, rows, known)
+            queries = [_query(other, p, known) for p, other in zip(programs, asked, strict=True)]
+            break
     for one, query in zip(asked, queries, strict=True):
         whole = drop_unreachable(one.program, [one.goal])
         yield Statement(one.kind, str(one.goal), one.about, whole, text(query), _reads(query), one.exact)
 
 
-def _query(asked: _Asked, program: Program, tables: Mapping[Predicate, Table]) -> exp.Query:
+def _query(asked: _Asked, program: Program, tables: Mapping[Predicate, Table]) -> Query:
     return select(program, asked.goal, tables, columns=asked.columns or None)
 
 
@@ -286,7 +298,7 @@ def _held(view: View, held: Held, known: dict[Predicate, Table]) -> Statement:
     return Statement(StatementKind.HELD, table.name[-1], about, held.whole, made, _reads(query))
 
 
-def _reads(query: exp.Query) -> tuple[str, ...]:
+def _reads(query: Query) -> tuple[str, ...]:
     return tuple(sorted(dotted(name) for name in read_set(query)))
 
 

@@ -66,7 +66,7 @@ def held_of(text: str, *goals: str) -> tuple[tuple[Held, ...], tuple[Program, ..
     return held_apart(demanded(parse_program(text), map(Predicate, goals), [NEW]))
 
 
-LOOKUPS = "p(X, Z) :- new(X, Y), r(Y, Z, _). q(X) :- new(X, Y), not r(Y, _, _), not s(Y)."
+LOOKUPS = "p(X, Z) :- new(X, Y), r(Y, Z, _). q(X) :- new(X, Y), r(Y, _, _)."
 
 
 def test_what_two_goals_look_up_by_the_same_values_is_held_with_the_columns_of_both() -> None:
@@ -91,8 +91,14 @@ def test_rows_of_other_columns_or_values_are_apart(text: str) -> None:
 
 
 def test_what_a_goal_finds_is_held_for_another_that_reads_it() -> None:
-    held, programs = held_of("p(X, Y) :- new(X, Y), not r(Y, _, _). q(X) :- p(X, _).", "p", "q")
+    held, programs = held_of("p(X, Y) :- new(X, Y), r(Y, X, _). q(X) :- p(X, _).", "p", "q")
     (one,) = held
     assert one.rows.name == "p"
     assert [len(rule.body) for made in programs for rule in made.rules] == [1, 1]
     assert {p for made in programs for r in made.rules for p in predicates_of(r.body)} == {one.rows}
+
+
+def test_what_a_negation_looks_up_is_held_for_one_program() -> None:
+    (one,), _ = held_of("p(X, Y) :- new(X, Y), not r(Y, _, _).", "p")
+    assert (one.rows.name, one.by) == ("r", (0,))
+    assert held_of("p(X, Z) :- new(X, Y), r(Y, Z, _).", "p")[0] == ()
