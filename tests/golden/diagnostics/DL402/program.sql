@@ -7,4 +7,4 @@ limit 10;
 create view w as select id from (select id, lag(id) over (order by id) from sale) x;
 create view u as select count(*) as n from (select id from customer union all select id from sale) x group by id;
 create view t as select customer, price from v;
-create view s as select name from customer intersect select region from customer;
+create view s as select name from customer intersect all select region from customer;
