@@ -28,7 +28,7 @@ from datalog.model import (
     ground,
     variables_of,
 )
-from selfmaint.decide.evaluation import TOGETHER, failing_rules, failing_views
+from selfmaint.decide.evaluation import TOGETHER, failing_views, sampled_rules
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.room import Room, World, expanded
 from selfmaint.decide.selftest import DependsRules, told_subgoals
@@ -80,7 +80,10 @@ def _learnt(known: Knowledge[D]) -> Knowledge[D]:
     views = [view for view in known.catalog.views if decision.has_rules(view, situation)]
     if sum(len(decision.depends(view, situation)) for view in views) > TOGETHER:
         return known
-    fetched = [(rules, known.engine.fetch(rows, _WITNESSES)) for rules, rows in failing_rules(known, views)]
+    fetched = [
+        (rules, None if rows is None else known.engine.fetch(rows, _WITNESSES))
+        for rules, rows in sampled_rules(known, views)
+    ]
     if not any(rows for _, rows in fetched):
         return known
     room = Room(known)

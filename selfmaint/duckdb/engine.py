@@ -39,6 +39,7 @@ from selfmaint.duckdb.exact_rows import (
     rows_of,
 )
 from selfmaint.duckdb.extensions import Extension
+from selfmaint.duckdb.factors import TooManyJoinedError
 from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.programs import Programs
 from selfmaint.engine.guard import require_given
@@ -100,10 +101,20 @@ class DuckEngine:
         return self.load((), names or (), [ANY] * len(names or ()))
 
     def evaluate_all(
-        self, program: Program, goals: Mapping[Predicate, Sequence[str]], facts: Facts[Relation]
+        self,
+        program: Program,
+        goals: Mapping[Predicate, Sequence[str]],
+        facts: Facts[Relation],
+        most: int | None = None,
     ) -> dict[Predicate, Relation]:
         """The extensions of some predicates with rules, in one go; see `evaluate`."""
-        found = self.programs.extensions(program, list(goals), facts)
+        try:
+            found = self.programs.extensions(program, list(goals), facts, most)
+        except TooManyJoinedError:
+            each = [{goal: names} for goal, names in goals.items()] if len(goals) > 1 else []
+            return {
+                g: rows for one in each for g, rows in self.evaluate_all(program, one, facts, most).items()
+            }
         return {goal: Relation(found[goal], tuple(names)) for goal, names in goals.items()}
 
     def evaluate_view(

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from datalog.budget import DEFAULT_S, BudgetSpentError, left
 from datalog.model import Atom, Negation, Predicate, Rule, Version
+from datalog.sql.duckdb import relations as sql
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.extensions import Extension
 
 _LINKED_A_SECOND = 500_000
@@ -59,3 +61,21 @@ def require_few(rule: Rule, parts: Iterable[Extension]) -> None:
     seconds, rows = min(left(), DEFAULT_S), math.prod(map(most_rows, parts))
     if rule.head.predicate.version is Version.DEPENDS and rows > _LINKED_A_SECOND * seconds:
         raise BudgetSpentError(f"putting together {rows:,} rows", seconds)
+
+
+class TooManyJoinedError(Exception):
+    """A join has more rows than are wanted."""
+
+
+def require_few_joined(
+    database: Database, queries: Iterable[sql.Query], names: Sequence[str], most: int
+) -> None:
+    """Ends what takes a join of more than `most` rows.
+
+    Raises:
+        TooManyJoinedError: one of the queries, which read relations of these names, is such a join.
+    """
+    for query in queries:
+        ((rows,),) = database.plain_rows(sql.joined_rows(query, most + 1), names)
+        if rows > most:
+            raise TooManyJoinedError

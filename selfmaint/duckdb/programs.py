@@ -19,7 +19,7 @@ from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.rules import Derived, derived
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.extensions import Extension
-from selfmaint.duckdb.factors import Factored, is_bare, most_rows, over_parts, require_few
+from selfmaint.duckdb.factors import Factored, is_bare, most_rows, over_parts, require_few, require_few_joined
 from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of, one_by_one
 from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
@@ -48,6 +48,7 @@ class Programs:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.most_multiplied = MOST_MULTIPLIED
+        self._most_joined: int | None = None
         self._held: OrderedDict[object, Extension] = OrderedDict()
         self._rows_held = 0
         self._matches: dict[object, bool] = {}
@@ -64,15 +65,20 @@ class Programs:
         self.fetched.release()
 
     def extensions(
-        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation], most: int | None = None
     ) -> dict[Predicate, Stored]:
         """The rows of some predicates with rules, each once.
 
         Raises:
+            TooManyJoinedError: a join on the way has more than `most` rows.
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
             InputError: SM502 DuckDB compares otherwise than Spark; SM104 a value that does not fit its type.
         """
-        known = self._derived(self._prepared(program, goals, facts), facts, ())
+        self._most_joined = most
+        try:
+            known = self._derived(self._prepared(program, goals, facts), facts, ())
+        finally:
+            self._most_joined = None
         return {goal: known[goal].stored for goal in goals}
 
     def nonempty(
@@ -240,6 +246,8 @@ class Programs:
         if not any(may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
+        if self._most_joined is not None and math.prod(map(most_rows, read.values())) > self._most_joined:
+            require_few_joined(self._database, made.queries, names, self._most_joined)
         with self._database.join_order.as_written():
             stored = self._database.table(made.query(), made.types, names if made.queries else ())
         return Extension(stored, made.not_null)

@@ -81,7 +81,11 @@ class MemoryEngine:
         return self._evaluator(program, facts).extension(goal)
 
     def evaluate_all(
-        self, program: Program, goals: Mapping[Predicate, Sequence[str]], facts: Facts[frozenset[Row]]
+        self,
+        program: Program,
+        goals: Mapping[Predicate, Sequence[str]],
+        facts: Facts[frozenset[Row]],
+        most: int | None = None,
     ) -> dict[Predicate, frozenset[Row]]:
         """The extensions of some goals."""
         return {goal: self.evaluate(program, goal, facts, names) for goal, names in goals.items()}

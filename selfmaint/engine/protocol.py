@@ -142,9 +142,16 @@ class Engine(Protocol[D]):
         ...
 
     def evaluate_all(
-        self, program: Program, goals: Mapping[Predicate, Sequence[str]], facts: Facts[D]
+        self,
+        program: Program,
+        goals: Mapping[Predicate, Sequence[str]],
+        facts: Facts[D],
+        most: int | None = None,
     ) -> dict[Predicate, D]:
-        """The extensions of some predicates with rules, given with the names of their columns, in one go."""
+        """The extensions of some predicates with rules, given with the names of their columns, in one go.
+
+        Where joins have more than `most` rows on the way to a goal, it may be left out.
+        """
         ...
 
     def evaluate_view(

@@ -108,7 +108,11 @@ class SparkEngine:
         return empty(self._spark, names or ())
 
     def evaluate_all(
-        self, program: Program, goals: Mapping[Predicate, Sequence[str]], facts: Facts[DataFrame]
+        self,
+        program: Program,
+        goals: Mapping[Predicate, Sequence[str]],
+        facts: Facts[DataFrame],
+        most: int | None = None,
     ) -> dict[Predicate, DataFrame]:
         """The extensions of some predicates with rules, in one go; see `evaluate`."""
         found = self._programs.extensions(program, list(goals), facts)

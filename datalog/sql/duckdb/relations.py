@@ -66,6 +66,14 @@ def number(name: str) -> exp.Select:
     return selected("SELECT count(*) FROM :name", name=name)
 
 
+def joined_rows(query: exp.Query, most: int) -> exp.Select:
+    """How many rows a query puts together before equal ones are one, at most so many."""
+    plain = query.copy()
+    plain.set("distinct", None)
+    plain.set("expressions", [exp.alias_(exp.Literal.number(1), "n")])
+    return exp.select(exp.Count(this=exp.Star())).from_(plain.limit(most).subquery("joined"))
+
+
 def span(name: str) -> exp.Select:
     """The least and the greatest value of a relation's first column."""
     return selected("SELECT min(c0), max(c0) FROM :name", name=name)

@@ -115,6 +115,13 @@ def test_what_nobody_knows_is_undecided(
     assert made.check(update(made, inserted, deleted))[view].kind is VerdictKind.UNDECIDED
 
 
+def test_a_condition_that_a_row_has_no_value_of_leaves_the_view_text() -> None:
+    program = PROGRAM.replace("p.order_id = o.id)", "p.order_id = o.id and 10 / (p.id - 7) > 1)")
+    views = {name: frame(name, rows) for name, rows in STORED.items()}
+    made = selfmaint.build(program, views, engine="duckdb")
+    assert made.check(update(made, {"payment": [(7, 2)]}, {}))["unpaid"].kind is VerdictKind.UNDECIDED
+
+
 def test_an_update_that_may_not_be_effective_is_undecided() -> None:
     made = warehouse("duckdb")
     given = update(made, {"payment": [(7, 2)]}, {}, effective=False)

@@ -15,6 +15,7 @@ import pytest
 
 from datalog.model import Predicate, Row, Version
 from datalog.syntax import parse_program
+from selfmaint.decide import differing
 from selfmaint.decide.counterexample import NotConfirmedError, counterexample
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.pairs import Counterexample
@@ -63,6 +64,12 @@ def facts_of(decision: Decision, question: Question) -> Facts[frozenset[Row]]:
         relations |= {Predicate(name, version): rows for name, rows in part.items() if rows}
     small = frozenset(p for p in relations if p.version is not Version.STORED)
     return Facts(relations, {}, small)
+
+
+@pytest.fixture(autouse=True)
+def _as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is decided does not hang on what else the machine does."""
+    monkeypatch.setattr(differing, "MOST_SECONDS", 10.0)
 
 
 @pytest.mark.parametrize("make", LEAST_DECIDED)

@@ -246,3 +246,16 @@ def test_nulls_are_not_looked_for_where_none_is(
     rows = [(1, 2)] if not holds else [(1, 2), (None, 3)]
     given = Facts({R: engine.load(rows, ["x", "y"], [INT, INT])}, {R: frozenset(promised)})
     assert (V in engine.nonempty(parse_program(rule), [V], given)) is holds
+
+
+def test_what_takes_a_large_join_may_be_left_out() -> None:
+    engine = DuckEngine(most_few=0)
+    rows = engine.load([(0, x) for x in range(300)], ["k", "x"], [INT, INT])
+    facts = Facts({R: rows, S: rows})
+    program = parse_program("v(X, Y) :- r(K, X), s(K, Y), X < Y. w(X) :- r(K, X), s(K, X).")
+    goals = {V: ["x", "y"], Predicate("w"): ["x"]}
+    every = engine.evaluate_all(program, goals, facts)
+    assert [engine.count(every[goal]) for goal in goals] == [300 * 299 // 2, 300]
+    engine.release()
+    few = engine.evaluate_all(program, goals, facts, 1_000)
+    assert {goal: engine.count(found) for goal, found in few.items()} == {Predicate("w"): 300}

@@ -191,7 +191,7 @@ def test_a_selection_leaves_rows_with_their_columns(engine: Engine[Any]) -> None
 
     def rows(*tests: Literal) -> set[Row]:
         made = block("v", 0, [Atom(Predicate("v"), columns), *tests], columns)
-        found = engine.selected(ViewDefinition("v", ("c0", "c1"), (made,)), data)
+        found = engine.selected(ViewDefinition("v", ("n", "t"), (made,)), data)
         assert engine.columns(found) == ("n", "t")
         return set(engine.sample(engine.minus(found, engine.empty(data)), 9))
 
