@@ -6,15 +6,19 @@ other views alone is always determined where all of these are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from datalog.evaluate import evaluate
+from datalog.model import Predicate, Row, Version
 from selfmaint.audit.advice import Advice, Flip
 from selfmaint.audit.changes import Kind
 from selfmaint.audit.example import Always, Depends, Example, Outcome, Unclear
 from selfmaint.audit.matrix import Audit, Line, ViewAudit
 from selfmaint.audit.needs import Loss
 from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.outer_joins import recombined
 
 
 def of_unions(catalog: Catalog, audit: Audit) -> Audit:
@@ -73,12 +77,26 @@ def _example(catalog: Catalog, example: Example) -> Example:
     """The example with the rows of branches as those of their unions."""
     contents = dict(example.contents)
     for name, parts in catalog.unions.items():
-        its = [contents.pop(part.name) for part in parts.values() if part.name in contents]
-        if its:
+        given = {part.name: contents.pop(part.name) for part in parts.values() if part.name in contents}
+        its = list(given.values())
+        if its and name in catalog.outer:
+            contents[name] = _put_together(catalog, name, given)
+        elif its:
             contents[name] = its[0]
             for more in its[1:]:
                 contents[name] = contents[name] | more
     return replace(example, view=catalog.whole(example.view), contents=contents)
+
+
+def _put_together(catalog: Catalog, name: str, given: Mapping[str, Counter[Row]]) -> Counter[Row]:
+    """The rows of a view with LEFT JOINs, from those of what it is made of."""
+    program, _, after = recombined(name, catalog.outer[name])
+    none: frozenset[Row] = frozenset()
+    facts = {Predicate(name): none}
+    for part in catalog.unions[name].values():
+        facts[Predicate(part.name, Version.GAINED)] = frozenset(given.get(part.name, none))
+        facts[Predicate(part.name, Version.LOST)] = none
+    return Counter(evaluate(program, after, facts))
 
 
 def advice_of_unions(

@@ -13,7 +13,7 @@ import selfmaint
 from selfmaint.api.audit import AuditOptions, audit_catalog
 from selfmaint.api.programs import catalog_of
 from selfmaint.audit.changes import Kind
-from selfmaint.audit.example import Always
+from selfmaint.audit.example import Always, Depends
 from selfmaint.decide.verdict import VerdictKind
 from selfmaint.errors import InputError
 from selfmaint.warehouse.situation import Situation
@@ -201,4 +201,8 @@ def test_the_audit_of_what_it_is_made_of() -> None:
     found = audit_catalog(catalog_of(TABLES + LOOKUP), Situation(effective=True), AuditOptions(advise=False))
     (line,) = (one for one in found.audit.views[0].lines if one.relation == "orders")
     assert isinstance(line.outcomes[Kind.DELETE], Always)
+    (other,) = (one for one in found.audit.views[0].lines if one.relation == "customer")
+    shown = other.outcomes[Kind.INSERT]
+    assert isinstance(shown, Depends)
+    assert all(len(row) == len(COLUMNS["lookup"]) for row in shown.example.contents["lookup"])
     assert not isinstance(line.outcomes[Kind.INSERT], Always)
