@@ -110,8 +110,17 @@ def without_given(
     relations: Mapping[str, BaseRelation],
     not_null: frozenset[Variable],
 ) -> list[Atom]:
-    """A body without the subgoals beside one that foreign keys give a row, and nothing used of it."""
-    left, used = list(body), variables_of([atom, *filters])
+    """A body without the subgoals beside one that foreign keys give a row, and nothing used of it.
+
+    A column that may be null in a table, and not in a match, is used: by that test.
+    """
+    tested = (
+        term
+        for one in body
+        for i, term in enumerate(one.terms)
+        if i in relations[one.predicate.name].nullable and term in not_null
+    )
+    left, used = list(body), {*variables_of([atom, *filters]), *tested}
     while (given := given_subgoal(left, used, relations, not_null)) not in (None, atom):
         left.remove(given)
     return left

@@ -220,6 +220,8 @@ class _Work(Generic[D]):
         """What other views tell of the groups of some parts."""
         given = {PARTS[name]: rows for name, rows in parts.items() if rows is not None}
         asked, keys = Atom(_ASKED, (*self.plan.keys, Constant(1))), self.plan.keys
+        if for_changes(self.known.catalog, self.known.situation, self.view) is not None:
+            return {}  # the parts are groups of a finer view, which has the view's own aggregates alone
         groups = self.held([Rule(asked, (Atom(p, (*keys, *self.plan.own(p.name))),)) for p in given], given)
         return told_beside(self.known, self.plan, self._keys(groups))
 

@@ -172,7 +172,8 @@ class _Reading:
                 defaults = [one for one in defaults if one.value is None]
             if told is None or len(defaults) < len(own):
                 return (), None
-            draft = self._draft({number, *before}, [outputs[i] for i in with_], groups, partners)
+            its = [self._counted(outputs[i], number) for i in with_]
+            draft = self._draft({number, *before}, its, groups, partners)
             made = definition(len(sides) + 1, draft, with_)
             sides.append(OuterSide(made, with_, own, tuple(defaults), told, self._shown(number)))
         return names, OuterJoin(kept, columns, tuple(sides))
@@ -334,6 +335,13 @@ class _Reading:
         is_average = function is AggregateFunction.AVG and value is not None
         is_mixed = value is not None and expression_type(what, self.reader.variables.types) in (None, ANY)
         return None if is_average or is_mixed or is_nan(value) else Constant(value)
+
+    def _counted(self, what: Expression, number: int) -> Expression:
+        """`count(x)` of what is never null as the number of partners that it is."""
+        if not isinstance(what, Aggregate) or what.function is not AggregateFunction.COUNT:
+            return what
+        counts = isinstance(what.operand, Variable) and self._is_never_null(what.operand, number)
+        return Aggregate(AggregateFunction.COUNT) if counts else what
 
     def _told(self, number: int, own: Iterable[tuple[int, Expression]]) -> Literal | None:
         """What of a row says that it has a partner: condition 3."""

@@ -335,3 +335,17 @@ def test_what_no_database_explains_is_refused_in_full(case: Case, data: st.DataO
         assert not outcome(changed, full=True)
         return
     assert outcome(changed, full=True) == (answers is not None)
+
+
+def test_a_row_whose_foreign_key_leads_to_a_null_may_be_missing_in_a_view() -> None:
+    """`v` has no row of order 20: its customer has no city, as a foreign key that may be null allows."""
+    program = """
+        .decl city(id: int not null, name: string not null) key(id).
+        .decl customer(id: int not null, name: string not null, city: int) key(id) foreign(city) references city(id).
+        .decl orders(id: int not null, customer: int not null) key(id) foreign(customer) references customer(id).
+        v(O, C, I, N) :- orders(O, C), customer(C, _, I), city(I, N).
+    """
+    here = build(program, {"v": frozenset({(10, 1, 5, "Bern")})}, MemoryEngine())
+    gone = Update({}, {"orders": frozenset({(20, 2)})}, effective=True)
+    assert check(here, gone)["v"]
+    assert maintain(here, gone).deltas["v"].lost == frozenset()

@@ -206,3 +206,37 @@ def test_the_audit_of_what_it_is_made_of() -> None:
     assert isinstance(shown, Depends)
     assert all(len(row) == len(COLUMNS["lookup"]) for row in shown.example.contents["lookup"])
     assert not isinstance(line.outcomes[Kind.INSERT], Always)
+
+
+def test_groups_rolled_up_from_rows_have_no_more_than_their_own_values() -> None:
+    """An order goes, and another one changes only in what no view shows."""
+    program = """create table customer (id int primary key, name string not null, city int);
+        create table orders (id int primary key, customer int not null references customer, day date not null,
+            note string);
+        create view counted as select c.id, c.name, sum(o.id) as n
+            from customer c left join orders o on o.customer = c.id group by c.id, c.name;
+        create view shown as select o.id, o.day, c.id as customer, c.name
+            from orders o join customer c on o.customer = c.id;
+    """
+    number = pa.int32()
+    orders = {"id": number, "customer": number, "day": pa.date32(), "note": pa.string()}
+    tables = {
+        "counted": ({"id": number, "name": pa.string(), "n": pa.int64()}, [(1, "Ann", 10), (2, "Bob", 20)]),
+        "shown": (
+            {"id": number, "day": pa.date32(), "customer": number, "name": pa.string()},
+            [(10, OLD, 1, "Ann"), (20, NEW, 2, "Bob")],
+        ),
+        "gone": (orders, [(20, 2, NEW, None), (10, 1, OLD, None)]),
+        "come": (orders, [(20, 2, NEW, "note")]),
+    }
+    frames = {
+        name: pa.Table.from_pylist(
+            [dict(zip(kinds, row, strict=True)) for row in rows], pa.schema(list(kinds.items()))
+        )
+        for name, (kinds, rows) in tables.items()
+    }
+    gone, come = frames.pop("gone"), frames.pop("come")
+    made = selfmaint.build(program, frames, engine="duckdb")
+    given = selfmaint.Update.from_frames(made, {"orders": come}, {"orders": gone}, effective=True)
+    change = made.maintain(given, strict=True).deltas["counted"]
+    assert (rows_of(change.gained), rows_of(change.lost)) == ({(1, "Ann", None)}, {(1, "Ann", 10)})
