@@ -148,6 +148,8 @@ def _totalled(random: Random) -> str:
         "min(s.e) as u",
         "count(*) as k",
         "count(s.e) as h",
+        "coalesce(sum(s.e), 0) as w",
+        "coalesce(max(s.f), 7) as x",
     ]
     shown = ", ".join(one for one in calls if random.random() < 0.5) or "count(s.f) as n"
     by = random.choice(["r.a", "r.a", "r.a, r.c", "r.b"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
@@ -20,6 +20,7 @@ from datalog.model import (
     OPPOSITE,
     AllOf,
     AnyOf,
+    Case,
     Cast,
     ColumnType,
     Compared,
@@ -232,3 +233,14 @@ def _comparison_hint(one: Expression, other: Expression, families: list[str]) ->
     if "timestamp_ntz" in families:
         return "cast one of them, or write `timestamp_ntz '2026-01-31 23:59:00'`"
     return None
+
+
+def some_value(values: Sequence[Expression]) -> Condition:
+    """That some value is not null."""
+    tests = tuple(IsNull(one, negated=True) for one in values)
+    return tests[0] if len(tests) == 1 else AnyOf(tests)
+
+
+def in_one(test: Condition) -> Condition:
+    """A condition that is not taken apart into rules: a part is one view."""
+    return Holds(Case(((test, Constant(True)),), Constant(False))) if isinstance(test, AnyOf) else test

@@ -38,15 +38,13 @@ from datalog.model import (
     ANY,
     Aggregate,
     AggregateFunction,
-    AnyOf,
     Atom,
-    Case,
+    Call,
     Compared,
     Comparison,
     Condition,
     Constant,
     Expression,
-    Holds,
     IsNull,
     Literal,
     Negation,
@@ -62,7 +60,7 @@ from datalog.model import (
 )
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
-from datalog.sql.views.conditions import conjuncts
+from datalog.sql.views.conditions import conjuncts, in_one, some_value
 from datalog.sql.views.innermost import innermost
 from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
 from datalog.sql.views.outside import report_outside
@@ -144,7 +142,8 @@ class _Reading:
         named = reader.within(replace(reader.scope, aliases=aliases))
         groups = groups_of(self.select, items, named) if is_aggregated else None
         names = self.given_names or tuple(name for name, _, _ in items)
-        outputs = [what for _, what, _ in items]
+        apart = [self._without_coalesce(what) for _, what, _ in items]
+        outputs, given = [what for what, _ in apart], [default for _, default in apart]
         of = [number for number in map(self._of, outputs) if number is not None]
         is_named = len(names) == len(items) == len({name.casefold() for name in names})
         if not is_named or len(of) < len(outputs) or not self._is_by_kept_rows(groups, outputs, of):
@@ -164,11 +163,12 @@ class _Reading:
             if is_one and not own:
                 continue
             with_ = tuple(i for i, one in enumerate(of) if one in {0, number, *before})
-            defaults = [one for i in own if (one := self._default(outputs[i])) is not None]
-            told, partners = self._told(number, [(i, outputs[i]) for i in own]), list[Condition]()
+            defaults = [one for i in own if (one := given[i] or self._default(outputs[i])) is not None]
+            plain = [(i, outputs[i]) for i in own if given[i] is None]
+            told, partners = self._told(number, plain), list[Condition]()
             if told is None and is_one and groups is None:
                 told = _some_value([column(i) for i in own])
-                partners = [_some_value_of([outputs[i] for i in own])]
+                partners = [some_value([outputs[i] for i in own])]
                 defaults = [one for one in defaults if one.value is None]
             if told is None or len(defaults) < len(own):
                 return (), None
@@ -177,6 +177,25 @@ class _Reading:
             made = definition(len(sides) + 1, draft, with_)
             sides.append(OuterSide(made, with_, own, tuple(defaults), told, self._shown(number)))
         return names, OuterJoin(kept, columns, tuple(sides))
+
+    def _without_coalesce(self, what: Expression) -> tuple[Expression, Constant | None]:
+        """An aggregate in place of `coalesce(aggregate, constant)` where it is never null, and that constant.
+
+        So are the sum, the extrema and the average of what is never null in a row that has a partner.
+        """
+        match what:
+            case Call("coalesce", (Aggregate(operand=Variable() as operand) as its, Constant() as other)):
+                of, types = self.owners[operand], self.reader.variables.types
+                kinds = [expression_type(one, types) for one in (what, its)]
+                alike = kinds[0] == kinds[1] and its.function is not AggregateFunction.COUNT
+                if (
+                    alike
+                    and other.value is not None
+                    and of in self.sides
+                    and self._is_never_null(operand, of)
+                ):
+                    return its, other
+        return what, None
 
     def _is_by_kept_rows(
         self, groups: Sequence[Expression] | None, outputs: Sequence[Expression], of: Sequence[int]
@@ -296,7 +315,7 @@ class _Reading:
         filters = tuple(one for n in sorted(numbers) for one in self.pieces[n].draft.filters)
         tests = [*self.given, *(test for n in sorted(numbers - self.kept) for test in self.sides[n])]
         draft = Draft(body, tuple(outputs), filters, groups)
-        return with_conditions(draft, map(_in_one, [*conjuncts(tests), *more]), self.reader.variables)
+        return with_conditions(draft, map(in_one, [*conjuncts(tests), *more]), self.reader.variables)
 
     def _has_one(self, number: int) -> bool:
         """Whether a row that is joined with a side has at most one partner there, by a key of it."""
@@ -375,14 +394,3 @@ def _some_value(columns: Sequence[Variable]) -> Literal:
     if len(columns) == 1:
         return NullTest(columns[0])
     return Negation(tuple(NullTest(one, negated=False) for one in columns))
-
-
-def _some_value_of(values: Sequence[Expression]) -> Condition:
-    """That some value is not null."""
-    tests = tuple(IsNull(one, negated=True) for one in values)
-    return tests[0] if len(tests) == 1 else AnyOf(tests)
-
-
-def _in_one(test: Condition) -> Condition:
-    """A condition that is not taken apart into rules: a part is one view."""
-    return Holds(Case(((test, Constant(True)),), Constant(False))) if isinstance(test, AnyOf) else test

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from datalog.model import Constant, Negation, NullTest, OuterJoin
@@ -90,6 +92,19 @@ def test_what_an_aggregate_is_of_the_one_row_without_a_partner() -> None:
     made = outer(query)
     assert made is not None
     assert [one.value for one in made.sides[0].defaults] == [0, 1, 1, 7, 1, 0]
+
+
+def test_an_aggregate_that_is_null_without_partners_alone() -> None:
+    query = """select c.id, count(o.id) as n, coalesce(max(o.day), date '1999-01-01') as last,
+            coalesce(sum(o.id), 0) as s
+        from customer c left join orders o on o.customer = c.id group by c.id"""
+    made = outer(query)
+    assert made is not None
+    assert [one.value for one in made.sides[0].defaults] == [0, dt.date(1999, 1, 1), 0]
+    assert "count(*), max(Day), sum(Id_2)" in rule(query, 1)
+    assert (
+        outer(query.replace("max(o.day), date '1999-01-01'", "max(o.coupon), '?'")) is None
+    )  # may be null, too
 
 
 def test_where_makes_an_inner_join_of_one_that_it_asks_of() -> None:
