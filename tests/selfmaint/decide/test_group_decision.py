@@ -69,7 +69,7 @@ def facts_of(decision: Decision, question: Question) -> Facts[frozenset[Row]]:
 @pytest.fixture(autouse=True)
 def _as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is decided does not hang on what else the machine does."""
-    monkeypatch.setattr(differing, "MOST_SECONDS", 10.0)
+    monkeypatch.setattr(differing, "MOST_SECONDS", 2.0)
 
 
 @pytest.mark.parametrize("make", LEAST_DECIDED)
