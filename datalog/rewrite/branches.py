@@ -49,12 +49,12 @@ MOST = 8
 
 @dataclass(frozen=True)
 class Branch:
-    """One rule of a union.
+    """One rule of a union, or what a view with LEFT JOINs is made of, as a selection of the stored rows.
 
     Attributes:
-        name: what it is called as a view: the union's name with its number.
-        selection: what holds of its rows and of no others of the union: a definition over the union's rows.
-        fits: the same as literals over the columns of a row, `column(0)` and so on.
+        name: what it is called as a view: the whole's name with its number.
+        selection: its rows as a definition over the stored ones: of a union's rule those that are no other rule's.
+        fits: what holds of the stored rows selected, as literals over their columns, `column(0)` and so on.
     """
 
     name: str

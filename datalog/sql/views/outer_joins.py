@@ -108,8 +108,11 @@ class _Reading:
     """One SELECT.
 
     Attributes:
+        view: the view's name.
+        given_names: those of its columns that are given with it.
         piece: what is joined so far.
         owners: which source a variable is of.
+        pieces: the sources of FROM, in order.
         kept: the sources of the kept side.
         sides: the conditions of each LEFT JOIN, by its source.
         given: the conditions on the kept side.

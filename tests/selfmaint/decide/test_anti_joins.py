@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -10,6 +10,8 @@ import pytest
 
 import selfmaint
 from selfmaint.decide.verdict import VerdictKind
+from tests import frames
+from tests.frames import Rows, rows_of
 
 PROGRAM = """create table orders (id int primary key, customer int not null);
 create table payment (id int primary key, order_id int references orders);
@@ -28,12 +30,10 @@ COLUMNS = {
 }
 # order 1 of customer 10 is paid, 2 of 20 and 3 of 20 not; nobody is customer 20
 STORED = {"unpaid": [(2, 20), (3, 20)], "stray": [(2, 20), (3, 20)]}
-Rows = Iterable[tuple[Any, ...]]
 
 
 def frame(name: str, rows: Rows) -> pa.Table:
-    schema = pa.schema(list(COLUMNS[name].items()))
-    return pa.Table.from_pylist([dict(zip(COLUMNS[name], row, strict=True)) for row in rows], schema)
+    return frames.frame(COLUMNS, name, rows)
 
 
 def warehouse(engine: Literal["duckdb", "spark"], **more: Any) -> Any:
@@ -44,13 +44,7 @@ def warehouse(engine: Literal["duckdb", "spark"], **more: Any) -> Any:
 def update(
     made: Any, inserted: Mapping[str, Rows], deleted: Mapping[str, Rows], *, effective: bool = True
 ) -> Any:
-    sides = ({name: frame(name, rows) for name, rows in side.items()} for side in (inserted, deleted))
-    return selfmaint.Update.from_frames(made, *sides, effective=effective)
-
-
-def rows_of(data: Any) -> set[tuple[Any, ...]]:
-    found = pa.table(data) if hasattr(data, "__arrow_c_stream__") else data.toArrow()
-    return {tuple(row.values()) for row in found.to_pylist()}
+    return frames.update_of(made, COLUMNS, inserted, deleted, effective=effective)
 
 
 NONE: tuple[set[Any], set[Any]] = (set(), set())

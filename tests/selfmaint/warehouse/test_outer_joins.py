@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -17,6 +17,8 @@ from selfmaint.audit.example import Always, Depends
 from selfmaint.decide.verdict import VerdictKind
 from selfmaint.errors import InputError
 from selfmaint.warehouse.situation import Situation
+from tests import frames
+from tests.frames import Rows, rows_of
 
 OLD, NEW = dt.date(2026, 1, 1), dt.date(2026, 2, 2)
 TABLES = """create table customer (id int primary key, name string not null);
@@ -40,13 +42,11 @@ STORED = {
     "lookup": [(1, OLD, 1, "a"), (2, OLD, None, None), (3, NEW, None, None)],
     "totals": [(1, "a", 1, OLD), (2, "b", 0, None)],
 }
-Rows = Iterable[tuple[Any, ...]]
 YES, NO = VerdictKind.YES, VerdictKind.NO
 
 
 def frame(name: str, rows: Rows) -> pa.Table:
-    schema = pa.schema(list(COLUMNS[name].items()))
-    return pa.Table.from_pylist([dict(zip(COLUMNS[name], row, strict=True)) for row in rows], schema)
+    return frames.frame(COLUMNS, name, rows)
 
 
 def warehouse(engine: Literal["duckdb", "spark"], stored: Mapping[str, Rows] = STORED, **more: Any) -> Any:
@@ -56,13 +56,7 @@ def warehouse(engine: Literal["duckdb", "spark"], stored: Mapping[str, Rows] = S
 
 
 def update(made: Any, inserted: Mapping[str, Rows], deleted: Mapping[str, Rows]) -> Any:
-    sides = ({name: frame(name, rows) for name, rows in side.items()} for side in (inserted, deleted))
-    return selfmaint.Update.from_frames(made, *sides, effective=True)
-
-
-def rows_of(data: Any) -> set[tuple[Any, ...]]:
-    found = pa.table(data) if hasattr(data, "__arrow_c_stream__") else data.toArrow()
-    return {tuple(row.values()) for row in found.to_pylist()}
+    return frames.update_of(made, COLUMNS, inserted, deleted)
 
 
 CHANGES = [
@@ -229,14 +223,14 @@ def test_groups_rolled_up_from_rows_have_no_more_than_their_own_values() -> None
         "gone": (orders, [(20, 2, NEW, None), (10, 1, OLD, None)]),
         "come": (orders, [(20, 2, NEW, "note")]),
     }
-    frames = {
+    held = {
         name: pa.Table.from_pylist(
             [dict(zip(kinds, row, strict=True)) for row in rows], pa.schema(list(kinds.items()))
         )
         for name, (kinds, rows) in tables.items()
     }
-    gone, come = frames.pop("gone"), frames.pop("come")
-    made = selfmaint.build(program, frames, engine="duckdb")
+    gone, come = held.pop("gone"), held.pop("come")
+    made = selfmaint.build(program, held, engine="duckdb")
     given = selfmaint.Update.from_frames(made, {"orders": come}, {"orders": gone}, effective=True)
     change = made.maintain(given, strict=True).deltas["counted"]
     assert (rows_of(change.gained), rows_of(change.lost)) == ({(1, "Ann", None)}, {(1, "Ann", 10)})
