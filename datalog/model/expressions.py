@@ -255,6 +255,16 @@ def map_expression(change: Callable[[Expression], Expression | None], value: Exp
             assert_never(value)
 
 
+def expressed_by(value: Expression, values: Mapping[str, Expression]) -> Expression | None:
+    """An expression with others in place of its parts, by their text; None if it has variables or aggregates left.
+
+    By text: a 1 and a 1.0 are equal, and not the same.
+    """
+    left = map_expression(lambda part: Constant(None) if repr(part) in values else None, value)
+    is_told = not expression_variables([left]) and not aggregates_of([left])
+    return map_expression(lambda part: values.get(repr(part)), value) if is_told else None
+
+
 def map_condition(change: Callable[[Expression], Expression | None], value: Condition) -> Condition:
     """The condition with some subexpressions replaced; see `map_expression`."""
     match value:

@@ -185,18 +185,36 @@ class OuterSide:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputedColumn:
+    """A column of a view that is computed from other columns of its rows.
+
+    Attributes:
+        place: which column it is, 0-based.
+        value: what it is, over `branches.column(i)`, the view's other columns.
+    """
+
+    place: int
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class OuterJoin:
     """A view with LEFT JOINs as the views of inner joins that its rows tell, and that it is made of.
+
+    Or, without any, one whose rows are those of another view with more columns, computed from that one's.
 
     Attributes:
         kept: the side of which every row stands in the view, with or without partners; each row once.
         columns: for each of its columns, the 0-based column of the view that it is.
         sides: what is joined, in order: a side may join with those before it.
+        computed: the view's columns that are none of the kept side or of what is joined.
     """
 
     kept: ViewDefinition
     columns: tuple[int, ...]
-    sides: tuple[OuterSide, ...]
+    sides: tuple[OuterSide, ...] = ()
+    computed: tuple[ComputedColumn, ...] = ()
 
     def over(self, change: Callable[[ViewDefinition], ViewDefinition]) -> OuterJoin:
         """The same with the definitions changed."""

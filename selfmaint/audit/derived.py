@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from datalog.evaluate import evaluate
+from datalog.evaluate import evaluate, evaluate_view
 from datalog.model import Predicate, Row, Version
 from selfmaint.audit.advice import Advice, Flip
 from selfmaint.audit.changes import Kind
@@ -18,6 +18,7 @@ from selfmaint.audit.example import Always, Depends, Example, Outcome, Unclear
 from selfmaint.audit.matrix import Audit, Line, ViewAudit
 from selfmaint.audit.needs import Loss
 from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.computed_columns import completed
 from selfmaint.warehouse.outer_joins import recombined
 
 
@@ -90,13 +91,18 @@ def _example(catalog: Catalog, example: Example) -> Example:
 
 def _put_together(catalog: Catalog, name: str, given: Mapping[str, Counter[Row]]) -> Counter[Row]:
     """The rows of a view with LEFT JOINs, from those of what it is made of."""
-    program, _, after = recombined(name, catalog.outer[name])
+    outer = catalog.outer[name]
+    program, _, after = recombined(name, outer)
     none: frozenset[Row] = frozenset()
     facts = {Predicate(name): none}
     for part in catalog.unions[name].values():
         facts[Predicate(part.name, Version.GAINED)] = frozenset(given.get(part.name, none))
         facts[Predicate(part.name, Version.LOST)] = none
-    return Counter(evaluate(program, after, facts))
+    rows = Counter(evaluate(program, after, facts))
+    if not outer.computed:
+        return rows
+    every, types = completed(name, outer, after, catalog.relations)
+    return evaluate_view(every, {after: rows}, types)
 
 
 def advice_of_unions(

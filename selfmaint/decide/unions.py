@@ -9,7 +9,8 @@ from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Unde
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import Delta
 from selfmaint.warehouse.catalog import Catalog
-from selfmaint.warehouse.outer_joins import recombined
+from selfmaint.warehouse.computed_columns import completed
+from selfmaint.warehouse.outer_joins import plain_columns, recombined
 
 
 def of_unions(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdicts:
@@ -70,13 +71,17 @@ def deltas_of_unions(
 def _recombined(
     catalog: Catalog, engine: Engine[D], facts: Facts[D], name: str, deltas: Mapping[str, Delta[D]]
 ) -> Delta[D]:
-    """The change of a view with LEFT JOINs."""
-    view = catalog.view(name)
-    program, before, after = recombined(name, catalog.outer[name])
+    """The change of a view with LEFT JOINs, or with columns that are computed from its others."""
+    view, outer = catalog.view(name), catalog.outer[name]
+    program, before, after = recombined(name, outer)
     parts = [part.name for part in catalog.parts(view)]
     given = {Predicate(part, Version.GAINED): deltas[part].gained for part in parts}
     given |= {Predicate(part, Version.LOST): deltas[part].lost for part in parts}
     stored = facts.relations[view.predicate]
-    rows = engine.evaluate_all(program, {before: view.columns, after: view.columns}, facts.extended(given))
+    columns = {before: view.columns, after: plain_columns(outer)}
+    rows = engine.evaluate_all(program, columns, facts.extended(given))
+    if outer.computed:
+        every, types = completed(name, outer, after, catalog.relations)
+        rows = {**rows, after: engine.evaluate_view(every, Facts({after: engine.keep(rows[after])}), types)}
     old, new = (engine.keep(engine.like(rows[one], stored)) for one in (before, after))
     return Delta(engine.keep(engine.minus(new, old)), engine.keep(engine.minus(old, new)))

@@ -40,11 +40,12 @@ from selfmaint.warehouse.base_relations import (
 )
 from selfmaint.warehouse.branches import told_apart
 from selfmaint.warehouse.clock import Clock
+from selfmaint.warehouse.computed_columns import are_computed_alike
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.cores import core_rules, projected, types_met, with_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
-from selfmaint.warehouse.outer_joins import outer_parts, parts_of
+from selfmaint.warehouse.outer_joins import joins_of, outer_parts, parts_of
 from selfmaint.warehouse.summands import decided_by, summands
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
@@ -278,9 +279,9 @@ def catalog(
     validate(program)
     _require_plain_names(program)
     taken = _taken(program, opaque := tuple(opaque))
-    opaque = tuple(replace(one, outer=None) if one.name.casefold() in taken else one for one in opaque)
+    joins = joins_of([*program.views, *opaque], taken)
     written = program
-    made_of = {one.name: one for one in parts_of(opaque)}
+    made_of = {one.name: one for one in parts_of(joins.values())}
     program, beyond = separated(replace(program, views=(*program.views, *made_of.values())), opaque)
     stored = {rule.head.predicate.name for rule in program.rules} | set(beyond)
     cores = core_rules(beyond)
@@ -306,9 +307,10 @@ def catalog(
         if name.casefold() not in taken
         and (found := told_apart(program, view, definitions.get(name, ()), relations, by_name))
     }
-    joins = {one.name: one.outer for one in opaque if one.outer is not None}
-    sides = {name: outer_parts(views[name], outer, views, relations) for name, outer in joins.items()}
-    outer = {name: one for name, one in joins.items() if sides[name]}
+    told = {name: (cores.get(name) or plain[name].rule, plain[name]) for name in made_of if name in plain}
+    alike = {n: one for n, one in joins.items() if are_computed_alike(one, told, relations, met)}
+    sides = {name: outer_parts(views[name], outer, views, relations) for name, outer in alike.items()}
+    outer = {name: one for name, one in alike.items() if sides[name]}
     unions |= {name: sides[name] for name in outer}
     views = {name: view for name, view in views.items() if name not in made_of}
     program = replace(program, rules=tuple(r for r in program.rules if r.head.predicate.name not in made_of))

@@ -91,9 +91,9 @@ def with_core(
     if core.always_empty:
         return _over_no_rows(view, view.grouping, core.always_empty, relations)
     does = "keeps duplicates" if is_counted else _DOES[kind]
-    unlike = _unlike(view.grouping, written, core, relations, met)
+    otherwise = unlike(view.grouping, written, core, relations, met)
     written, core = _needed(view.grouping, written, core, relations)
-    found = unlike or _grouped(view.grouping, kind, written, core, relations)
+    found = otherwise or _grouped(view.grouping, kind, written, core, relations)
     if isinstance(found, str):
         return replace(view, limitation=Limitation(kind, f"`{view.name}` {does}, and {found}"))
     if found.block.having:
@@ -114,7 +114,7 @@ def with_core(
     return replace(view, limitation=Limitation(kind, text), if_inexact=if_inexact)
 
 
-def _unlike(
+def unlike(
     definition: ViewDefinition, written: Rule, core: View, relations: Mapping[str, BaseRelation], met: Met
 ) -> str | None:
     """What is computed with although what is known has, of values that are equal but written otherwise, any one."""

@@ -6,7 +6,7 @@ side, and for each join its rows that have a partner there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from datalog.model import (
     Atom,
@@ -31,15 +31,25 @@ from datalog.model import (
 from datalog.model.expressions import expression_variables
 from datalog.rewrite.branches import Branch, column
 from selfmaint.warehouse.base_relations import BaseRelation, determined_terms
+from selfmaint.warehouse.computed_columns import without_computed
 from selfmaint.warehouse.views import View, as_part_of
 
 
-def parts_of(opaque: Iterable[OpaqueView]) -> Iterator[ViewDefinition]:
+def joins_of(views: Iterable[ViewDefinition | OpaqueView], taken: Collection[str]) -> dict[str, OuterJoin]:
+    """What views are made of that have LEFT JOINs, or columns computed from others, where such names are not taken."""
+    made = (
+        (one.name, one.outer if isinstance(one, OpaqueView) else without_computed(one))
+        for one in views
+        if one.name.casefold() not in taken
+    )
+    return {name: outer for name, outer in made if outer is not None}
+
+
+def parts_of(joins: Iterable[OuterJoin]) -> Iterator[ViewDefinition]:
     """The definitions of all that some views are made of."""
-    for view in opaque:
-        if view.outer is not None:
-            yield view.outer.kept
-            yield from (side.definition for side in view.outer.sides)
+    for outer in joins:
+        yield outer.kept
+        yield from (side.definition for side in outer.sides)
 
 
 def outer_parts(
@@ -49,10 +59,10 @@ def outer_parts(
 
     Rows of each part stand once: a part that keeps duplicates says nothing of the view's rows.
     """
-    shown = {outer.kept.name: "the kept side"}
+    shown = {outer.kept.name: "the kept side" if outer.sides else "what is stored"}
     shown |= {side.definition.name: f"the join with `{side.shown}`" for side in outer.sides}
     parts = [made[name] for name in shown]
-    if any(part.is_counted or not part.is_decided for part in parts):
+    if any(part.is_counted or not (part.is_decided or part.shown_groups) for part in parts):
         return {}
     several = [side for side in outer.sides if not _is_one(outer, side, relations)]
     found = {
@@ -90,9 +100,18 @@ def _selection(
 
 def columns_of(outer: OuterJoin) -> tuple[str, ...]:
     """The names of a view's columns."""
-    parts = [(outer.columns, outer.kept), *((side.columns, side.definition) for side in outer.sides)]
-    named = {i: name for places, part in parts for i, name in zip(places, part.columns, strict=True)}
+    named = _plain(outer) | {one.place: one.name for one in outer.computed}
     return tuple(named[i] for i in range(len(named)))
+
+
+def plain_columns(outer: OuterJoin) -> tuple[str, ...]:
+    """The names of those of a view's columns that are not computed from others."""
+    return tuple(name for _, name in sorted(_plain(outer).items()))
+
+
+def _plain(outer: OuterJoin) -> dict[int, str]:
+    parts = [(outer.columns, outer.kept), *((side.columns, side.definition) for side in outer.sides)]
+    return {i: name for places, part in parts for i, name in zip(places, part.columns, strict=True)}
 
 
 def unlike_any(name: str, outer: OuterJoin) -> Iterator[Rule]:
@@ -112,6 +131,8 @@ def _is_not(term: Variable, value: Constant) -> Literal:
 
 def recombined(name: str, outer: OuterJoin) -> tuple[Program, Predicate, Predicate]:
     """The rows of a view that a change may touch as they were, and as they are: a program over the parts' changes.
+
+    Those that are lack the columns that are computed (`computed_columns.completed`).
 
     Touched are the rows of which the columns from the kept side are those of a row that a part gains or loses. Read are
     the view's stored rows, and of each part, by its name, the rows gained and lost.
@@ -148,6 +169,6 @@ def recombined(name: str, outer: OuterJoin) -> tuple[Program, Predicate, Predica
         alone = Atom(made, tuple(values.get(i, row[i]) for i in places))
         rules.append(Rule(alone, (so_far, Negation((has_one,)))))
         so_far = Atom(made, tuple(row[i] for i in places))
-    new = Atom(Predicate(name, Version.FOUND), row)
+    new = Atom(Predicate(name, Version.FOUND), so_far.terms)
     rules.append(Rule(new, (so_far,)))
     return Program(tuple(rules)), old.predicate, new.predicate

@@ -164,6 +164,9 @@ def as_part_of(view: View, whole: View, part: int | str, columns: tuple[str, ...
     found = replace(view, columns=columns, rule_of=(whole.name, part))
     if isinstance(found, GroupedView):
         found = replace(found, core=replace(found.core, rule_of=found.rule_of))
+    if view.shown_groups is not None:
+        groups = as_part_of(view.shown_groups, whole, part, columns)
+        found = replace(found, shown_groups=groups if isinstance(groups, GroupedView) else None)
     if view.limitation is None:
         return found
     text = view.limitation.text.replace(f"`{view.name}`", found.shown)

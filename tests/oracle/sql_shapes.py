@@ -5,6 +5,7 @@ What each view gives is told by its tables alone: orders of windows and of LIMIT
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import TypeAlias
@@ -177,6 +178,70 @@ def _unmatched(random: Random) -> str:
         column = on.split(" and ")[0].split(" = ")[0]
         return f"select {', '.join(its)} from {kept} left join {other} on {on}{test} where {where}{column} is null"
     return f"select {', '.join(its)} from {kept} where {where}not exists (select 1 from {other} where {on}{test})"
+
+
+def _reckoned(random: Random) -> str:
+    """Groups with columns computed from their counts, sums and extrema, which are shown mostly."""
+    source, by, value = random.choice(
+        [("r", "b", "c"), ("r", "c", "a"), ("r", "b, c", "a"), ("r join s on r.b = s.f", "s.f, s.e", "r.c")]
+    )
+    calls = [f"{call} as {name}" for call, name in _calls(value)]
+    over = [
+        "count(*) > 1 as z",
+        f"coalesce(sum({value}), 0) + count(*) as z",
+        f"case when count({value}) = 0 then 'none' when max({value}) > 1 then 'many' else 'few' end as z",
+        f"cast(sum({value}) as double) / count(*) as z",
+        f"max({value}) - min({value}) as z",
+        f"coalesce({by.split(', ')[0]}, 0) + 1 as z",
+    ]
+    shown = [one for one in calls if random.random() < 0.8]
+    its = [by, *shown, *random.sample(over, random.choice([1, 1, 2]))]
+    its = [re.sub("as z$", f"as z{i}", one) for i, one in enumerate(its)]
+    random.shuffle(its)
+    having = random.choice(["", "", "", " having count(*) > 1"])
+    return f"select {', '.join(its)} from {source}{_where(random, 'r.', 0.2)} group by {by}{having}"
+
+
+def _calls(value: str) -> list[tuple[str, str]]:
+    calls = [f"count({value})", f"sum({value})", f"min({value})", f"max({value})"]
+    return [("count(*)", "n"), *((call, f"h{i}") for i, call in enumerate(calls))]
+
+
+def _summed_up(random: Random) -> str:
+    """Rows with what the groups of other rows come to, as models of customers with their orders have it."""
+    kept, key, others, on = random.choice(
+        [
+            ("r", "r.a", ["r.b", "r.c"], ("s", "d", "e", "r.a")),
+            ("r", "r.a", ["r.b", "r.c"], ("s", "f", "e", "r.b")),
+            ("s", "s.f", ["s.d", "s.e"], ("r", "b", "c", "s.f")),
+            ("w", "w.k", ["w.n", "w.m"], ("s", "d", "e", "w.k")),
+        ]
+    )
+    table, by, value, at = on
+    calls = [one for one in _calls(value) if random.random() < 0.6] or [("count(*)", "n")]
+    where = random.choice(["", "", f" where {value} > 1"])
+    having = random.choice(["", "", "", "", " having count(*) > 1"])
+    inner = f"select {by} as g, {', '.join(f'{c} as {n}' for c, n in calls)} from {table}{where} group by {by}{having}"
+    kind = random.choice(["join", "left join", "left join"])
+    its = [key, *(one for one in others if random.random() < 0.6)]
+    its += [
+        f"coalesce(x.n, 0) as y{i}" if n == "n" and random.random() < 0.5 else f"x.{n} as y{i}"
+        for i, (_, n) in enumerate(calls)
+        if random.random() < 0.9
+    ]
+    name = random.choice(calls)[1]
+    over = [
+        f"case when x.{name} > 1 then 'many' when x.{name} = 1 then 'one' else 'none' end as z",
+        f"coalesce(x.{name}, 0) + 1 as z",
+        f"x.{name} is null as z",
+        f"x.{name} + coalesce({key}, 0) as z",
+    ]
+    its += [random.choice(over)] if random.random() < 0.6 else []
+    its += ["x.g as u"] if random.random() < 0.3 else []
+    test = random.choice(["", "", "", f" where {others[1]} > 1", f" where x.{name} > 1"])
+    if random.random() < 0.5:
+        return f"with x as ({inner}) select {', '.join(its)} from {kept} {kind} x on x.g = {at}{test}"
+    return f"select {', '.join(its)} from {kept} {kind} ({inner}) x on x.g = {at}{test}"
 
 
 def _exists(word: str) -> Callable[[Random], str]:
@@ -441,6 +506,8 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "LEFT JOINs that tell": _looked_up,
     "rows without a match": _unmatched,
     "groups of a LEFT JOIN": _totalled,
+    "columns computed from groups": _reckoned,
+    "groups joined to rows": _summed_up,
     "EXISTS": _exists(""),
     "NOT EXISTS": _exists("not "),
     "IN (SELECT)": _among(""),

@@ -23,12 +23,17 @@ MOST_BLOCKS = 32
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some sources joined: a draft without outputs, what its names mean, and conditions still to apply."""
+    """Some sources joined: a draft without outputs, what its names mean, and conditions still to apply.
+
+    Attributes:
+        beside: of a grouped query that is joined with other tables, the places of these tables' atoms in the body.
+    """
 
     draft: Draft
     scope: Scope
     conditions: tuple[Condition, ...] = ()
     distinct: bool = False
+    beside: tuple[int, ...] = ()
 
 
 ReadSource = Callable[[exp.Expr], list[Piece]]
@@ -51,8 +56,10 @@ def joined(
     trees = [first, *(join.this for join in joins)]
     alternatives = [read(tree) for tree in trees]
     if len(trees) > 1:
+        grouped = [one for one in alternatives if any(piece.draft.groups is not None for piece in one)]
+        is_one = len(grouped) == 1 and len(grouped[0]) == 1 and bool(grouped[0][0].draft.groups)
         for tree, found in zip(trees, alternatives, strict=True):
-            _require_joinable(tree, found, reader.problems)
+            _require_joinable(tree, found, reader.problems, may_group=is_one and found is grouped[0])
     _require_plain_commas(joins, reader.problems)
     choices = list(product(*alternatives))
     if len(choices) > MOST_BLOCKS:
@@ -62,9 +69,9 @@ def joined(
     return [_join_all(choice, joins, declared, reader) for choice in choices]
 
 
-def _require_joinable(tree: exp.Expr, found: list[Piece], problems: Problems) -> None:
+def _require_joinable(tree: exp.Expr, found: list[Piece], problems: Problems, *, may_group: bool) -> None:
     what = None
-    if any(piece.draft.groups is not None for piece in found):
+    if not may_group and any(piece.draft.groups is not None for piece in found):
         what = "grouping"
     elif any(piece.distinct for piece in found):
         what = "DISTINCT"
@@ -101,13 +108,29 @@ def _join_all(choice: tuple[Piece, ...], joins: list[exp.Join], declared: Declar
             what = "LEFT JOIN" if join.kind != "OUTER" else "LEFT OUTER JOIN"
             raise reader.problems.outside(what, join.this, JOIN_HINT)
         piece = found
-    return piece
+    return piece if len(choice) == 1 else _with_groups(piece, choice)
+
+
+def _with_groups(piece: Piece, choice: Sequence[Piece]) -> Piece:
+    """Sources joined, grouped as the one of them that is."""
+    grouped = next((one for one in choice if one.draft.groups is not None), None)
+    if grouped is None:
+        return piece
+    beside, start = list[int](), 0
+    for one in choice:
+        atoms = (i for i, literal in enumerate(one.draft.body) if isinstance(literal, Atom))
+        beside += [start + i for i in (one.beside if one is grouped else atoms)]
+        start += len(one.draft.body)
+    draft = replace(piece.draft, groups=grouped.draft.groups, having=grouped.draft.having)
+    return replace(piece, draft=draft, beside=tuple(beside))
 
 
 def has_partner(left: Piece, right: Piece, both: Piece, declared: Declared) -> bool:
     """Whether each row of the left side of a join has a partner: the join is along a foreign key without nulls."""
     match right.draft:
-        case Draft(body=(Atom() as target,), filters=()) if not right.conditions and _is_whole(target):
+        case Draft(body=(Atom() as target,), filters=(), groups=None) if not right.conditions and _is_whole(
+            target
+        ):
             made = list(conjuncts(both.conditions[len(left.conditions) :]))
         case _:
             return False

@@ -25,48 +25,36 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from datalog.analysis.expression_types import expression_type
-from datalog.evaluate import EvaluationError
-from datalog.evaluate.order import is_nan
-from datalog.evaluate.scalars import Scalars
 from datalog.model import (
-    ANY,
     Aggregate,
-    AggregateFunction,
-    Atom,
-    Call,
-    Compared,
-    Comparison,
+    ComputedColumn,
     Condition,
-    Constant,
     Expression,
-    IsNull,
     Literal,
     Negation,
     NullTest,
     OuterJoin,
     OuterSide,
-    Value,
     Variable,
     ViewDefinition,
-    aggregates_of,
     expression_variables,
-    variables_of,
+    has_one_value,
 )
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
-from datalog.sql.views.conditions import conjuncts, in_one, some_value
+from datalog.sql.views.conditions import conjuncts, some_value
 from datalog.sql.views.innermost import innermost
 from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
+from datalog.sql.views.outer_sides import Sides, computed_value
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Draft
-from datalog.sql.views.select import conditions_of, groups_of, is_grouped, items_of, with_conditions
+from datalog.sql.views.select import conditions_of, groups_of, is_grouped, items_of
 from datalog.sql.views.semi_joins import taken_out
 from datalog.sql.views.source import UnreadableError
 
@@ -111,11 +99,7 @@ class _Reading:
         view: the view's name.
         given_names: those of its columns that are given with it.
         piece: what is joined so far.
-        owners: which source a variable is of.
-        pieces: the sources of FROM, in order.
-        kept: the sources of the kept side.
-        sides: the conditions of each LEFT JOIN, by its source.
-        given: the conditions on the kept side.
+        sides: the sources of FROM, and what is joined by LEFT JOINs.
     """
 
     reader: QueryReader
@@ -123,11 +107,10 @@ class _Reading:
     view: str
     given_names: tuple[str, ...]
     piece: Piece = field(init=False)
-    owners: dict[Variable, int] = field(default_factory=dict)
-    pieces: list[Piece] = field(default_factory=list)
-    kept: set[int] = field(default_factory=lambda: {0})
-    sides: dict[int, list[Condition]] = field(default_factory=dict)
-    given: list[Condition] = field(default_factory=list)
+    sides: Sides = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sides = Sides(self.reader)
 
     def read(self) -> tuple[tuple[str, ...], OuterJoin | None]:
         """The names of its columns, and what it is made of; None if a condition of soundness does not hold.
@@ -137,80 +120,100 @@ class _Reading:
         """
         if not self._is_joined() or not self._is_filtered() or self.select.args.get("having") is not None:
             return (), None
-        if not all(isinstance(what, Variable) for n in self.sides for _, what in self.pieces[n].scope.star()):
+        sides = self.sides
+        stars = (what for n in sides.joined for _, what in sides.pieces[n].scope.star())
+        if not all(isinstance(what, Variable) for what in stars):
             return (), None
         is_aggregated = is_grouped(self.select)
+        if is_aggregated and sides.grouped:
+            return (), None
         reader = self.reader.reader.within(self.piece.scope)
         items, aliases = items_of(self.select, reader.within(reader.scope, aggregates=is_aggregated))
         named = reader.within(replace(reader.scope, aliases=aliases))
         groups = groups_of(self.select, items, named) if is_aggregated else None
         names = self.given_names or tuple(name for name, _, _ in items)
-        apart = [self._without_coalesce(what) for _, what, _ in items]
-        outputs, given = [what for what, _ in apart], [default for _, default in apart]
-        of = [number for number in map(self._of, outputs) if number is not None]
-        is_named = len(names) == len(items) == len({name.casefold() for name in names})
-        if not is_named or len(of) < len(outputs) or not self._is_by_kept_rows(groups, outputs, of):
+        if not len(names) == len(items) == len({name.casefold() for name in names}):
             return (), None
+        found = self._made_of([what for _, what, _ in items], groups, names)
+        return (names, found) if found is not None else ((), None)
+
+    def _made_of(
+        self, whats: Sequence[Expression], groups: tuple[Expression, ...] | None, names: Sequence[str]
+    ) -> OuterJoin | None:
+        """What the rows of these columns are made of."""
+        all_sides, apart = self.sides, [self.sides.without_coalesce(what) for what in whats]
+        outputs, given = [what for what, _ in apart], [default for _, default in apart]
+        of = [all_sides.side_of(what) for what in outputs]
+        if not self._is_by_kept_rows(groups, outputs, of):
+            return None
         columns = tuple(i for i, one in enumerate(of) if one == 0)
 
         def definition(number: int, draft: Draft, columns: Sequence[int]) -> ViewDefinition:
             name = f"{self.view}#{number}"
             return ViewDefinition(name, tuple(names[i] for i in columns), (named_block(name, 0, draft),))
 
-        kept = definition(0, self._draft(set(), [outputs[i] for i in columns], None), columns)
-        sides = list[OuterSide]()
-        for number in self.sides:
-            before = self._before(number)
+        kept = definition(0, all_sides.draft(set(), [outputs[i] for i in columns], None), columns)
+        sides, told_of = list[OuterSide](), dict[int, Literal]()
+        for number in all_sides.joined:
+            before = all_sides.before(number)
             own = tuple(i for i, one in enumerate(of) if one == number)
-            is_one = self._has_one(number)
+            is_one = all_sides.has_one(number)
             if is_one and not own:
                 continue
             with_ = tuple(i for i, one in enumerate(of) if one in {0, number, *before})
-            defaults = [one for i in own if (one := given[i] or self._default(outputs[i])) is not None]
-            plain = [(i, outputs[i]) for i in own if given[i] is None]
-            told, partners = self._told(number, plain), list[Condition]()
-            if told is None and is_one and groups is None:
+            defaults = [one for i in own if (one := given[i] or all_sides.default(outputs[i])) is not None]
+            told, partners = (
+                all_sides.told(number, [(i, outputs[i], given[i]) for i in own]),
+                list[Condition](),
+            )
+            if told is None and is_one and groups is None and number not in all_sides.grouped:
                 told = _some_value([column(i) for i in own])
                 partners = [some_value([outputs[i] for i in own])]
                 defaults = [one for one in defaults if one.value is None]
             if told is None or len(defaults) < len(own):
-                return (), None
-            its = [self._counted(outputs[i], number) for i in with_]
-            draft = self._draft({number, *before}, its, groups, partners)
+                return None
+            its = [all_sides.counted(outputs[i], number) for i in with_]
+            by = self._by(number, its, groups)
+            draft = all_sides.draft({number, *before}, its, by, partners)
+            if number in all_sides.grouped and not all(
+                has_one_value(o, draft.groups or ()) for o in draft.outputs
+            ):
+                return None
             made = definition(len(sides) + 1, draft, with_)
-            sides.append(OuterSide(made, with_, own, tuple(defaults), told, self._shown(number)))
-        return names, OuterJoin(kept, columns, tuple(sides))
+            sides.append(OuterSide(made, with_, own, tuple(defaults), told, all_sides.shown(number)))
+            told_of[number] = told
+        shown = [(i, whats[i], *apart[i], one) for i, one in enumerate(of) if one is not None]
+        computed = [
+            ComputedColumn(i, names[i], value)
+            for i, one in enumerate(of)
+            if one is None and (value := computed_value(all_sides, whats[i], shown, told_of)) is not None
+        ]
+        return (
+            None
+            if len(computed) < of.count(None)
+            else OuterJoin(kept, columns, tuple(sides), tuple(computed))
+        )
 
-    def _without_coalesce(self, what: Expression) -> tuple[Expression, Constant | None]:
-        """An aggregate in place of `coalesce(aggregate, constant)` where it is never null, and that constant.
-
-        So are the sum, the extrema and the average of what is never null in a row that has a partner.
-        """
-        match what:
-            case Call("coalesce", (Aggregate(operand=Variable() as operand) as its, Constant() as other)):
-                of, types = self.owners[operand], self.reader.variables.types
-                kinds = [expression_type(one, types) for one in (what, its)]
-                alike = kinds[0] == kinds[1] and its.function is not AggregateFunction.COUNT
-                if (
-                    alike
-                    and other.value is not None
-                    and of in self.sides
-                    and self._is_never_null(operand, of)
-                ):
-                    return its, other
-        return what, None
+    def _by(
+        self, number: int, outputs: Sequence[Expression], groups: tuple[Expression, ...] | None
+    ) -> tuple[Expression, ...] | None:
+        """What a side is grouped by: where a grouped query is joined, the rows that it is joined with."""
+        if number not in self.sides.grouped:
+            return groups
+        others = (what for what in outputs if not self.sides.sources([what]) & {number})
+        return tuple(what for what in others if expression_variables([what]))
 
     def _is_by_kept_rows(
-        self, groups: Sequence[Expression] | None, outputs: Sequence[Expression], of: Sequence[int]
+        self, groups: Sequence[Expression] | None, outputs: Sequence[Expression], of: Sequence[int | None]
     ) -> bool:
         """Whether a query that groups has a group for each row of the kept side, and aggregates of one side beside."""
         if groups is None:
             return True
         kept = {what for what, number in zip(outputs, of, strict=True) if number == 0}
-        others = [what for what, number in zip(outputs, of, strict=True) if number != 0]
+        others = [what for what, number in zip(outputs, of, strict=True) if number]
         return (
-            len(self.sides) == 1
-            and self._sources(groups) <= self.kept
+            len(self.sides.joined) == 1
+            and self.sides.sources(groups) <= self.sides.kept
             and kept == set(groups)
             and all(isinstance(what, Aggregate) for what in others)
         )
@@ -218,178 +221,70 @@ class _Reading:
     def _is_joined(self) -> bool:
         """Reads FROM; whether condition 4 holds."""
         read: ReadSource = self.reader.source
-        joins = self.select.args["joins"]
-        for number, tree in enumerate((self.select.args["from_"].this, *(join.this for join in joins))):
+        joins, sides = self.select.args["joins"], self.sides
+        for tree in (self.select.args["from_"].this, *(join.this for join in joins)):
             alternatives = read(tree)
             (piece, *others) = alternatives
-            if others or piece.distinct or piece.draft.groups is not None:
+            is_grouped_query = piece.draft.groups is not None
+            if others or piece.distinct or (is_grouped_query and not _may_be_joined(piece)):
                 return False
-            self.pieces.append(piece)
-            self.owners.update(dict.fromkeys(variables_of(piece.draft.body), number))
-        self.piece = self.pieces[0]
-        self.given += self.piece.conditions
-        for number, (join, right) in enumerate(zip(joins, self.pieces[1:], strict=True), 1):
-            if join.side not in ("", "LEFT"):
+            sides.add(piece)
+        if 0 in sides.grouped:
+            return False
+        self.piece = sides.pieces[0]
+        sides.given += self.piece.conditions
+        for number, (join, right) in enumerate(zip(joins, sides.pieces[1:], strict=True), 1):
+            if join.side not in ("", "LEFT") or (not join.side and number in sides.grouped):
                 return False
             before = self.piece
             self.piece = join_pair(before, right, join, self.reader.reader)
             made = list(conjuncts(self.piece.conditions[len(before.conditions) :]))
-            of_kept = self._sources(made) <= self.kept | {number}
+            if (sides.sources(made) - {number}) & sides.grouped.keys():
+                return False
+            of_kept = sides.sources(made) <= sides.kept | {number}
             if not join.side and not of_kept:
                 return False
             declared = self.reader.relations.declared
             if not join.side or (of_kept and has_partner(before, right, self.piece, declared)):
-                self.kept.add(number)
-                self.given += made
-            elif all(self._is_strict(one, self._sources([one]) - self.kept - {number}) for one in made):
-                self.sides[number] = made
+                sides.kept.add(number)
+                sides.given += made
+            elif all(sides.is_strict(one, sides.sources([one]) - sides.kept - {number}) for one in made):
+                sides.joined[number] = made
             else:
+                return False
+            if number in sides.grouped and not sides.has_one(number):
                 return False
         return True
 
     def _is_filtered(self) -> bool:
         """Reads WHERE; whether condition 5 holds."""
-        where = self.select.args.get("where")
+        where, sides = self.select.args.get("where"), self.sides
         reader = self.reader.reader.within(self.piece.scope)
         waiting = [] if where is None else list(conjuncts(conditions_of(reader, where.this)))
         while waiting:
-            ready = [one for one in waiting if self._sources([one]) <= self.kept]
-            self.given += ready
+            ready = [one for one in waiting if sides.sources([one]) <= sides.kept]
+            sides.given += ready
             waiting = [one for one in waiting if one not in ready]
             inner = next((number for one in waiting if (number := self._made_inner(one)) is not None), None)
             if inner is None:
                 break
-            self.kept.add(inner)
-            self.given += self.sides.pop(inner)
+            sides.kept.add(inner)
+            sides.given += sides.joined.pop(inner)
         return not waiting
 
     def _made_inner(self, test: Condition) -> int | None:
         """The side of which a test is not true where it has no partner, and that joins with the kept one alone."""
-        for number in self._sources([test]) - self.kept:
-            if self._is_strict(test, {number}) and self._sources(self.sides[number]) <= self.kept | {number}:
+        sides = self.sides
+        for number in sides.sources([test]) - sides.kept - sides.grouped.keys():
+            of_kept = sides.sources(sides.joined[number]) <= sides.kept | {number}
+            if sides.is_strict(test, {number}) and of_kept:
                 return number
         return None
 
-    def _sources(self, values: Iterable[Expression | Condition]) -> set[int]:
-        return {self.owners[variable] for variable in expression_variables(values)}
 
-    def _is_strict(self, test: Condition, sources: set[int]) -> bool:
-        """Whether a test is not true where each of some sources has no partner."""
-        match test:
-            case Compared(left=left, right=right):
-                plain = {self.owners[v] for v in (left, right) if isinstance(v, Variable)}
-            case IsNull(Variable() as operand, negated=True):
-                plain = {self.owners[operand]}
-            case _:
-                plain = set()
-        return sources <= plain
-
-    def _of(self, what: Expression) -> int | None:
-        """The side that a column is of; 0 for the kept one, None where it is computed from several."""
-        sources = self._sources([what]) - self.kept
-        if aggregates_of([what]):
-            if not isinstance(what, Aggregate) or what.distinct or self._sources([what]) & self.kept:
-                return None
-            return next(iter(self.sides)) if len(sources) <= 1 else None
-        if not sources:
-            return 0
-        return None if self._sources([what]) & self.kept or len(sources) > 1 else sources.pop()
-
-    def _before(self, number: int) -> set[int]:
-        """The sides that one joins with, and those that these do."""
-        found: set[int] = set()
-        waiting = [number]
-        while waiting:
-            more = self._sources(self.sides[waiting.pop()]) - self.kept - found - {number}
-            found |= more
-            waiting += more
-        return found
-
-    def _draft(
-        self,
-        numbers: set[int],
-        outputs: Sequence[Expression],
-        groups: tuple[Expression, ...] | None,
-        more: Iterable[Condition] = (),
-    ) -> Draft:
-        """The kept side joined with some sides."""
-        numbers = numbers | self.kept
-        body = tuple(literal for n in sorted(numbers) for literal in self.pieces[n].draft.body)
-        filters = tuple(one for n in sorted(numbers) for one in self.pieces[n].draft.filters)
-        tests = [*self.given, *(test for n in sorted(numbers - self.kept) for test in self.sides[n])]
-        draft = Draft(body, tuple(outputs), filters, groups)
-        return with_conditions(draft, map(in_one, [*conjuncts(tests), *more]), self.reader.variables)
-
-    def _has_one(self, number: int) -> bool:
-        """Whether a row that is joined with a side has at most one partner there, by a key of it."""
-        atoms = [literal for literal in self.pieces[number].draft.body if isinstance(literal, Atom)]
-        table = self.reader.relations.declared(atoms[0].predicate.name) if len(atoms) == 1 else None
-        if table is None:
-            return False
-        equal = {
-            mine
-            for one in self.sides[number]
-            if isinstance(one, Compared) and one.operator == "="
-            for mine, other in ((one.left, one.right), (one.right, one.left))
-            if isinstance(mine, Variable) and number not in self._sources([other])
-        }
-        keys = [key for key in (table.key, *table.unique) if key]
-        return any(
-            all(atoms[0].terms[table.column_names.index(name)] in equal for name in key) for key in keys
-        )
-
-    def _shown(self, number: int) -> str:
-        """What a side is called."""
-        sources = self.pieces[number].scope.sources
-        return sources[0].alias[0] if len(sources) == 1 and sources[0].alias else str(number)
-
-    def _default(self, what: Expression) -> Constant | None:
-        """What a column of a side holds in a row without a partner; None if no literal can compare with that."""
-        nulls: dict[Variable, Value] = dict.fromkeys(expression_variables([what]))
-        operand = what.operand if isinstance(what, Aggregate) else what
-        try:
-            value = 1 if operand is None else Scalars(self.reader.variables.types, nulls).value(operand)
-        except EvaluationError:
-            return None
-        function = what.function if isinstance(what, Aggregate) else None
-        if function is AggregateFunction.COUNT:
-            return Constant(0 if value is None else 1)
-        is_average = function is AggregateFunction.AVG and value is not None
-        is_mixed = value is not None and expression_type(what, self.reader.variables.types) in (None, ANY)
-        return None if is_average or is_mixed or is_nan(value) else Constant(value)
-
-    def _counted(self, what: Expression, number: int) -> Expression:
-        """`count(x)` of what is never null as the number of partners that it is."""
-        if not isinstance(what, Aggregate) or what.function is not AggregateFunction.COUNT:
-            return what
-        counts = isinstance(what.operand, Variable) and self._is_never_null(what.operand, number)
-        return Aggregate(AggregateFunction.COUNT) if counts else what
-
-    def _told(self, number: int, own: Iterable[tuple[int, Expression]]) -> Literal | None:
-        """What of a row says that it has a partner: condition 3."""
-        for i, what in own:
-            if isinstance(what, Variable) and self._is_never_null(what, number):
-                return NullTest(column(i))
-            if not isinstance(what, Aggregate) or not isinstance(what.operand, Variable):
-                continue
-            if not self._is_never_null(what.operand, number):
-                continue
-            if what.function is AggregateFunction.COUNT:
-                return Comparison(">", column(i), Constant(0))
-            return NullTest(column(i))
-        return None
-
-    def _is_never_null(self, variable: Variable, number: int) -> bool:
-        """Whether a column of a side is null in no row that has a partner."""
-        if self.owners[variable] != number:
-            return False
-        if any(isinstance(c, Compared) and variable in (c.left, c.right) for c in self.sides[number]):
-            return True
-        for atom in self.pieces[number].draft.body:
-            table = self.reader.relations.declared(atom.predicate.name) if isinstance(atom, Atom) else None
-            if table is not None and isinstance(atom, Atom) and variable in atom.terms:
-                return table.is_not_null(atom.terms.index(variable))
-        return False
+def _may_be_joined(piece: Piece) -> bool:
+    """Whether a grouped query has no row of no rows, and stands as one source."""
+    return bool(piece.draft.groups) and len(piece.scope.sources) == 1 and not piece.conditions
 
 
 def _some_value(columns: Sequence[Variable]) -> Literal:

@@ -23,6 +23,7 @@ from datalog.model import (
     Predicate,
 )
 from datalog.sql.views.expressions import Reader
+from datalog.sql.views.joined_groups import with_keys
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
@@ -241,9 +242,20 @@ class QueryReader:
         except GroupedUnionError as error:
             error.select = error.select or tree
             raise
+        if pieces[0].beside:
+            query = self._with_keys(query, pieces[0], tree)
         if found.subqueries and not dedup:
             query = once(query, outside, tree, self.relations.declared, self.problems)
         return replace(query, distinct=query.distinct and not self.dedup)
+
+    def _with_keys(self, query: Query, piece: Piece, tree: exp.Select) -> Query:
+        draft = with_keys(query.drafts[0], piece.beside, self.relations.declared)
+        if draft is None:
+            what = "grouping inside a join with what has no key"
+            raise self.problems.outside(
+                what, tree, "declare a key, or make it a materialized view of its own, and join that"
+            )
+        return replace(query, drafts=(draft,))
 
     def _from(self, tree: exp.Select) -> list[Piece]:
         """The alternatives of the FROM of a subquery in a condition."""

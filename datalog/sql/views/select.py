@@ -190,6 +190,11 @@ def _draft(
         raise UnreadableError
     if groups is not None:
         _check_grouped(select, items, having, groups, reader.problems)
+    if piece.beside:
+        from datalog.sql.views.joined_groups import grouped_above  # noqa: PLC0415 - it reads conditions as this does
+
+        draft = grouped_above(piece.draft, outputs, tests, reader.variables)
+        return draft, tuple(name for name, _, _ in items)
     if below:
         draft = replace(piece.draft, outputs=outputs, having=(*piece.draft.having, *conjuncts(tests)))
         return draft, tuple(name for name, _, _ in items)
