@@ -146,11 +146,27 @@ def grouped(definition: ViewDefinition, written: Rule, head: Atom) -> Grouped | 
         elif output in groups:
             places.setdefault(output, column)
         elif expression_variables([output]) or aggregates_of([output]):
-            return f"its column `{definition.columns[column]}` computes with aggregates"
+            return f"its column `{definition.columns[column]}` computes with {_hidden(block, output)}"
     if len(places) < len(groups):
         return "it groups by what is no column of it"
     found = Grouped(block, tuple(places[g] for g in groups), tuple(measures), terms)
     return missing(definition, found) or found
+
+
+def _hidden(block: Block, output: Expression) -> str:
+    """What a computed column has that no other column shows."""
+    shown = {repr(one) for one in block.outputs}
+    hidden = [one for one in aggregates_of([output]) if repr(one) not in shown]
+    if not hidden:
+        return "aggregates"
+    named = dict.fromkeys(f"`{_written(one)}`" for one in hidden)
+    return f"{', '.join(named)}: show {'it in a column' if len(named) == 1 else 'them in columns'} of {'its' if len(named) == 1 else 'their'} own, too"
+
+
+def _written(one: Aggregate) -> str:
+    operand = one.operand
+    within = "*" if operand is None else operand.name.lower() if isinstance(operand, Variable) else "..."
+    return f"{one.function.value}({'distinct ' if one.distinct else ''}{within})"
 
 
 def missing(definition: ViewDefinition, found: Grouped) -> str | None:

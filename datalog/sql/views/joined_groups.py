@@ -62,7 +62,8 @@ def with_keys(
 ) -> Draft | None:
     """The draft grouped by keys of the other tables, too, where what it groups by does not determine them.
 
-    `beside` are the places of the other tables' atoms in the body. None if one has no key.
+    It is not grouped by what is not used and these determine. `beside` are the places of the other tables' atoms in
+    the body. None if one has no key.
     """
     groups = dict.fromkeys(draft.groups or ())
     keys = list[tuple[Atom, list[list[Variable]]]]()
@@ -78,6 +79,11 @@ def with_keys(
         known = _determined(groups, keys)
         if not any(known.issuperset(one) for one in its):
             groups |= dict.fromkeys(its[0])
+    used = {*_outside_aggregates(draft.outputs, draft.having)}
+    for one in [one for one in groups if isinstance(one, Variable) and one not in used]:
+        others = dict.fromkeys(other for other in groups if other != one)
+        if one in _determined(others, keys):
+            groups = others
     return replace(draft, groups=tuple(groups))
 
 

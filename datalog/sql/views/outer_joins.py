@@ -141,7 +141,10 @@ class _Reading:
         self, whats: Sequence[Expression], groups: tuple[Expression, ...] | None, names: Sequence[str]
     ) -> OuterJoin | None:
         """What the rows of these columns are made of."""
-        all_sides, apart = self.sides, [self.sides.without_coalesce(what) for what in whats]
+        all_sides, apart = (
+            self.sides,
+            [self.sides.without_coalesce(what, is_grouped=bool(groups)) for what in whats],
+        )
         outputs, given = [what for what, _ in apart], [default for _, default in apart]
         of = [all_sides.side_of(what) for what in outputs]
         if not self._is_by_kept_rows(groups, outputs, of):

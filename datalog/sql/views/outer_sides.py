@@ -38,6 +38,7 @@ from datalog.model import (
     variables_of,
 )
 from datalog.rewrite.branches import column
+from datalog.sql.views.coalesced import plain_aggregate
 from datalog.sql.views.conditions import in_one
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.query import QueryReader
@@ -93,7 +94,7 @@ class Sides:
         if aggregates_of([what]):
             if not isinstance(what, Aggregate) or what.distinct or self.sources([what]) & self.kept:
                 return None
-            return next(iter(self.joined)) if len(sources) <= 1 else None
+            return next(iter(self.joined), None) if len(sources) <= 1 else None
         if not sources:
             return 0
         if self.sources([what]) & self.kept or len(sources) > 1:
@@ -171,7 +172,7 @@ class Sides:
         is_mixed = value is not None and expression_type(what, self.reader.variables.types) in (None, ANY)
         return None if is_average or is_mixed or is_nan(value) else Constant(value)
 
-    def without_coalesce(self, what: Expression) -> tuple[Expression, Constant | None]:
+    def without_coalesce(self, what: Expression, *, is_grouped: bool) -> tuple[Expression, Constant | None]:
         """What is never null in a row that has a partner in place of its `coalesce` with a constant, and that constant.
 
         So are a count, and the sum, the extrema and the average of what is never null; of a side, not of its columns:
@@ -183,7 +184,8 @@ class Sides:
                 kinds = [expression_type(one, types) for one in (what, its)]
                 if kinds[0] == kinds[1] and other.value is not None and self._is_aggregate(its):
                     return its, other
-        return what, None
+        plain = plain_aggregate(what, self.reader.variables, lambda _: False) if is_grouped else None
+        return what if plain is None else plain, None
 
     def _is_aggregate(self, what: Expression) -> bool:
         """Whether a value is an aggregate of one side that is never null in a row that has a partner there."""

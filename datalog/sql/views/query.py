@@ -22,6 +22,7 @@ from datalog.model import (
     IsNull,
     Predicate,
 )
+from datalog.sql.views.coalesced import without_coalesced
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joined_groups import with_keys
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
@@ -244,9 +245,13 @@ class QueryReader:
             raise
         if pieces[0].beside:
             query = self._with_keys(query, pieces[0], tree)
+        query = replace(query, drafts=tuple(self._without_coalesced(draft) for draft in query.drafts))
         if found.subqueries and not dedup:
             query = once(query, outside, tree, self.relations.declared, self.problems)
         return replace(query, distinct=query.distinct and not self.dedup)
+
+    def _without_coalesced(self, draft: Draft) -> Draft:
+        return without_coalesced(draft, self.variables, lambda one: self._is_never_null(one, draft))
 
     def _with_keys(self, query: Query, piece: Piece, tree: exp.Select) -> Query:
         draft = with_keys(query.drafts[0], piece.beside, self.relations.declared)

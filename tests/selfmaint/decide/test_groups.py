@@ -235,7 +235,7 @@ def test_an_update_of_unknown_effect_is_not_counted() -> None:
         ("v(G, avg(A)) :- r(G, A, K).", None),
         ("v(G, count(distinct A)) :- r(G, A, K).", "counts equal values once, which does not add up"),
         ("v(G, count(*)) :- r(G, A, K) having count(*) > 1.", "take HAVING into a query over the view"),
-        ("v(G, sum(A) + 1) :- r(G, A, K).", "computes with aggregates"),
+        ("v(G, sum(A) + 1) :- r(G, A, K).", "computes with `sum(a)`: show it in a column of its own, too"),
         ("v(count(*)) :- r(G, A, K), G = 'x'.", None),
         ("v(G, avg(A), sum(A), count(*)) :- r(G, A, K).", None),
     ],
