@@ -209,12 +209,14 @@ class OuterJoin:
         columns: for each of its columns, the 0-based column of the view that it is.
         sides: what is joined, in order: a side may join with those before it.
         computed: the view's columns that are none of the kept side or of what is joined.
+        key: of `columns` those that tell the rows of the kept side apart; sides have these; none where all do.
     """
 
     kept: ViewDefinition
     columns: tuple[int, ...]
     sides: tuple[OuterSide, ...] = ()
     computed: tuple[ComputedColumn, ...] = ()
+    key: tuple[int, ...] = ()
 
     def over(self, change: Callable[[ViewDefinition], ViewDefinition]) -> OuterJoin:
         """The same with the definitions changed."""

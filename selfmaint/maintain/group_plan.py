@@ -348,7 +348,7 @@ class GroupPlan:
     def never_null(self) -> frozenset[int]:
         """The columns of measures whose operand is never null."""
         certain = self.core.certain | self.core.not_null
-        return frozenset(m.column for m in self.measures if self.grouped.operand(m) in certain)
+        return frozenset(m.column for m in self.measures if self.grouped.is_never_null(m, certain))
 
     @cached_property
     def operands(self) -> dict[int, ColumnType]:

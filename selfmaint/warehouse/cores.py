@@ -328,7 +328,7 @@ def _has_parts(average: Measure, found: Grouped, core: View) -> bool:
     """Whether a view stores the sum and the count that an average is made of."""
     same = [m for m in found.measures if m.aggregate.operand == average.aggregate.operand]
     functions = {m.aggregate.function for m in same}
-    never_null = found.operand(average) in core.certain | core.not_null
+    never_null = found.is_never_null(average, core.certain | core.not_null)
     counted = AggregateFunction.COUNT in functions or (never_null and found.count_column is not None)
     return AggregateFunction.SUM in functions and counted
 

@@ -16,7 +16,7 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -25,6 +25,8 @@ from datalog.model import (
     AggregateFunction,
     Atom,
     Block,
+    Call,
+    Case,
     Compared,
     Constant,
     Expression,
@@ -123,6 +125,24 @@ class Grouped:
         operand = measure.aggregate.operand
         return self.terms[operand] if isinstance(operand, Variable) else None
 
+    def is_never_null(self, measure: Measure, known: Collection[Term]) -> bool:
+        """Whether what a measure aggregates is null in no row, given terms of the core that never are."""
+        operand = measure.aggregate.operand
+        return operand is not None and self._is_some(operand, known)
+
+    def _is_some(self, value: Expression, known: Collection[Term]) -> bool:
+        match value:
+            case Variable():
+                return self.terms[value] in known
+            case Constant():
+                return value.value is not None
+            case Call("coalesce", arguments):
+                return any(self._is_some(one, known) for one in arguments)
+            case Case(branches, otherwise):
+                return all(self._is_some(one, known) for one in (*(its for _, its in branches), otherwise))
+            case _:
+                return False
+
 
 def core_rule(definition: ViewDefinition) -> Rule | None:
     """The rule of a view's core, all body variables in its head; None if the view has several blocks."""
@@ -160,7 +180,8 @@ def _hidden(block: Block, output: Expression) -> str:
     if not hidden:
         return "aggregates"
     named = dict.fromkeys(f"`{_written(one)}`" for one in hidden)
-    return f"{', '.join(named)}: show {'it in a column' if len(named) == 1 else 'them in columns'} of {'its' if len(named) == 1 else 'their'} own, too"
+    what = "it in a column of its" if len(named) == 1 else "them in columns of their"
+    return f"{', '.join(named)}: show {what} own, too"
 
 
 def _written(one: Aggregate) -> str:

@@ -134,11 +134,11 @@ def recombined(name: str, outer: OuterJoin) -> tuple[Program, Predicate, Predica
 
     Those that are lack the columns that are computed (`computed_columns.completed`).
 
-    Touched are the rows of which the columns from the kept side are those of a row that a part gains or loses. Read are
-    the view's stored rows, and of each part, by its name, the rows gained and lost.
+    Touched are the rows of which the key of the kept side is that of a row that a part gains or loses. Read are the
+    view's stored rows, and of each part, by its name, the rows gained and lost.
     """
     row = tuple(column(i) for i in range(len(columns_of(outer))))
-    kept = tuple(row[i] for i in outer.columns)
+    kept = tuple(row[i] for i in outer.key or outer.columns)
     stored, touched = Atom(Predicate(name), row), Atom(Predicate(name, Version.STEP), kept)
     old, rules = Atom(Predicate(name, Version.BEFORE), row), list[Rule]()
     parts = {outer.kept.name: outer.columns, **{s.definition.name: s.columns for s in outer.sides}}

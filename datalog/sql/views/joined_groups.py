@@ -18,7 +18,6 @@ from dataclasses import replace
 
 from datalog.model import (
     Aggregate,
-    Atom,
     Condition,
     Constant,
     Declaration,
@@ -29,6 +28,7 @@ from datalog.model import (
     map_condition,
     map_expression,
 )
+from datalog.sql.views.row_keys import RowKeys
 from datalog.sql.views.scope import Draft, Variables
 from datalog.sql.views.select import with_conditions
 
@@ -66,48 +66,14 @@ def with_keys(
     the body. None if one has no key.
     """
     groups = dict.fromkeys(draft.groups or ())
-    keys = list[tuple[Atom, list[list[Variable]]]]()
-    for place in beside:
-        atom = draft.body[place]
-        table = declared(atom.predicate.name) if isinstance(atom, Atom) else None
-        if not isinstance(atom, Atom) or table is None:
-            return None
-        keys.append((atom, _keys_of(atom, table)))
-        if not keys[-1][1]:
-            return None
-    for _, its in keys:
-        known = _determined(groups, keys)
-        if not any(known.issuperset(one) for one in its):
-            groups |= dict.fromkeys(its[0])
+    keys = RowKeys.of((draft.body[place] for place in beside), declared)
+    if keys is None:
+        return None
+    while more := keys.missing(groups):
+        groups |= dict.fromkeys(more)
     used = {*_outside_aggregates(draft.outputs, draft.having)}
     for one in [one for one in groups if isinstance(one, Variable) and one not in used]:
         others = dict.fromkeys(other for other in groups if other != one)
-        if one in _determined(others, keys):
+        if one in keys.determined(others):
             groups = others
     return replace(draft, groups=tuple(groups))
-
-
-def _keys_of(atom: Atom, table: Declaration) -> list[list[Variable]]:
-    """The variables of each key; of a unique constraint over what may be null any number of rows have null."""
-    places = {
-        key: [table.column_names.index(name) for name in key] for key in (table.key, *table.unique) if key
-    }
-    terms = (
-        [atom.terms[i] for i in its]
-        for key, its in places.items()
-        if key == table.key or all(table.is_not_null(i) for i in its)
-    )
-    return [[term for term in one if isinstance(term, Variable)] for one in terms]
-
-
-def _determined(
-    groups: Iterable[Expression], keys: Iterable[tuple[Atom, list[list[Variable]]]]
-) -> set[Variable]:
-    """The variables that have one value where what is grouped by has one, as keys say."""
-    known, before = {one for one in groups if isinstance(one, Variable)}, -1
-    while len(known) > before:
-        before = len(known)
-        for atom, its in keys:
-            if any(known.issuperset(one) for one in its):
-                known |= {term for term in atom.terms if isinstance(term, Variable)}
-    return known

@@ -42,6 +42,7 @@ from datalog.model import (
     OuterSide,
     Variable,
     ViewDefinition,
+    aggregates_of,
     expression_variables,
     has_one_value,
 )
@@ -53,6 +54,7 @@ from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
 from datalog.sql.views.outer_sides import Sides, computed_value
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
+from datalog.sql.views.row_keys import RowKeys
 from datalog.sql.views.scope import Draft
 from datalog.sql.views.select import conditions_of, groups_of, is_grouped, items_of
 from datalog.sql.views.semi_joins import taken_out
@@ -155,7 +157,8 @@ class _Reading:
             name = f"{self.view}#{number}"
             return ViewDefinition(name, tuple(names[i] for i in columns), (named_block(name, 0, draft),))
 
-        kept = definition(0, all_sides.draft(set(), [outputs[i] for i in columns], None), columns)
+        rows = all_sides.draft(set(), [outputs[i] for i in columns], None)
+        kept, key = definition(0, rows, columns), self._key(rows, columns)
         sides, told_of = list[OuterSide](), dict[int, Literal]()
         for number in all_sides.joined:
             before = all_sides.before(number)
@@ -163,7 +166,9 @@ class _Reading:
             is_one = all_sides.has_one(number)
             if is_one and not own:
                 continue
-            with_ = tuple(i for i, one in enumerate(of) if one in {0, number, *before})
+            is_of_groups = groups is not None or number in all_sides.grouped
+            kept_too = key if is_of_groups and not before else columns
+            with_ = tuple(i for i, one in enumerate(of) if i in kept_too or one in {number, *before})
             defaults = [one for i in own if (one := given[i] or all_sides.default(outputs[i])) is not None]
             told, partners = (
                 all_sides.told(number, [(i, outputs[i], given[i]) for i in own]),
@@ -176,7 +181,7 @@ class _Reading:
             if told is None or len(defaults) < len(own):
                 return None
             its = [all_sides.counted(outputs[i], number) for i in with_]
-            by = self._by(number, its, groups)
+            by = self._by(number, its) if is_of_groups else None
             draft = all_sides.draft({number, *before}, its, by, partners)
             if number in all_sides.grouped and not all(
                 has_one_value(o, draft.groups or ()) for o in draft.outputs
@@ -194,16 +199,21 @@ class _Reading:
         return (
             None
             if len(computed) < of.count(None)
-            else OuterJoin(kept, columns, tuple(sides), tuple(computed))
+            else OuterJoin(kept, columns, tuple(sides), tuple(computed), key)
         )
 
-    def _by(
-        self, number: int, outputs: Sequence[Expression], groups: tuple[Expression, ...] | None
-    ) -> tuple[Expression, ...] | None:
-        """What a side is grouped by: where a grouped query is joined, the rows that it is joined with."""
-        if number not in self.sides.grouped:
-            return groups
-        others = (what for what in outputs if not self.sides.sources([what]) & {number})
+    def _key(self, rows: Draft, columns: Sequence[int]) -> tuple[int, ...]:
+        """The columns that tell the rows of the kept side apart."""
+        keys = RowKeys.of(rows.body, self.reader.relations.declared)
+        return tuple(columns) if keys is None else tuple(columns[i] for i in keys.fewest(rows.outputs))
+
+    def _by(self, number: int, outputs: Sequence[Expression]) -> tuple[Expression, ...]:
+        """What a side is grouped by: the rows that it is joined with."""
+        others = (
+            what
+            for what in outputs
+            if not self.sides.sources([what]) & {number} and not aggregates_of([what])
+        )
         return tuple(what for what in others if expression_variables([what]))
 
     def _is_by_kept_rows(
