@@ -121,6 +121,9 @@ class RollUp:
         assert core is not None
         types = variable_types(self.plan.core.body, relations)
         own = variable_types(core.body, relations)
+        types = {
+            t: own[v] for v, t in self.finer.images.items() if isinstance(t, Variable) and v in own
+        } | types
         given = {v: own.get(t, ANY) for v, t in self._grouped.terms.items() if isinstance(t, Variable)}
         for measure in self._grouped.measures:
             cell = self.row.terms[measure.column]
