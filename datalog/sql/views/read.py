@@ -37,6 +37,7 @@ from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
 from datalog.sql.views.text_reads import text_query
+from datalog.sql.views.unknown_names import report_unknown
 
 _UNMATCHED = "the view is kept as text, and decided where the update tells which rows have a match"
 
@@ -226,6 +227,7 @@ class _Reading:
             self._define(view)
         except UnreadableError as error:
             view.failed = True
+            self._check_names(view)
             if not view.problems.errors and view.stored:
                 names = view.columns or _select_names(view.tree)
                 self._opaque(view.name, view.text, view.problems.unsupported, names, view)
@@ -265,6 +267,12 @@ class _Reading:
         self.definitions[view.name] = ViewDefinition(
             view.name, names, tuple(blocks), semantics, view.text, view.span
         )
+
+    def _check_names(self, view: Named) -> None:
+        """What is wrong with the names of a view that could not be read; no other problem then matters."""
+        if not view.problems.errors:
+            view.names = report_unknown(view.tree, self.catalogue, view.problems)
+        view.problems.found = view.problems.errors or view.problems.found
 
     def _with_outer(self, view: Named) -> None:
         """A view that could not be read, with what it is made of: for its LEFT JOINs, or as rows without a match."""
