@@ -26,7 +26,7 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -38,14 +38,11 @@ from datalog.model import (
     ANY,
     Aggregate,
     AggregateFunction,
-    Atom,
     Call,
-    Compared,
     Comparison,
     Condition,
     Constant,
     Expression,
-    IsNull,
     Literal,
     Negation,
     NullTest,
@@ -56,42 +53,59 @@ from datalog.model import (
     ViewDefinition,
     aggregates_of,
     expression_variables,
-    variables_of,
 )
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.conditions import conjuncts, in_one, some_value
 from datalog.sql.views.innermost import innermost
-from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
+from datalog.sql.views.outer_sources import NotToldError, Sides
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Draft
-from datalog.sql.views.select import conditions_of, groups_of, is_grouped, items_of, with_conditions
+from datalog.sql.views.select import groups_of, is_grouped, items_of, with_conditions
 from datalog.sql.views.semi_joins import taken_out
 from datalog.sql.views.source import UnreadableError
 
 
-def outer_join(
-    reader: QueryReader, tree: exp.Expr, view: str, columns: Sequence[str]
-) -> tuple[tuple[str, ...], OuterJoin | None]:
-    """The names of the columns of a view with LEFT JOINs, and what it is made of.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A view with LEFT JOINs.
 
-    `columns` are the names that are given with the view's; None if its rows do not tell, or it is read otherwise. The
-    reader's problems are not to be shown: what is not read here stays as it was.
+    Attributes:
+        names: its columns' names.
+        outer: what it is made of, if the rows of that stand once.
+        hint: what to show so that they do.
+    """
+
+    names: tuple[str, ...]
+    outer: OuterJoin
+    hint: str
+
+
+def outer_join(reader: QueryReader, tree: exp.Expr, view: str, columns: Sequence[str]) -> Told | None:
+    """What a view with LEFT JOINs is made of; None of another view.
+
+    `columns` are the names that are given with the view's. The reader's problems are not to be shown: what is not read
+    here stays as it was.
+
+    Raises:
+        NotToldError: its rows do not tell.
     """
     tree = tree.copy()
     try:
         select, reader = innermost(tree, reader)
         if not isinstance(select, exp.Select) or not any(j.side for j in select.args.get("joins") or ()):
-            return (), None
+            return None
         _turn(select)
         report_outside(tree, reader.problems)
-        if reader.problems.found or taken_out(select).subqueries:
-            return (), None
-        names, found = _Reading(reader, select, view, tuple(columns)).read()
+        if reader.problems.found:
+            return None
+        if taken_out(select).subqueries:
+            raise NotToldError("make the query without the subquery in its condition a view, and read that")
+        found = _Reading(Sides(reader, select), view, tuple(columns)).read()
     except UnreadableError:
-        return (), None
-    return (names, found) if not reader.problems.found else ((), None)
+        return None
+    return None if reader.problems.found else found
 
 
 def _turn(select: exp.Select) -> None:
@@ -103,83 +117,92 @@ def _turn(select: exp.Select) -> None:
         first.set("this", kept), join.set("this", other), join.set("side", "LEFT")
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Reading:
     """One SELECT.
 
     Attributes:
+        its: what it joins.
         view: the view's name.
         given_names: those of its columns that are given with it.
-        piece: what is joined so far.
-        owners: which source a variable is of.
-        pieces: the sources of FROM, in order.
-        kept: the sources of the kept side.
-        sides: the conditions of each LEFT JOIN, by its source.
-        given: the conditions on the kept side.
     """
 
-    reader: QueryReader
-    select: exp.Select
+    its: Sides
     view: str
     given_names: tuple[str, ...]
-    piece: Piece = field(init=False)
-    owners: dict[Variable, int] = field(default_factory=dict)
-    pieces: list[Piece] = field(default_factory=list)
-    kept: set[int] = field(default_factory=lambda: {0})
-    sides: dict[int, list[Condition]] = field(default_factory=dict)
-    given: list[Condition] = field(default_factory=list)
 
-    def read(self) -> tuple[tuple[str, ...], OuterJoin | None]:
-        """The names of its columns, and what it is made of; None if a condition of soundness does not hold.
+    def read(self) -> Told:
+        """What it is made of.
 
         Raises:
             UnreadableError: it cannot be read.
+            NotToldError: a condition of soundness does not hold.
         """
-        if not self._is_joined() or not self._is_filtered() or self.select.args.get("having") is not None:
-            return (), None
-        if not all(isinstance(what, Variable) for n in self.sides for _, what in self.pieces[n].scope.star()):
-            return (), None
-        is_aggregated = is_grouped(self.select)
-        reader = self.reader.reader.within(self.piece.scope)
-        items, aliases = items_of(self.select, reader.within(reader.scope, aggregates=is_aggregated))
+        its, select = self.its, self.its.select
+        if select.args.get("having") is not None:
+            raise NotToldError("leave HAVING out, and choose the groups when reading the view")
+        is_aggregated = is_grouped(select)
+        reader = its.reader.reader.within(its.piece.scope)
+        items, aliases = items_of(select, reader.within(reader.scope, aggregates=is_aggregated))
         named = reader.within(replace(reader.scope, aliases=aliases))
-        groups = groups_of(self.select, items, named) if is_aggregated else None
+        groups = groups_of(select, items, named) if is_aggregated else None
         names = self.given_names or tuple(name for name, _, _ in items)
+        if len(names) < len(items) or len(names) > len({name.casefold() for name in names}):
+            raise NotToldError("give each column a name of its own: `... as name`")
         apart = [self._without_coalesce(what) for _, what, _ in items]
         outputs, given = [what for what, _ in apart], [default for _, default in apart]
-        of = [number for number in map(self._of, outputs) if number is not None]
-        is_named = len(names) == len(items) == len({name.casefold() for name in names})
-        if not is_named or len(of) < len(outputs) or not self._is_by_kept_rows(groups, outputs, of):
-            return (), None
+        of = [self._of(name, what) for name, what in zip(names, outputs, strict=True)]
+        self._require_kept_groups(groups, outputs, of)
         columns = tuple(i for i, one in enumerate(of) if one == 0)
-
-        def definition(number: int, draft: Draft, columns: Sequence[int]) -> ViewDefinition:
-            name = f"{self.view}#{number}"
-            return ViewDefinition(name, tuple(names[i] for i in columns), (named_block(name, 0, draft),))
-
-        kept = definition(0, self._draft(set(), [outputs[i] for i in columns], None), columns)
+        kept = self._definition(names, 0, self._draft(set(), [outputs[i] for i in columns], None), columns)
         sides = list[OuterSide]()
-        for number in self.sides:
-            before = self._before(number)
+        for number in its.sides:
+            before = its.before(number)
             own = tuple(i for i, one in enumerate(of) if one == number)
-            is_one = self._has_one(number)
+            is_one = its.has_one(number)
             if is_one and not own:
                 continue
             with_ = tuple(i for i, one in enumerate(of) if one in {0, number, *before})
-            defaults = [one for i in own if (one := given[i] or self._default(outputs[i])) is not None]
+            defaults = [given[i] or self._default(outputs[i]) for i in own]
             plain = [(i, outputs[i]) for i in own if given[i] is None]
             told, partners = self._told(number, plain), list[Condition]()
-            if told is None and is_one and groups is None:
+            if told is None and is_one and groups is None and all(one == Constant(None) for one in defaults):
                 told = _some_value([column(i) for i in own])
                 partners = [some_value([outputs[i] for i in own])]
-                defaults = [one for one in defaults if one.value is None]
-            if told is None or len(defaults) < len(own):
-                return (), None
-            its = [self._counted(outputs[i], number) for i in with_]
-            draft = self._draft({number, *before}, its, groups, partners)
-            made = definition(len(sides) + 1, draft, with_)
-            sides.append(OuterSide(made, with_, own, tuple(defaults), told, self._shown(number)))
-        return names, OuterJoin(kept, columns, tuple(sides))
+            if told is None:
+                raise NotToldError(self._what_tells(number, is_aggregated=is_aggregated))
+            known = tuple(one for one in defaults if one is not None)
+            if len(known) < len(own):
+                name = names[next(i for i, one in zip(own, defaults, strict=True) if one is None)]
+                raise NotToldError(
+                    f"show what `{name}` is computed from, and compute it when reading the view"
+                )
+            shown = [self._counted(outputs[i], number) for i in with_]
+            draft = self._draft({number, *before}, shown, groups, partners)
+            made = self._definition(names, len(sides) + 1, draft, with_)
+            sides.append(OuterSide(made, with_, own, known, told, its.shown(number)))
+        hint = its.missing_keys(outputs, is_aggregated=is_aggregated)
+        return Told(names, OuterJoin(kept, columns, tuple(sides)), hint)
+
+    def _definition(
+        self, names: Sequence[str], number: int, draft: Draft, columns: Sequence[int]
+    ) -> ViewDefinition:
+        name = f"{self.view}#{number}"
+        return ViewDefinition(name, tuple(names[i] for i in columns), (named_block(name, 0, draft),))
+
+    def _what_tells(self, number: int, *, is_aggregated: bool) -> str:
+        """What to show so that rows without a partner are told: condition 3."""
+        side = self.its.shown(number)
+        never = [
+            name
+            for name, what in self.its.pieces[number].scope.star()
+            if isinstance(what, Variable) and self.its.is_never_null(what, number)
+        ]
+        if not never:
+            return f"declare a column of `{side}` not null, or a key, and show it"
+        if is_aggregated:
+            return f"show how many rows of `{side}` there are: `count({side}.{never[0]})`"
+        return f"show a column of `{side}` that is never null: `{side}.{never[0]}`"
 
     def _without_coalesce(self, what: Expression) -> tuple[Expression, Constant | None]:
         """An aggregate in place of `coalesce(aggregate, constant)` where it is never null, and that constant.
@@ -188,122 +211,56 @@ class _Reading:
         """
         match what:
             case Call("coalesce", (Aggregate(operand=Variable() as operand) as its, Constant() as other)):
-                of, types = self.owners[operand], self.reader.variables.types
+                of, types = self.its.owners[operand], self.its.reader.variables.types
                 kinds = [expression_type(one, types) for one in (what, its)]
                 alike = kinds[0] == kinds[1] and its.function is not AggregateFunction.COUNT
                 if (
                     alike
                     and other.value is not None
-                    and of in self.sides
-                    and self._is_never_null(operand, of)
+                    and of in self.its.sides
+                    and self.its.is_never_null(operand, of)
                 ):
                     return its, other
         return what, None
 
-    def _is_by_kept_rows(
+    def _require_kept_groups(
         self, groups: Sequence[Expression] | None, outputs: Sequence[Expression], of: Sequence[int]
-    ) -> bool:
-        """Whether a query that groups has a group for each row of the kept side, and aggregates of one side beside."""
+    ) -> None:
+        """That a query that groups has a group for each row of the kept side, and aggregates of one side beside."""
         if groups is None:
-            return True
+            return
         kept = {what for what, number in zip(outputs, of, strict=True) if number == 0}
         others = [what for what, number in zip(outputs, of, strict=True) if number != 0]
-        return (
-            len(self.sides) == 1
-            and self._sources(groups) <= self.kept
-            and kept == set(groups)
-            and all(isinstance(what, Aggregate) for what in others)
-        )
+        self._only_side()
+        if not self.its.sources(groups) <= self.its.kept:
+            raise NotToldError("group by columns of the kept side alone")
+        if kept != set(groups) or not all(isinstance(what, Aggregate) for what in others):
+            raise NotToldError("show all columns that are grouped by, and aggregates beside them")
 
-    def _is_joined(self) -> bool:
-        """Reads FROM; whether condition 4 holds."""
-        read: ReadSource = self.reader.source
-        joins = self.select.args["joins"]
-        for number, tree in enumerate((self.select.args["from_"].this, *(join.this for join in joins))):
-            alternatives = read(tree)
-            (piece, *others) = alternatives
-            if others or piece.distinct or piece.draft.groups is not None:
-                return False
-            self.pieces.append(piece)
-            self.owners.update(dict.fromkeys(variables_of(piece.draft.body), number))
-        self.piece = self.pieces[0]
-        self.given += self.piece.conditions
-        for number, (join, right) in enumerate(zip(joins, self.pieces[1:], strict=True), 1):
-            if join.side not in ("", "LEFT"):
-                return False
-            before = self.piece
-            self.piece = join_pair(before, right, join, self.reader.reader)
-            made = list(conjuncts(self.piece.conditions[len(before.conditions) :]))
-            of_kept = self._sources(made) <= self.kept | {number}
-            if not join.side and not of_kept:
-                return False
-            declared = self.reader.relations.declared
-            if not join.side or (of_kept and has_partner(before, right, self.piece, declared)):
-                self.kept.add(number)
-                self.given += made
-            elif all(self._is_strict(one, self._sources([one]) - self.kept - {number}) for one in made):
-                self.sides[number] = made
-            else:
-                return False
-        return True
+    def _only_side(self) -> int:
+        if not self.its.sides:
+            raise NotToldError("write JOIN for the LEFT JOIN: here each row that counts has a partner")
+        if len(self.its.sides) > 1:
+            raise NotToldError("count the rows of each joined table in a view of its own")
+        return next(iter(self.its.sides))
 
-    def _is_filtered(self) -> bool:
-        """Reads WHERE; whether condition 5 holds."""
-        where = self.select.args.get("where")
-        reader = self.reader.reader.within(self.piece.scope)
-        waiting = [] if where is None else list(conjuncts(conditions_of(reader, where.this)))
-        while waiting:
-            ready = [one for one in waiting if self._sources([one]) <= self.kept]
-            self.given += ready
-            waiting = [one for one in waiting if one not in ready]
-            inner = next((number for one in waiting if (number := self._made_inner(one)) is not None), None)
-            if inner is None:
-                break
-            self.kept.add(inner)
-            self.given += self.sides.pop(inner)
-        return not waiting
-
-    def _made_inner(self, test: Condition) -> int | None:
-        """The side of which a test is not true where it has no partner, and that joins with the kept one alone."""
-        for number in self._sources([test]) - self.kept:
-            if self._is_strict(test, {number}) and self._sources(self.sides[number]) <= self.kept | {number}:
-                return number
-        return None
-
-    def _sources(self, values: Iterable[Expression | Condition]) -> set[int]:
-        return {self.owners[variable] for variable in expression_variables(values)}
-
-    def _is_strict(self, test: Condition, sources: set[int]) -> bool:
-        """Whether a test is not true where each of some sources has no partner."""
-        match test:
-            case Compared(left=left, right=right):
-                plain = {self.owners[v] for v in (left, right) if isinstance(v, Variable)}
-            case IsNull(Variable() as operand, negated=True):
-                plain = {self.owners[operand]}
-            case _:
-                plain = set()
-        return sources <= plain
-
-    def _of(self, what: Expression) -> int | None:
-        """The side that a column is of; 0 for the kept one, None where it is computed from several."""
-        sources = self._sources([what]) - self.kept
+    def _of(self, name: str, what: Expression) -> int:
+        """The side that a column is of; 0 for the kept one."""
+        every = self.its.sources([what])
+        sources = every - self.its.kept
         if aggregates_of([what]):
-            if not isinstance(what, Aggregate) or what.distinct or self._sources([what]) & self.kept:
-                return None
-            return next(iter(self.sides)) if len(sources) <= 1 else None
+            if not isinstance(what, Aggregate) or what.distinct or every & self.its.kept:
+                raise NotToldError(
+                    f"show what `{name}` is computed from, aggregates of the joined table: `sum(x)`, `count(x)`"
+                )
+            return self._only_side()
         if not sources:
             return 0
-        return None if self._sources([what]) & self.kept or len(sources) > 1 else sources.pop()
-
-    def _before(self, number: int) -> set[int]:
-        """The sides that one joins with, and those that these do."""
-        found: set[int] = set()
-        waiting = [number]
-        while waiting:
-            more = self._sources(self.sides[waiting.pop()]) - self.kept - found - {number}
-            found |= more
-            waiting += more
-        return found
+        if every & self.its.kept or len(sources) > 1:
+            raise NotToldError(
+                f"show the columns that `{name}` is computed from, and compute it when reading the view"
+            )
+        return sources.pop()
 
     def _draft(
         self,
@@ -313,83 +270,51 @@ class _Reading:
         more: Iterable[Condition] = (),
     ) -> Draft:
         """The kept side joined with some sides."""
-        numbers = numbers | self.kept
-        body = tuple(literal for n in sorted(numbers) for literal in self.pieces[n].draft.body)
-        filters = tuple(one for n in sorted(numbers) for one in self.pieces[n].draft.filters)
-        tests = [*self.given, *(test for n in sorted(numbers - self.kept) for test in self.sides[n])]
+        numbers = numbers | self.its.kept
+        body = tuple(literal for n in sorted(numbers) for literal in self.its.pieces[n].draft.body)
+        filters = tuple(one for n in sorted(numbers) for one in self.its.pieces[n].draft.filters)
+        tests = [
+            *self.its.given,
+            *(test for n in sorted(numbers - self.its.kept) for test in self.its.sides[n]),
+        ]
         draft = Draft(body, tuple(outputs), filters, groups)
-        return with_conditions(draft, map(in_one, [*conjuncts(tests), *more]), self.reader.variables)
-
-    def _has_one(self, number: int) -> bool:
-        """Whether a row that is joined with a side has at most one partner there, by a key of it."""
-        atoms = [literal for literal in self.pieces[number].draft.body if isinstance(literal, Atom)]
-        table = self.reader.relations.declared(atoms[0].predicate.name) if len(atoms) == 1 else None
-        if table is None:
-            return False
-        equal = {
-            mine
-            for one in self.sides[number]
-            if isinstance(one, Compared) and one.operator == "="
-            for mine, other in ((one.left, one.right), (one.right, one.left))
-            if isinstance(mine, Variable) and number not in self._sources([other])
-        }
-        keys = [key for key in (table.key, *table.unique) if key]
-        return any(
-            all(atoms[0].terms[table.column_names.index(name)] in equal for name in key) for key in keys
-        )
-
-    def _shown(self, number: int) -> str:
-        """What a side is called."""
-        sources = self.pieces[number].scope.sources
-        return sources[0].alias[0] if len(sources) == 1 and sources[0].alias else str(number)
+        return with_conditions(draft, map(in_one, [*conjuncts(tests), *more]), self.its.reader.variables)
 
     def _default(self, what: Expression) -> Constant | None:
         """What a column of a side holds in a row without a partner; None if no literal can compare with that."""
         nulls: dict[Variable, Value] = dict.fromkeys(expression_variables([what]))
         operand = what.operand if isinstance(what, Aggregate) else what
         try:
-            value = 1 if operand is None else Scalars(self.reader.variables.types, nulls).value(operand)
+            value = 1 if operand is None else Scalars(self.its.reader.variables.types, nulls).value(operand)
         except EvaluationError:
             return None
         function = what.function if isinstance(what, Aggregate) else None
         if function is AggregateFunction.COUNT:
             return Constant(0 if value is None else 1)
         is_average = function is AggregateFunction.AVG and value is not None
-        is_mixed = value is not None and expression_type(what, self.reader.variables.types) in (None, ANY)
+        is_mixed = value is not None and expression_type(what, self.its.reader.variables.types) in (None, ANY)
         return None if is_average or is_mixed or is_nan(value) else Constant(value)
 
     def _counted(self, what: Expression, number: int) -> Expression:
         """`count(x)` of what is never null as the number of partners that it is."""
         if not isinstance(what, Aggregate) or what.function is not AggregateFunction.COUNT:
             return what
-        counts = isinstance(what.operand, Variable) and self._is_never_null(what.operand, number)
+        counts = isinstance(what.operand, Variable) and self.its.is_never_null(what.operand, number)
         return Aggregate(AggregateFunction.COUNT) if counts else what
 
     def _told(self, number: int, own: Iterable[tuple[int, Expression]]) -> Literal | None:
         """What of a row says that it has a partner: condition 3."""
         for i, what in own:
-            if isinstance(what, Variable) and self._is_never_null(what, number):
+            if isinstance(what, Variable) and self.its.is_never_null(what, number):
                 return NullTest(column(i))
             if not isinstance(what, Aggregate) or not isinstance(what.operand, Variable):
                 continue
-            if not self._is_never_null(what.operand, number):
+            if not self.its.is_never_null(what.operand, number):
                 continue
             if what.function is AggregateFunction.COUNT:
                 return Comparison(">", column(i), Constant(0))
             return NullTest(column(i))
         return None
-
-    def _is_never_null(self, variable: Variable, number: int) -> bool:
-        """Whether a column of a side is null in no row that has a partner."""
-        if self.owners[variable] != number:
-            return False
-        if any(isinstance(c, Compared) and variable in (c.left, c.right) for c in self.sides[number]):
-            return True
-        for atom in self.pieces[number].draft.body:
-            table = self.reader.relations.declared(atom.predicate.name) if isinstance(atom, Atom) else None
-            if table is not None and isinstance(atom, Atom) and variable in atom.terms:
-                return table.is_not_null(atom.terms.index(variable))
-        return False
 
 
 def _some_value(columns: Sequence[Variable]) -> Literal:
