@@ -227,7 +227,7 @@ class LostValues:
         """What may be open, in words."""
         grouped = self.grouped
         if not grouped.is_total and not self._has_rows and self._replaced is None:
-            yield f"{self.view.shown} does not tell whether a group that loses rows is empty: add `count(*)` to it"
+            yield self.view.uncounted
         for measure in grouped.measures:
             function = measure.aggregate.function
             name = self.view.columns[measure.column]

@@ -317,7 +317,7 @@ def _why(view: GroupedView) -> str:
     if view.grouped.block.having:
         return f"nothing tells all that {view.shown} asks for and shows of some groups that gain or lose rows"
     if not view.grouped.is_total and view.grouped.count_column is None:
-        return f"{view.shown} does not tell whether a group that loses rows is empty: add `count(*)` to it"
+        return view.uncounted
     extrema = AggregateFunction.MIN, AggregateFunction.MAX
     if view.alone and not any(m.aggregate.function in extrema for m in view.grouped.measures):
         return view.alone

@@ -13,7 +13,7 @@ from datalog.sql import select, text
 from datalog.syntax import show
 from selfmaint.api.explain import Explanation, Supply, Tested
 from selfmaint.decide.pairs import Counterexample
-from selfmaint.decide.verdict import SelfMaintainable, Undecided
+from selfmaint.decide.verdict import SelfMaintainable, Undecided, unknown_facts
 from selfmaint.report.values import Json, cell, json_row, json_rows, shown_row, table
 from selfmaint.report.verdicts import because
 from selfmaint.warehouse.catalog import View
@@ -46,7 +46,7 @@ def render(explanation: Explanation, *, verbose: bool = False) -> Group:
         parts += [*_counterexample(explanation, explanation.counterexample), Text()]
     if explanation.settled_by:
         parts += [
-            cell("one of these reads would settle the first witness:", "bold"),
+            cell(f"one of these reads would settle {_in_question(explanation)}:", "bold"),
             *_reads(explanation),
             Text(),
         ]
@@ -61,6 +61,15 @@ def render(explanation: Explanation, *, verbose: bool = False) -> Group:
     if explanation.supplies:
         parts += [Text(), _supplies(explanation)]
     return Group(*parts)
+
+
+def _in_question(explanation: Explanation) -> str:
+    """What a read settles: the witness whose databases are shown, or what may or may not be there."""
+    verdict = explanation.verdict
+    first = () if isinstance(verdict, SelfMaintainable) else next(iter(unknown_facts(verdict.witnesses)), ())
+    if explanation.counterexample is not None or not first:
+        return "the first witness"
+    return f"whether there is {' and '.join(show(fact) for fact in first)}"
 
 
 def _named(view: View) -> str:

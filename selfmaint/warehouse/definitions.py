@@ -201,10 +201,10 @@ def _projecting(view: View, relations: Mapping[str, BaseRelation]) -> View:
     missing = _projected_out(view)
     if not missing:
         return view
-    named = [
-        f"`{v.name}`" for v in missing if not v.name.startswith("_")
-    ]  # of SQL's columns those that are used
-    text = f"`{view.name}` projects out {', '.join(named) or 'what nothing else uses'}"
+    named = [f"`{v.name}`" for v in missing if not v.name.startswith("_")]  # of SQL's those that are used
+    others = dict.fromkeys(f"`{a.predicate}`" for a in view.body if not set(missing).isdisjoint(a.terms))
+    what = ", ".join(named) or f"columns of {', '.join(others)}"
+    text = f"`{view.name}` projects out {what}: shown, it would be decided exactly"
     return replace(view, limitation=Limitation(Outside.PROJECTION, text))
 
 

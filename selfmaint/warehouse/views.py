@@ -199,6 +199,16 @@ class GroupedView(View):
         return True
 
     @property
+    def uncounted(self) -> str:
+        """Why nobody knows which rows of the view are left, where it has no count of what they are made of."""
+        if self.limitation is not None and self.limitation.kind is Outside.AGGREGATE:
+            return (
+                f"{self.shown} does not tell whether a group that loses rows is empty: add `count(*)` to it"
+            )
+        shown = f"{self.shown} does not tell how many rows of what it reads give the same row of it"
+        return f"{shown}: show their keys, or group by its columns with `count(*)`"
+
+    @property
     def alone(self) -> str | None:
         """What to add to a view with an average whose sum or number of values it does not show."""
         for measure in self.grouped.measures:

@@ -25,7 +25,9 @@ from datalog.model import (
     Compared,
     Condition,
     Declaration,
+    Expression,
     NullTest,
+    Term,
     TypeName,
     Variable,
     ViewDefinition,
@@ -38,9 +40,10 @@ from datalog.sql.views.expressions import Reader
 from datalog.sql.views.innermost import innermost
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import parts_of
+from datalog.sql.views.outer_sources import NotToldError
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
-from datalog.sql.views.scope import Draft
+from datalog.sql.views.scope import Draft, Variables
 from datalog.sql.views.select import conditions_of, is_grouped, items_of, with_conditions
 from datalog.sql.views.source import UnreadableError
 
@@ -67,27 +70,29 @@ class _Barred:
 
 def anti_join(
     reader: QueryReader, tree: exp.Expr, view: str, columns: Sequence[str]
-) -> tuple[tuple[str, ...], AntiJoin | None]:
+) -> tuple[tuple[str, ...], AntiJoin] | None:
     """The names of the columns of a view of rows that have no match, and what it is made of; None of another view.
 
     The reader's problems are not to be shown: what is not read here stays as it was.
+
+    Raises:
+        NotToldError: a condition of soundness does not hold.
     """
     try:
         tree, reader = innermost(tree, reader)
         apart = _except(tree) if isinstance(tree, exp.Except) else _apart(tree)
         if apart is None or any(apart[0].args.get(part) for part in _OTHERS) or is_grouped(apart[0]):
-            return (), None
+            return None
         select, barred = apart
         compared = [value.copy() for pair in barred.pairs for value in pair]
         matching = exp.select("1", *compared).from_(barred.source.copy())
         for part in (select, matching if barred.on is None else matching.where(barred.on.copy())):
             report_outside(part, reader.problems)
         if reader.problems.found:
-            return (), None
-        names, found = _read(reader, select, barred, view, tuple(columns))
+            return None
+        return _read(reader, select, barred, view, tuple(columns))
     except UnreadableError:
-        return (), None
-    return (names, found) if not reader.problems.found else ((), None)
+        return None
 
 
 def _apart(tree: exp.Expr) -> tuple[exp.Select, _Barred] | None:
@@ -174,10 +179,10 @@ def _except(tree: exp.Except) -> tuple[exp.Select, _Barred] | None:
 
 def _read(
     reader: QueryReader, select: exp.Select, barred: _Barred, view: str, given: tuple[str, ...]
-) -> tuple[tuple[str, ...], AntiJoin | None]:
+) -> tuple[tuple[str, ...], AntiJoin] | None:
     kept, other = (_one(reader, tree) for tree in (select.args["from_"].this, barred.source))
     if kept is None or other is None:
-        return (), None
+        raise NotToldError("compare the rows of one table with those of one other")
     (piece, mine), (there, its) = kept, other
     variables, problems = reader.variables, reader.problems
     items, _ = items_of(select, Reader(piece.scope, variables, problems))
@@ -191,30 +196,30 @@ def _read(
     )
     pairs = _pairs(on, mine, its)
     rest = [one for one in on if not set(expression_variables([one])) & set(mine.terms)]
-    if pairs is None or problems.found or len(names) != len(outputs):
-        return (), None
     one, two = (reader.relations.declared(atom.predicate.name) for atom in (mine, its))
+    if problems.found or len(names) != len(outputs) or one is None or two is None:
+        return None
+    if pairs is None:
+        raise NotToldError("compare the two tables by `=` of their columns alone")
     for left, right in barred.pairs:
+        b = inside.expression(right)
         if left is right:  # LEFT JOIN: null where there is no match, and only there
-            found = inside.expression(right)
-            if not isinstance(found, Variable) or found not in its.terms:
-                return (), None
-            if not _is_not_null(found, its, two) and all(found != value for _, value in pairs):
-                return (), None
+            if b not in its.terms or not (_is_not_null(b, its, two) or any(b == value for _, value in pairs)):
+                shown = ", ".join(f"`{two.column_names[its.terms.index(value)]}`" for _, value in pairs)
+                raise NotToldError(f"ask whether a column that is compared is null: {shown}")
             continue
-        a, b = Reader(piece.scope, variables, problems).expression(left), inside.expression(right)
+        a = Reader(piece.scope, variables, problems).expression(left)
         if not (isinstance(a, Variable) and isinstance(b, Variable) and a in mine.terms and b in its.terms):
-            return (), None
+            raise NotToldError("compare columns, and nothing that is computed from them")
         if not (_is_not_null(a, mine, one) and _is_not_null(b, its, two)):
-            return (), None
+            raise NotToldError("declare the columns that are compared not null, or write NOT EXISTS")
         pairs.append((a, b))
-    key = _key(mine, one, outputs)
-    join = [outputs.index(a) for a, _ in pairs if a in outputs]
-    kinds = [(variables.types.get(a), variables.types.get(b)) for a, b in pairs]
-    if key is None or not pairs or len(join) < len(pairs) or mine.predicate == its.predicate:
-        return (), None
-    if any(a is None or a != b or a.is_open or a.name in _FLOATING for a, b in kinds):
-        return (), None
+    if problems.found:
+        return None
+    key = _require_told(pairs, outputs, variables, mine, one)
+    if mine.predicate == its.predicate:
+        raise NotToldError("compare the rows of one table with those of another one")
+    join = [outputs.index(a) for a, _ in pairs]
     draft = with_conditions(Draft(piece.draft.body, tuple(outputs), piece.draft.filters), tests, variables)
     values = [b for _, b in pairs]
     others = Draft((*there.draft.body, *map(NullTest, values)), tuple(values), there.draft.filters)
@@ -228,8 +233,38 @@ def _read(
         key,
         by_key={outputs[i] for i in join} == {outputs[i] for i, _ in key} and len(join) == len(key),
         references=_references(pairs, mine, its, one, two),
-        once=two is not None and any(set(k) <= {its.terms.index(b) for _, b in pairs} for k in _keys(two)),
+        once=any(set(k) <= {its.terms.index(b) for _, b in pairs} for k in _keys(two)),
     )
+
+
+def _require_told(
+    pairs: Sequence[tuple[Variable, Variable]],
+    outputs: Sequence[Expression],
+    variables: Variables,
+    mine: Atom,
+    table: Declaration,
+) -> tuple[tuple[int, int], ...]:
+    """The columns of a view that are a key of its table, each with which of its it is: conditions 1 and 2."""
+
+    def named(terms: Iterable[Term]) -> str:
+        names = (table.column_names[mine.terms.index(term)] for term in terms)
+        return ", ".join(f"`{name}`" for name in dict.fromkeys(names))
+
+    if not pairs:
+        raise NotToldError("compare the two tables by `=` of their columns")
+    kinds = [(variables.types.get(a), variables.types.get(b)) for a, b in pairs]
+    if any(a is None or a != b or a.is_open or a.name in _FLOATING for a, b in kinds):
+        raise NotToldError("compare columns of one declared type, neither float nor double")
+    keys = _keys(table)
+    if not keys:
+        raise NotToldError(f"declare a key of `{table.name}`, and show it")
+    missing = [a for a, _ in pairs if a not in outputs]
+    if missing:
+        raise NotToldError(f"show the columns that are compared: {named(missing)}")
+    for key in keys:
+        if all(mine.terms[i] in outputs for i in key):
+            return tuple((outputs.index(mine.terms[i]), i) for i in key)
+    raise NotToldError(f"show a key of `{table.name}`: {named(mine.terms[i] for i in keys[0])}")
 
 
 def _one(reader: QueryReader, tree: exp.Expr) -> tuple[Piece, Atom] | None:
@@ -259,7 +294,7 @@ def _pairs(on: Iterable[Condition], mine: Atom, its: Atom) -> list[tuple[Variabl
     return found
 
 
-def _is_not_null(variable: Variable, atom: Atom, table: Declaration | None) -> bool:
+def _is_not_null(variable: Expression, atom: Atom, table: Declaration | None) -> bool:
     return table is not None and table.is_not_null(atom.terms.index(variable))
 
 
@@ -268,16 +303,6 @@ def _keys(table: Declaration) -> list[tuple[int, ...]]:
     places: Mapping[str, int] = {name: i for i, name in enumerate(table.column_names)}
     found = [tuple(places[name] for name in key) for key in (table.key, *table.unique) if key]
     return [key for key in found if all(map(table.is_not_null, key))]
-
-
-def _key(
-    atom: Atom, table: Declaration | None, outputs: Sequence[object]
-) -> tuple[tuple[int, int], ...] | None:
-    """The columns of a view that are a key of its table, each with which of its it is."""
-    for key in [] if table is None else _keys(table):
-        if all(atom.terms[i] in outputs for i in key):
-            return tuple((outputs.index(atom.terms[i]), i) for i in key)
-    return None
 
 
 def _references(

@@ -25,6 +25,7 @@ class Named:
         span: where its name stands.
         columns_found: its columns, once it has been read.
         failed: whether it cannot be read.
+        names: the names of its columns all the same, where they are known.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Named:
     span: Span | None = None
     columns_found: tuple[Column, ...] = ()
     failed: bool = False
+    names: tuple[str, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -98,7 +100,7 @@ class Catalogue:
             return self._view(views[0], table, problems)
         if bases:
             return Stored(bases[0].name, bases[0].columns)
-        raise self._unknown(table, problems)
+        raise self.unknown(table, problems)
 
     def meant(self, parts: tuple[str, ...]) -> tuple[list[Named], list[Declaration]]:
         """The views and base relations that a name may mean; of several that fit, the one view that fits exactly.
@@ -129,7 +131,8 @@ class Catalogue:
             return stored
         return Inlined(view.tree, view.columns, view.problems, {}, stored)
 
-    def _unknown(self, table: exp.Table, problems: Problems) -> UnreadableError:
+    def unknown(self, table: exp.Table, problems: Problems) -> UnreadableError:
+        """Notes a name in FROM that means nothing."""
         known = [*(one.name for one in self.declarations.values()), *(view.name for view in self.views)]
         return problems.error(
             Code.UNKNOWN_RELATION,

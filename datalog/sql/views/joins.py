@@ -176,7 +176,7 @@ def join_pair(left: Piece, right: Piece, join: exp.Join, reader: Reader) -> Piec
         raise problems.outside(
             "NATURAL or USING in parentheses on the right", join.this, "join one table after the other"
         )
-    merged, equal = _merged(left.scope, right.scope, join, problems)
+    merged, equal = merged_columns(left.scope, right.scope, join, problems)
     scope = Scope((*left.scope.sources, *right.scope.sources), merged)
     _require_aliases(left.scope, right.scope, join, problems)
     conditions = [*left.conditions, *right.conditions, *equal]
@@ -202,7 +202,7 @@ def _require_aliases(left: Scope, right: Scope, join: exp.Join, problems: Proble
             )
 
 
-def _merged(
+def merged_columns(
     left: Scope, right: Scope, join: exp.Join, problems: Problems
 ) -> tuple[dict[str, tuple[str, Expression]], list[Condition]]:
     """The columns that USING or NATURAL makes one of, and the equalities that say so."""

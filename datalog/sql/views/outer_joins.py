@@ -26,7 +26,7 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -34,6 +34,7 @@ from datalog.model import (
     Aggregate,
     ComputedColumn,
     Condition,
+    Constant,
     Expression,
     Literal,
     Negation,
@@ -48,40 +49,58 @@ from datalog.model import (
 )
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
-from datalog.sql.views.conditions import conjuncts, some_value
+from datalog.sql.views.conditions import some_value
 from datalog.sql.views.innermost import innermost
-from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
-from datalog.sql.views.outer_sides import Sides, computed_value
+from datalog.sql.views.outer_columns import Columns, computed_value
+from datalog.sql.views.outer_sources import NotToldError, Sides
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.row_keys import RowKeys
 from datalog.sql.views.scope import Draft
-from datalog.sql.views.select import conditions_of, groups_of, is_grouped, items_of
+from datalog.sql.views.select import groups_of, is_grouped, items_of
 from datalog.sql.views.semi_joins import taken_out
 from datalog.sql.views.source import UnreadableError
 
 
-def outer_join(
-    reader: QueryReader, tree: exp.Expr, view: str, columns: Sequence[str]
-) -> tuple[tuple[str, ...], OuterJoin | None]:
-    """The names of the columns of a view with LEFT JOINs, and what it is made of.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A view with LEFT JOINs.
 
-    `columns` are the names that are given with the view's; None if its rows do not tell, or it is read otherwise. The
-    reader's problems are not to be shown: what is not read here stays as it was.
+    Attributes:
+        names: its columns' names.
+        outer: what it is made of, if the rows of that stand once.
+        hint: what to show so that they do.
+    """
+
+    names: tuple[str, ...]
+    outer: OuterJoin
+    hint: str
+
+
+def outer_join(reader: QueryReader, tree: exp.Expr, view: str, columns: Sequence[str]) -> Told | None:
+    """What a view with LEFT JOINs is made of; None of another view.
+
+    `columns` are the names that are given with the view's. The reader's problems are not to be shown: what is not read
+    here stays as it was.
+
+    Raises:
+        NotToldError: its rows do not tell.
     """
     tree = tree.copy()
     try:
         select, reader = innermost(tree, reader)
         if not isinstance(select, exp.Select) or not any(j.side for j in select.args.get("joins") or ()):
-            return (), None
+            return None
         _turn(select)
         report_outside(tree, reader.problems)
-        if reader.problems.found or taken_out(select).subqueries:
-            return (), None
-        names, found = _Reading(reader, select, view, tuple(columns)).read()
+        if reader.problems.found:
+            return None
+        if taken_out(select).subqueries:
+            raise NotToldError("make the query without the subquery in its condition a view, and read that")
+        found = _Reading(Sides(reader, select), view, tuple(columns)).read()
     except UnreadableError:
-        return (), None
-    return (names, found) if not reader.problems.found else ((), None)
+        return None
+    return None if reader.problems.found else found
 
 
 def _turn(select: exp.Select) -> None:
@@ -93,211 +112,156 @@ def _turn(select: exp.Select) -> None:
         first.set("this", kept), join.set("this", other), join.set("side", "LEFT")
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Reading:
     """One SELECT.
 
     Attributes:
+        its: what it joins.
         view: the view's name.
         given_names: those of its columns that are given with it.
-        piece: what is joined so far.
-        sides: the sources of FROM, and what is joined by LEFT JOINs.
     """
 
-    reader: QueryReader
-    select: exp.Select
+    its: Sides
     view: str
     given_names: tuple[str, ...]
-    piece: Piece = field(init=False)
-    sides: Sides = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.sides = Sides(self.reader)
+    @property
+    def columns(self) -> Columns:
+        """What its columns are."""
+        return Columns(self.its)
 
-    def read(self) -> tuple[tuple[str, ...], OuterJoin | None]:
-        """The names of its columns, and what it is made of; None if a condition of soundness does not hold.
+    def read(self) -> Told:
+        """What it is made of.
 
         Raises:
             UnreadableError: it cannot be read.
+            NotToldError: a condition of soundness does not hold.
         """
-        if not self._is_joined() or not self._is_filtered() or self.select.args.get("having") is not None:
-            return (), None
-        sides = self.sides
-        stars = (what for n in sides.joined for _, what in sides.pieces[n].scope.star())
-        if not all(isinstance(what, Variable) for what in stars):
-            return (), None
-        is_aggregated = is_grouped(self.select)
-        if is_aggregated and sides.grouped:
-            return (), None
-        reader = self.reader.reader.within(self.piece.scope)
-        items, aliases = items_of(self.select, reader.within(reader.scope, aggregates=is_aggregated))
+        its, select = self.its, self.its.select
+        if select.args.get("having") is not None:
+            raise NotToldError("leave HAVING out, and choose the groups when reading the view")
+        is_aggregated = is_grouped(select)
+        if is_aggregated and its.grouped:
+            raise NotToldError("group in the queries that are joined, or around them, and not in both")
+        reader = its.reader.reader.within(its.piece.scope)
+        items, aliases = items_of(select, reader.within(reader.scope, aggregates=is_aggregated))
         named = reader.within(replace(reader.scope, aliases=aliases))
-        groups = groups_of(self.select, items, named) if is_aggregated else None
+        groups = groups_of(select, items, named) if is_aggregated else None
         names = self.given_names or tuple(name for name, _, _ in items)
-        if not len(names) == len(items) == len({name.casefold() for name in names}):
-            return (), None
+        if len(names) < len(items) or len(names) > len({name.casefold() for name in names}):
+            raise NotToldError("give each column a name of its own: `... as name`")
         found = self._made_of([what for _, what, _ in items], groups, names)
-        return (names, found) if found is not None else ((), None)
+        hint = its.missing_keys([what for _, what, _ in items], is_aggregated=is_aggregated)
+        return Told(names, found, hint)
 
     def _made_of(
         self, whats: Sequence[Expression], groups: tuple[Expression, ...] | None, names: Sequence[str]
-    ) -> OuterJoin | None:
+    ) -> OuterJoin:
         """What the rows of these columns are made of."""
-        all_sides, apart = (
-            self.sides,
-            [self.sides.without_coalesce(what, is_grouped=bool(groups)) for what in whats],
-        )
-        outputs, given = [what for what, _ in apart], [default for _, default in apart]
-        of = [all_sides.side_of(what) for what in outputs]
-        if not self._is_by_kept_rows(groups, outputs, of):
-            return None
-        columns = tuple(i for i, one in enumerate(of) if one == 0)
-
-        def definition(number: int, draft: Draft, columns: Sequence[int]) -> ViewDefinition:
-            name = f"{self.view}#{number}"
-            return ViewDefinition(name, tuple(names[i] for i in columns), (named_block(name, 0, draft),))
-
-        rows = all_sides.draft(set(), [outputs[i] for i in columns], None)
-        kept, key = definition(0, rows, columns), self._key(rows, columns)
-        sides, told_of = list[OuterSide](), dict[int, Literal]()
-        for number in all_sides.joined:
-            before = all_sides.before(number)
-            own = tuple(i for i, one in enumerate(of) if one == number)
-            is_one = all_sides.has_one(number)
-            if is_one and not own:
-                continue
-            is_of_groups = groups is not None or number in all_sides.grouped
-            kept_too = key if is_of_groups and not before else columns
-            with_ = tuple(i for i, one in enumerate(of) if i in kept_too or one in {number, *before})
-            defaults = [one for i in own if (one := given[i] or all_sides.default(outputs[i])) is not None]
-            told, partners = (
-                all_sides.told(number, [(i, outputs[i], given[i]) for i in own]),
-                list[Condition](),
-            )
-            if told is None and is_one and groups is None and number not in all_sides.grouped:
-                told = _some_value([column(i) for i in own])
-                partners = [some_value([outputs[i] for i in own])]
-                defaults = [one for one in defaults if one.value is None]
-            if told is None or len(defaults) < len(own):
-                return None
-            its = [all_sides.counted(outputs[i], number) for i in with_]
-            by = self._by(number, its) if is_of_groups else None
-            draft = all_sides.draft({number, *before}, its, by, partners)
-            if number in all_sides.grouped and not all(
-                has_one_value(o, draft.groups or ()) for o in draft.outputs
-            ):
-                return None
-            made = definition(len(sides) + 1, draft, with_)
-            sides.append(OuterSide(made, with_, own, tuple(defaults), told, all_sides.shown(number)))
-            told_of[number] = told
+        its, columns = self.its, self.columns
+        apart = [columns.without_coalesce(what, is_grouped=bool(groups)) for what in whats]
+        outputs = [what for what, _ in apart]
+        of = [columns.side_of(what) for what in outputs]
+        self._require_kept_groups(groups, outputs, of)
+        places = tuple(i for i, one in enumerate(of) if one == 0)
+        rows = columns.draft(set(), [outputs[i] for i in places], None)
+        kept, key = self._definition(names, 0, rows, places), self._key(rows, places)
+        sides, told = list[OuterSide](), dict[int, Literal]()
+        for number in its.sides:
+            if number in of or not its.has_one(number):
+                side = self._side(number, len(sides) + 1, apart, of, groups, names, key)
+                sides.append(side)
+                told[number] = side.told
         shown = [(i, whats[i], *apart[i], one) for i, one in enumerate(of) if one is not None]
-        computed = [
-            ComputedColumn(i, names[i], value)
-            for i, one in enumerate(of)
-            if one is None and (value := computed_value(all_sides, whats[i], shown, told_of)) is not None
-        ]
-        return (
-            None
-            if len(computed) < of.count(None)
-            else OuterJoin(kept, columns, tuple(sides), tuple(computed), key)
-        )
+        computed = list[ComputedColumn]()
+        for i, name in enumerate(names):
+            value = None if of[i] is not None else computed_value(its, whats[i], shown, told)
+            if value is not None:
+                computed.append(ComputedColumn(i, name, value))
+            elif of[i] is None:
+                raise NotToldError(f"show what `{name}` is computed from in columns of their own")
+        return OuterJoin(kept, places, tuple(sides), tuple(computed), key)
 
-    def _key(self, rows: Draft, columns: Sequence[int]) -> tuple[int, ...]:
+    def _side(
+        self,
+        number: int,
+        part: int,
+        apart: Sequence[tuple[Expression, Constant | None]],
+        of: Sequence[int | None],
+        groups: tuple[Expression, ...] | None,
+        names: Sequence[str],
+        key: Sequence[int],
+    ) -> OuterSide:
+        """What one join adds."""
+        its, columns, outputs = self.its, self.columns, [what for what, _ in apart]
+        before = its.before(number)
+        own = tuple(i for i, one in enumerate(of) if one == number)
+        is_of_groups = groups is not None or number in its.grouped
+        kept = [i for i, one in enumerate(of) if one == 0 and (before or not is_of_groups or i in key)]
+        with_ = tuple(i for i, one in enumerate(of) if i in kept or one in {number, *before})
+        defaults = [apart[i][1] or columns.default(outputs[i]) for i in own]
+        told, partners = columns.told(number, [(i, *apart[i]) for i in own]), list[Condition]()
+        if told is None and not is_of_groups and its.has_one(number) and {*defaults} == {Constant(None)}:
+            told = _some_value([column(i) for i in own])
+            partners = [some_value([outputs[i] for i in own])]
+        if told is None:
+            raise NotToldError(self._what_tells(number, is_aggregated=groups is not None))
+        known = tuple(one for one in defaults if one is not None)
+        if len(known) < len(own):
+            name = names[next(i for i, one in zip(own, defaults, strict=True) if one is None)]
+            raise NotToldError(f"show what `{name}` is computed from, and compute it when reading the view")
+        shown = [columns.counted(outputs[i], number) for i in with_]
+        by = self._by(number, shown) if is_of_groups else None
+        draft = columns.draft({number, *before}, shown, by, partners)
+        if number in its.grouped and not all(has_one_value(o, draft.groups or ()) for o in draft.outputs):
+            raise NotToldError(f"join `{its.shown(number)}` by columns of one type")
+        made = self._definition(names, part, draft, with_)
+        return OuterSide(made, with_, own, known, told, its.shown(number))
+
+    def _key(self, rows: Draft, places: Sequence[int]) -> tuple[int, ...]:
         """The columns that tell the rows of the kept side apart."""
-        keys = RowKeys.of(rows.body, self.reader.relations.declared)
-        return tuple(columns) if keys is None else tuple(columns[i] for i in keys.fewest(rows.outputs))
+        keys = RowKeys.of(rows.body, self.its.reader.relations.declared)
+        return tuple(places) if keys is None else tuple(places[i] for i in keys.fewest(rows.outputs))
 
     def _by(self, number: int, outputs: Sequence[Expression]) -> tuple[Expression, ...]:
         """What a side is grouped by: the rows that it is joined with."""
-        others = (
-            what
-            for what in outputs
-            if not self.sides.sources([what]) & {number} and not aggregates_of([what])
-        )
+        others = (o for o in outputs if not self.its.sources([o]) & {number} and not aggregates_of([o]))
         return tuple(what for what in others if expression_variables([what]))
 
-    def _is_by_kept_rows(
+    def _definition(
+        self, names: Sequence[str], number: int, draft: Draft, columns: Sequence[int]
+    ) -> ViewDefinition:
+        name = f"{self.view}#{number}"
+        return ViewDefinition(name, tuple(names[i] for i in columns), (named_block(name, 0, draft),))
+
+    def _what_tells(self, number: int, *, is_aggregated: bool) -> str:
+        """What to show so that rows without a partner are told: condition 3."""
+        side = self.its.shown(number)
+        never = [
+            name
+            for name, what in self.its.pieces[number].scope.star()
+            if isinstance(what, Variable) and self.its.is_never_null(what, number)
+        ]
+        if not never:
+            return f"declare a column of `{side}` not null, or a key, and show it"
+        if is_aggregated:
+            return f"show how many rows of `{side}` there are: `count({side}.{never[0]})`"
+        return f"show a column of `{side}` that is never null: `{side}.{never[0]}`"
+
+    def _require_kept_groups(
         self, groups: Sequence[Expression] | None, outputs: Sequence[Expression], of: Sequence[int | None]
-    ) -> bool:
-        """Whether a query that groups has a group for each row of the kept side, and aggregates of one side beside."""
+    ) -> None:
+        """That a query that groups has a group for each row of the kept side, and aggregates of one side beside."""
         if groups is None:
-            return True
+            return
         kept = {what for what, number in zip(outputs, of, strict=True) if number == 0}
         others = [what for what, number in zip(outputs, of, strict=True) if number]
-        return (
-            len(self.sides.joined) == 1
-            and self.sides.sources(groups) <= self.sides.kept
-            and kept == set(groups)
-            and all(isinstance(what, Aggregate) for what in others)
-        )
-
-    def _is_joined(self) -> bool:
-        """Reads FROM; whether condition 4 holds."""
-        read: ReadSource = self.reader.source
-        joins, sides = self.select.args["joins"], self.sides
-        for tree in (self.select.args["from_"].this, *(join.this for join in joins)):
-            alternatives = read(tree)
-            (piece, *others) = alternatives
-            is_grouped_query = piece.draft.groups is not None
-            if others or piece.distinct or (is_grouped_query and not _may_be_joined(piece)):
-                return False
-            sides.add(piece)
-        if 0 in sides.grouped:
-            return False
-        self.piece = sides.pieces[0]
-        sides.given += self.piece.conditions
-        for number, (join, right) in enumerate(zip(joins, sides.pieces[1:], strict=True), 1):
-            if join.side not in ("", "LEFT") or (not join.side and number in sides.grouped):
-                return False
-            before = self.piece
-            self.piece = join_pair(before, right, join, self.reader.reader)
-            made = list(conjuncts(self.piece.conditions[len(before.conditions) :]))
-            if (sides.sources(made) - {number}) & sides.grouped.keys():
-                return False
-            of_kept = sides.sources(made) <= sides.kept | {number}
-            if not join.side and not of_kept:
-                return False
-            declared = self.reader.relations.declared
-            if not join.side or (of_kept and has_partner(before, right, self.piece, declared)):
-                sides.kept.add(number)
-                sides.given += made
-            elif all(sides.is_strict(one, sides.sources([one]) - sides.kept - {number}) for one in made):
-                sides.joined[number] = made
-            else:
-                return False
-            if number in sides.grouped and not sides.has_one(number):
-                return False
-        return True
-
-    def _is_filtered(self) -> bool:
-        """Reads WHERE; whether condition 5 holds."""
-        where, sides = self.select.args.get("where"), self.sides
-        reader = self.reader.reader.within(self.piece.scope)
-        waiting = [] if where is None else list(conjuncts(conditions_of(reader, where.this)))
-        while waiting:
-            ready = [one for one in waiting if sides.sources([one]) <= sides.kept]
-            sides.given += ready
-            waiting = [one for one in waiting if one not in ready]
-            inner = next((number for one in waiting if (number := self._made_inner(one)) is not None), None)
-            if inner is None:
-                break
-            sides.kept.add(inner)
-            sides.given += sides.joined.pop(inner)
-        return not waiting
-
-    def _made_inner(self, test: Condition) -> int | None:
-        """The side of which a test is not true where it has no partner, and that joins with the kept one alone."""
-        sides = self.sides
-        for number in sides.sources([test]) - sides.kept - sides.grouped.keys():
-            of_kept = sides.sources(sides.joined[number]) <= sides.kept | {number}
-            if sides.is_strict(test, {number}) and of_kept:
-                return number
-        return None
-
-
-def _may_be_joined(piece: Piece) -> bool:
-    """Whether a grouped query has no row of no rows, and stands as one source."""
-    return bool(piece.draft.groups) and len(piece.scope.sources) == 1 and not piece.conditions
+        self.columns.only_side()
+        if not self.its.sources(groups) <= self.its.kept:
+            raise NotToldError("group by columns of the kept side alone")
+        if kept != set(groups) or not all(isinstance(what, Aggregate) for what in others):
+            raise NotToldError("show all columns that are grouped by, and aggregates beside them")
 
 
 def _some_value(columns: Sequence[Variable]) -> Literal:

@@ -29,6 +29,7 @@ from datalog.sql.views.anti_joins import anti_join
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.catalogue import Catalogue, Named, second
 from datalog.sql.views.outer_joins import outer_join
+from datalog.sql.views.outer_sources import NotToldError
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Query, Variables
@@ -37,8 +38,9 @@ from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
 from datalog.sql.views.text_reads import text_query
+from datalog.sql.views.unknown_names import report_unknown
 
-_UNMATCHED = "the view is kept as text, and decided where the update tells which rows have a match"
+_UNMATCHED = "whether a row has a match is told by what comes and goes, not by the definition alone"
 
 _LONGEST_REASON = 300
 """Characters of a reason; it may quote a name as long as the text."""
@@ -226,6 +228,7 @@ class _Reading:
             self._define(view)
         except UnreadableError as error:
             view.failed = True
+            self._check_names(view)
             if not view.problems.errors and view.stored:
                 names = view.columns or _select_names(view.tree)
                 self._opaque(view.name, view.text, view.problems.unsupported, names, view)
@@ -266,20 +269,43 @@ class _Reading:
             view.name, names, tuple(blocks), semantics, view.text, view.span
         )
 
+    def _check_names(self, view: Named) -> None:
+        """What is wrong with the names of a view that could not be read; no other problem then matters."""
+        if not view.problems.errors:
+            view.names = report_unknown(view.tree, self.catalogue, view.problems)
+        view.problems.found = view.problems.errors or view.problems.found
+
     def _with_outer(self, view: Named) -> None:
         """A view that could not be read, with what it is made of: for its LEFT JOINs, or as rows without a match."""
-        reader = QueryReader(self.catalogue, Variables(), Problems(view.problems.source))
-        names, found = outer_join(reader, view.tree, view.name, view.columns)
-        if found is None:
-            reader = QueryReader(self.catalogue, Variables(), Problems(view.problems.source))
-            names, anti = anti_join(reader, view.tree, view.name, view.columns)
+        why: str | None = None
+        try:
+            outer = outer_join(self._apart(view), view.tree, view.name, view.columns)
+            if outer is not None:
+                self.undone[view.name] = tuple(replace(o, hint=outer.hint) for o in view.problems.found)
+                self.opaque[view.name] = replace(
+                    self.opaque[view.name], columns=outer.names, outer=outer.outer
+                )
+                view.problems.found.clear()
+                return
+        except NotToldError as error:
+            why = str(error)
+        try:
+            anti = anti_join(self._apart(view), view.tree, view.name, view.columns)
             if anti is not None:
-                self.opaque[view.name] = replace(self.opaque[view.name], columns=names, anti=anti)
-                view.problems.found = [replace(one, label=_UNMATCHED) for one in view.problems.found]
-        else:
-            self.undone[view.name] = tuple(view.problems.found)
-            self.opaque[view.name] = replace(self.opaque[view.name], columns=names, outer=found)
-            view.problems.found.clear()
+                why = f"`{view.name}`: {_UNMATCHED}"
+                self.opaque[view.name] = replace(
+                    self.opaque[view.name], columns=anti[0], anti=anti[1], reasons=(why,)
+                )
+                view.problems.found.clear()
+                return
+        except NotToldError as error:
+            why = str(error)
+        if why is not None and len(view.problems.found) == 1:
+            view.problems.found = [replace(one, hint=why) for one in view.problems.found]
+
+    def _apart(self, view: Named) -> QueryReader:
+        """What reads a view once more, its problems apart: what is not read so stays as it was."""
+        return QueryReader(self.catalogue, Variables(), Problems(view.problems.source))
 
     def _names(self, view: Named, query: Query) -> tuple[str, ...]:
         names = view.columns or query.columns

@@ -110,19 +110,35 @@ class Scope:
         found = [what for source in self.sources for what in source.named(name)]
         if not found and folded in self.aliases:
             return self.aliases[folded]
-        if not found and self.around is not None:
+        if not found and self.around is not None and self.around.knows(name):
             return self.around.resolve(column, problems)
         return self._only(found, column, name, problems)
+
+    def outwards(self) -> Iterator[Scope]:
+        """It and those around it, the innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.around
+
+    def knows(self, name: str) -> bool:
+        """Whether a name without a table means something here or further out."""
+        folded = name.casefold()
+        return any(
+            folded in scope.merged or folded in scope.aliases or any(one.named(name) for one in scope.sources)
+            for scope in self.outwards()
+        )
 
     def _qualified(
         self, column: exp.Column, name: str, qualifier: Sequence[str], problems: Problems
     ) -> Expression:
         sources = [source for source in self.sources if source.fits(qualifier)]
         shown = ".".join(reversed(qualifier))
-        if not sources and self.around is not None:
+        every = [source for scope in self.outwards() for source in scope.sources]
+        if not sources and self.around is not None and any(source.fits(qualifier) for source in every):
             return self.around.resolve(column, problems)
         if not sources:
-            known = [source.alias[0] for source in self.sources if source.alias]
+            known = [source.alias[0] for source in every if source.alias]
             raise problems.error(
                 Code.UNKNOWN_RELATION,
                 f"no table `{shown}` in this query's FROM",
@@ -151,6 +167,8 @@ class Scope:
         among = sources or self.sources
         if not found:
             known = [n for source in among for n, _ in source.columns]
+            if not sources:
+                known += [n for scope in self.outwards() if scope is not self for n, _ in scope.star()]
             where = f"`{among[0].alias[0]}`" if len(among) == 1 and among[0].alias else "this query's tables"
             raise problems.error(
                 Code.SQL_UNKNOWN_COLUMN,

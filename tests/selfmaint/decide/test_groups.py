@@ -76,6 +76,21 @@ def test_a_sum_that_becomes_nothing_may_be_of_no_rows() -> None:
     assert state(counted, changes(no_r=rows(("a", 5, 1))), "v") == frozenset()
 
 
+def test_what_to_add_to_a_view_that_is_no_group() -> None:
+    tables = "create table r (k int primary key, a int); create table s (k int primary key, a int);"
+    found = build(
+        f"{tables} create view v as select a from r intersect select a from s; create view w as select k, a from s;",
+        {"v": rows((5,)), "w": rows((1, 5))},
+        LargeEngine(),
+    )
+    verdict = check(found, changes(no_r=rows((1, 5))))["v"]
+    assert isinstance(verdict, Undecided)
+    assert verdict.reasons[-1] == (
+        "`v` does not tell how many rows of what it reads give the same row of it: show their keys, "
+        "or group by its columns with `count(*)` (groups: 5)"
+    )
+
+
 @pytest.mark.parametrize(
     ("deleted", "inserted", "expected"),
     [

@@ -8,8 +8,10 @@ from datalog.model import Row
 from selfmaint.api.explain import Explanation, explain
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
+from selfmaint.decide.search_budget import SearchBudget
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.report.explanation import explanation_json, render
+from tests.large_engine import LargeEngine
 
 _KEYED = (
     ".decl r(x: bigint not null, y: bigint not null) key(x) foreign(y) references s(y)."
@@ -51,6 +53,21 @@ def test_no_cell_of_the_two_databases_ends_in_an_empty_line() -> None:
         "│t│(1)│(1)││",
         "│││(2)││",
     ]
+
+
+def test_what_a_read_settles_is_named_where_no_databases_are_shown() -> None:
+    views = (
+        "v(X, Y, Z) :- r(X, Y), s(Y, Z), t(Z). w(Y, Z) :- s(Y, Z). p(X) :- r(X, Y), t(Y)."  # `p` is a doubt
+    )
+    stored = {"v": frozenset({(1, 1, 1)}), "w": frozenset({(1, 1), (2, 2)}), "p": frozenset[Row]()}
+    program = _KEYED.replace(" foreign(y) references s(y)", "") + views
+    warehouse = build(program, stored, LargeEngine())
+    warehouse.search = SearchBudget(rows=1)
+    update = Update({"r": frozenset({(5, 2)})}, effective=True)
+    lines = printed(explain(warehouse, update, "v"))
+    assert lines[0] == "v: undecided"
+    assert "one of these reads would settle whether there is t(2):" in lines
+    assert "one of these reads would settle the first witness:" in printed(a_no())
 
 
 def test_what_is_ruled_out_names_subgoals_only_once() -> None:

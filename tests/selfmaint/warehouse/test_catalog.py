@@ -101,7 +101,7 @@ def test_a_row_that_a_foreign_key_promises_and_nothing_is_used_of_is_not_joined(
     assert view.limitation is None
     (view,) = of(f"{ORDERS} v(A) :- orders(K, C, A), customer(C, N).").views
     assert view.limitation is not None
-    assert str(view.limitation) == "`v` projects out `K`, `C`"
+    assert str(view.limitation) == "`v` projects out `K`, `C`: shown, it would be decided exactly"
     (view,) = of(f"{ORDERS} v(C, count(*), sum(A)) :- orders(K, C, A), customer(C, N).").views
     assert isinstance(view, GroupedView)
     assert seen(view.core) == rule("v@core_0(K, C, A) :- orders(K, C, A), C is not null.")
@@ -285,7 +285,16 @@ def test_unfolding_preserves_what_the_views_mean(text: str, random: Random) -> N
             Outside.COMPARISON,
             "`v` compares with numbers that are one as doubles",
         ),
-        ("v(X) :- r(X, Y), s(Y).", Outside.PROJECTION, "`v` projects out `Y`"),
+        (
+            "v(X) :- r(X, Y), s(Y).",
+            Outside.PROJECTION,
+            "`v` projects out `Y`: shown, it would be decided exactly",
+        ),
+        (
+            "v(X) :- r(X, _), s(X, _), t(X).",
+            Outside.PROJECTION,
+            "`v` projects out columns of `r`, `s`: shown, it would be decided exactly",
+        ),
         ("v(X) :- r(X), not s(X).", Outside.OTHER, "`v` has a negation or an `is null` test"),
         ("v(X, Y) :- r(X, Y), Y is null.", Outside.OTHER, "`v` has a negation or an `is null` test"),
     ],

@@ -107,3 +107,64 @@ def test_a_table_without_a_key_may_bar() -> None:
 )
 def test_what_is_left_as_text(query: str) -> None:
     assert anti(query) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("select customer from orders o where not exists (select 1 from payment p WHERE)", "compared: `id`"),
+        (
+            "select o.day, o.customer from orders o left join customer c on c.id = o.customer where c.id is null",
+            "show a key of `orders`: `id`",
+        ),
+        (
+            "select id from orders o where not exists (select 1 from payment p where p.order_id > o.id)",
+            "compare the two tables by `=` of their columns alone",
+        ),
+        (
+            "select id, rate from orders o where not exists (select 1 from payment p where p.rate = o.rate)",
+            "compare columns of one declared type, neither float nor double",
+        ),
+        (
+            "select id, customer from orders where customer not in (select id from payment)",
+            "declare the columns that are compared not null, or write NOT EXISTS",
+        ),
+        (
+            "select id from orders except select order_id + 1 from payment",
+            "compare columns, and nothing that is",
+        ),
+        (
+            "select o.id from orders o left join payment p on p.order_id = o.id where p.amount is null",
+            "ask whether a column that is compared is null: `order_id`",
+        ),
+        (
+            "select id, customer from orders o where not exists (select 1 from orders p where p.id = o.customer)",
+            "compare the rows of one table with those of another one",
+        ),
+        (
+            "select order_id from log l where not exists (select 1 from orders o where o.id = l.order_id)",
+            "declare a key of `log`, and show it",
+        ),
+        (
+            (
+                "select o.id from (select id from orders union select id from payment) o "
+                "where not exists (select 1 from payment p where p.order_id = o.id)"
+            ),
+            "compare the rows of one table with those of one other",
+        ),
+    ],
+)
+def test_it_is_said_what_to_write_instead(query: str, hint: str) -> None:
+    query = query.replace("WHERE", "where p.order_id = o.id")
+    (one,) = read_sql(f"{TABLES} create view v as {query};").warnings
+    assert one.hint is not None
+    assert hint in one.hint
+
+
+def test_nothing_is_warned_of_where_the_update_tells() -> None:
+    query = "select id from orders o where not exists (select 1 from payment p where p.order_id = o.id)"
+    found = read_sql(f"{TABLES} create view v as {query};")
+    assert found.warnings == ()
+    assert found.opaque[0].reasons == (
+        "`v`: whether a row has a match is told by what comes and goes, not by the definition alone",
+    )

@@ -10,6 +10,7 @@ from datalog.model import Constant, Negation, NullTest, OuterJoin
 from datalog.rewrite.branches import column
 from datalog.sql.views import read_sql
 from datalog.syntax import show
+from selfmaint.api.programs import catalog_of_sql
 
 TABLES = """create table region (id int primary key, name string not null, boss string);
 create table customer (id bigint primary key, name string not null, region int references region);
@@ -191,3 +192,86 @@ def test_other_spellings(query: str) -> None:
 )
 def test_what_is_left_as_text(query: str) -> None:
     assert outer(query) is None
+
+
+def test_a_grouped_query_that_is_joined() -> None:
+    query = """select c.id, c.name, coalesce(s.n, 0) as n, s.last, s.n + 1 as more from customer c
+        left join (select customer, count(*) as n, max(day) as last from orders group by customer) s
+        on s.customer = c.id"""
+    made = outer(query)
+    assert made is not None
+    groups = "`v#1`(Customer, count(*), max(Day)) :- customer(Customer, _, _), orders(_, Customer, Day, _)."
+    assert rule(query, 1) == groups
+    assert (made.columns, made.key, made.sides[0].columns, made.sides[0].own) == (
+        (0, 1),
+        (0,),
+        (0, 2, 3),
+        (2, 3),
+    )
+    assert made.sides[0].defaults == (Constant(0), Constant(None))
+    assert [one.name for one in made.computed] == ["more"]
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("select o.day, c.name FROM", "show a key of `o` (`o.id`)"),
+        ("select o.id, c.region + 1 as x FROM", None),
+        ("select o.id, coalesce(c.region, 0) as x FROM", "show a column of `c` that is never null: `c.id`"),
+        ("select o.id, c.id as c, c.region + o.id as x FROM", "show what `x` is computed from in columns"),
+        ("select o.id, c.id as c, c.id + o.id as x FROM", None),
+        (
+            "select o.id, c.name FROM where c.region is null",
+            "ask in WHERE of the kept side alone, and of `c` when",
+        ),
+        ("select o.id, max(c.region) as x FROM group by o.id", "there are: `count(c.id)`"),
+        ("select o.id, count(c.id) + 1 as x FROM group by o.id", "show what `x` is computed from"),
+        (
+            "select o.id, count(c.id) as n FROM group by o.id, c.name",
+            "group by columns of the kept side alone",
+        ),
+        ("select count(c.id) as n FROM group by o.id", "show all columns that are grouped by"),
+        ("select o.id, count(c.id) as n FROM group by o.id having count(c.id) > 1", "leave HAVING out"),
+        ("select o.day, count(c.id) as n FROM group by o.day", "show a key of `o` (`o.id`)"),
+        ("select o.id, c.id FROM", "give each column a name of its own"),
+        (
+            "select o.id, r.name FROM join region r on r.id = c.region",
+            "join what may be missing with LEFT JOIN",
+        ),
+        (
+            "select o.id, r.name FROM left join region r on r.id = coalesce(c.region, 1)",
+            "join `r` with what may",
+        ),
+        (
+            "select o.id, s.x FROM left join (select id, 1 as x from region) s on s.id = o.id",
+            "let the query that is joined as `s` compute nothing",
+        ),
+        (
+            "select o.id, c.name FROM where o.id in (select id from region)",
+            "make the query without the subquery in its condition a view",
+        ),
+        (
+            (
+                "select o.id, s.n FROM left join (select region, name, count(*) as n from customer group by 1, 2) s "
+                "on s.region = o.id"
+            ),
+            "join `s` by `=` of all that it groups by",
+        ),
+    ],
+)
+def test_it_is_said_what_to_write_instead(query: str, hint: str | None) -> None:
+    query = query.replace("FROM", "from orders o left join customer c on c.id = o.customer")
+    made = catalog_of_sql(read_sql(f"{TABLES} create view v as {query};"))
+    assert [one.hint is not None and hint is not None and hint in one.hint for one in made.warnings] == (
+        [] if hint is None else [True]
+    )
+
+
+def test_a_table_without_a_key_is_named() -> None:
+    made = catalog_of_sql(
+        read_sql(
+            f"""{TABLES} create table log (customer bigint not null, note string);
+            create view v as select c.id, l.customer as l from customer c left join log l on l.customer = c.id;"""
+        )
+    )
+    assert [one.hint for one in made.warnings] == ["show a key of `l` (declare one)"]

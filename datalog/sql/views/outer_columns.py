@@ -1,0 +1,234 @@
+"""What the columns of a view with LEFT JOINs are: of which side, and what they tell of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from datalog.analysis.expression_types import expression_type
+from datalog.evaluate import EvaluationError
+from datalog.evaluate.order import is_nan
+from datalog.evaluate.scalars import Scalars
+from datalog.model import (
+    ANY,
+    Aggregate,
+    AggregateFunction,
+    Call,
+    Case,
+    Compared,
+    Comparison,
+    Condition,
+    Constant,
+    Expression,
+    IsNull,
+    Literal,
+    NullTest,
+    Value,
+    Variable,
+    aggregates_of,
+    expressed_by,
+    expression_variables,
+    map_condition,
+    map_expression,
+)
+from datalog.rewrite.branches import column
+from datalog.sql.views.coalesced import plain_aggregate
+from datalog.sql.views.conditions import in_one
+from datalog.sql.views.outer_sources import NotToldError, Sides
+from datalog.sql.views.scope import Draft
+from datalog.sql.views.select import with_conditions
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What columns of a view with LEFT JOINs are."""
+
+    its: Sides
+
+    def side_of(self, what: Expression) -> int | None:
+        """The side that a column is of; 0 for the kept one, None where it is computed from several, or aggregates."""
+        every = self.its.sources([what])
+        sources = every - self.its.kept
+        if aggregates_of([what]):
+            if not isinstance(what, Aggregate) or what.distinct or every & self.its.kept or len(sources) > 1:
+                return None
+            return self.only_side()
+        if not sources:
+            return 0
+        if every & self.its.kept or len(sources) > 1:
+            return None
+        number = sources.pop()
+        return number if number not in self.its.grouped or self._is_shown(what, number) else None
+
+    def only_side(self) -> int:
+        """The one table that is joined where the query groups."""
+        if not self.its.sides:
+            raise NotToldError("write JOIN for the LEFT JOIN: here each row that counts has a partner")
+        if len(self.its.sides) > 1:
+            raise NotToldError("count the rows of each joined table in a view of its own")
+        return next(iter(self.its.sides))
+
+    def _is_shown(self, what: Expression, number: int) -> bool:
+        """Whether a column is one that a grouped query gives: an aggregate, or what it groups by."""
+        groups = self.its.pieces[number].draft.groups or ()
+        its = self.its.grouped[number].get(what) if isinstance(what, Variable) else None
+        return its is not None and ((isinstance(its, Aggregate) and not its.distinct) or its in groups)
+
+    def default(self, what: Expression) -> Constant | None:
+        """What a column of a side holds in a row without a partner; None if no literal can compare with that."""
+        nulls: dict[Variable, Value] = dict.fromkeys(expression_variables([what]))
+        operand = what.operand if isinstance(what, Aggregate) else what
+        try:
+            value = 1 if operand is None else Scalars(self.its.reader.variables.types, nulls).value(operand)
+        except EvaluationError:
+            return None
+        function = what.function if isinstance(what, Aggregate) else None
+        if function is AggregateFunction.COUNT:
+            return Constant(0 if value is None else 1)
+        is_average = function is AggregateFunction.AVG and value is not None
+        is_mixed = value is not None and expression_type(what, self.its.reader.variables.types) in (None, ANY)
+        return None if is_average or is_mixed or is_nan(value) else Constant(value)
+
+    def without_coalesce(self, what: Expression, *, is_grouped: bool) -> tuple[Expression, Constant | None]:
+        """What is never null in a row that has a partner in place of its `coalesce` with a constant, and that constant.
+
+        So are a count, and the sum, the extrema and the average of what is never null; of a side, not of its columns:
+        these may be of the same value.
+        """
+        match what:
+            case Call("coalesce", ((Aggregate() | Variable()) as its, Constant() as other)):
+                types = self.its.reader.variables.types
+                kinds = [expression_type(one, types) for one in (what, its)]
+                if kinds[0] == kinds[1] and other.value is not None and self._is_aggregate(its):
+                    return its, other
+        plain = plain_aggregate(what, self.its.reader.variables, lambda _: False) if is_grouped else None
+        return what if plain is None else plain, None
+
+    def _is_aggregate(self, what: Expression) -> bool:
+        """Whether a value is an aggregate of one side that is never null in a row that has a partner there."""
+        if isinstance(what, Variable):
+            number = self.its.owners[what]
+            its = self.its.grouped.get(number, {}).get(what)
+            return (
+                number in self.its.sides
+                and isinstance(its, Aggregate)
+                and self.its.is_never_null(what, number)
+            )
+        if not isinstance(what, Aggregate) or not isinstance(what.operand, Variable):
+            return False
+        of = self.its.owners[what.operand]
+        is_count = what.function is AggregateFunction.COUNT
+        return not is_count and of in self.its.sides and self.its.is_never_null(what.operand, of)
+
+    def counted(self, what: Expression, number: int) -> Expression:
+        """`count(x)` of what is never null as the number of partners that it is."""
+        if not isinstance(what, Aggregate) or what.function is not AggregateFunction.COUNT:
+            return what
+        counts = isinstance(what.operand, Variable) and self.its.is_never_null(what.operand, number)
+        return Aggregate(AggregateFunction.COUNT) if counts else what
+
+    def told(self, number: int, own: Iterable[tuple[int, Expression, Constant | None]]) -> Literal | None:
+        """What of a row says that it has a partner: condition 3; of columns with what they are, and stand for null."""
+        for i, what, given in own:
+            if given is not None:
+                if self._counts(what) and isinstance(given.value, int) and given.value <= 0:
+                    return Comparison(">", column(i), Constant(0))
+                continue
+            if isinstance(what, Variable) and self.its.is_never_null(what, number):
+                return NullTest(column(i))
+            if not isinstance(what, Aggregate) or not isinstance(what.operand, Variable):
+                continue
+            if not self.its.is_never_null(what.operand, number):
+                continue
+            if what.function is AggregateFunction.COUNT:
+                return Comparison(">", column(i), Constant(0))
+            return NullTest(column(i))
+        return None
+
+    def _counts(self, what: Expression) -> bool:
+        """Whether a column of a grouped query counts what there is at least one of."""
+        number = self.its.owners[what] if isinstance(what, Variable) else None
+        its = self.its.grouped.get(number, {}).get(what) if isinstance(what, Variable) and number else None
+        if number is None or not isinstance(its, Aggregate) or its.function is not AggregateFunction.COUNT:
+            return False
+        operand = its.operand
+        return operand is None or (isinstance(operand, Variable) and self.its.is_never_null(operand, number))
+
+    def draft(
+        self,
+        numbers: set[int],
+        outputs: Sequence[Expression],
+        groups: tuple[Expression, ...] | None,
+        more: Iterable[Condition] = (),
+    ) -> Draft:
+        """The kept side joined with some sides, of which one may group."""
+        numbers = numbers | self.its.kept
+        its = [self.its.pieces[n].draft for n in sorted(numbers)]
+        columns = {v: w for n in sorted(numbers) for v, w in self.its.grouped.get(n, {}).items()}
+        body = tuple(literal for one in its for literal in one.body)
+        filters = tuple(test for one in its for test in one.filters)
+        having = tuple(test for one in its for test in one.having)
+        tests = [
+            *self.its.given,
+            *(test for n in sorted(numbers - self.its.kept) for test in self.its.sides[n]),
+        ]
+        tests = [in_one(_written_out(columns, test)) for test in [*tests, *more]]
+        outputs = [_written(columns, what) for what in outputs]
+        if columns:
+            groups = tuple(dict.fromkeys(_written(columns, what) for what in groups or ()))
+        draft = Draft(body, tuple(outputs), filters, groups, having)
+        made = with_conditions(draft, tests, self.its.reader.variables)
+        return made if made.groups is None else replace(made, groups=tuple(dict.fromkeys(made.groups)))
+
+
+def _written(columns: Mapping[Variable, Expression], what: Expression) -> Expression:
+    """An expression with what columns of grouped queries are."""
+    return map_expression(lambda one: columns.get(one) if isinstance(one, Variable) else None, what)
+
+
+def _written_out(columns: Mapping[Variable, Expression], test: Condition) -> Condition:
+    return map_condition(lambda one: columns.get(one) if isinstance(one, Variable) else None, test)
+
+
+def computed_value(
+    its: Sides,
+    what: Expression,
+    shown: Iterable[tuple[int, Expression, Expression, Constant | None, int]],
+    told: Mapping[int, Literal],
+) -> Expression | None:
+    """A column that is computed from several sides, or from aggregates, over the view's other columns.
+
+    Args:
+        its: the sources.
+        what: what it is.
+        shown: of the other columns which they are, what they are, what of that a row with a partner has, what one
+            without has instead of null, and the side.
+        told: for each side what of a row says that it has a partner.
+
+    Returns:
+        The value over `branches.column(i)`; None if the other columns do not tell it.
+    """
+    values: dict[str, Expression] = {}
+    for i, whole, plain, given, number in shown:
+        values.setdefault(repr(whole), column(i))
+        if given is not None and number in told:
+            values.setdefault(repr(plain), _with_partner(told[number], column(i)))
+    for number, columns in its.grouped.items():
+        inner = {repr(w): values[repr(one)] for one, w in columns.items() if repr(one) in values}
+        for one, whats in columns.items():
+            found = expressed_by(whats, inner)
+            if repr(one) not in values and found is not None and number in told:
+                values[repr(one)] = _with_partner(told[number], found)
+    return expressed_by(what, values)
+
+
+def _with_partner(told: Literal, value: Expression) -> Expression:
+    """A value in rows that have a partner; in others null."""
+    match told:
+        case NullTest(term, negated):
+            test: Condition = IsNull(term, negated)
+        case Comparison(operator, left, right):
+            test = Compared(operator, left, right)
+        case _:
+            return value  # all that it is of is null in a row without a partner
+    return Case(((test, value),), Constant(None))

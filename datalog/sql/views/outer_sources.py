@@ -1,0 +1,245 @@
+"""FROM and WHERE of a query with LEFT JOINs: the side that is kept, and what each join adds to it.
+
+Conditions 4 and 5 of `outer_joins`. Where they do not hold it is said what to write instead.
+
+A grouped query that is joined stands as a table of its columns, `query.n`, which its view has as what they are,
+`count(*)`: in a row without a partner they are null, whatever they are computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from datalog.model import (
+    ANY,
+    Aggregate,
+    AggregateFunction,
+    Atom,
+    Compared,
+    Condition,
+    Expression,
+    IsNull,
+    Term,
+    Variable,
+    expression_variables,
+    variables_of,
+)
+from datalog.sql.views.conditions import conjuncts
+from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
+from datalog.sql.views.outside import JOIN_HINT
+from datalog.sql.views.query import QueryReader
+from datalog.sql.views.scope import Scope, Source
+from datalog.sql.views.select import conditions_of
+
+
+class NotToldError(Exception):
+    """A view whose rows do not tell what they are made of: what to write instead."""
+
+
+@dataclass
+class Sides:
+    """The sources of a SELECT with LEFT JOINs.
+
+    Attributes:
+        piece: what is joined so far.
+        owners: which source a variable is of.
+        pieces: the sources of FROM, in order.
+        kept: the sources of the kept side.
+        sides: the conditions of each LEFT JOIN, by its source.
+        given: the conditions on the kept side.
+        grouped: of the sources that group, what their columns are.
+    """
+
+    reader: QueryReader
+    select: exp.Select
+    piece: Piece = field(init=False)
+    owners: dict[Variable, int] = field(default_factory=dict)
+    pieces: list[Piece] = field(default_factory=list)
+    kept: set[int] = field(default_factory=lambda: {0})
+    sides: dict[int, list[Condition]] = field(default_factory=dict)
+    given: list[Condition] = field(default_factory=list)
+    grouped: dict[int, dict[Variable, Expression]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Reads FROM and WHERE.
+
+        Raises:
+            UnreadableError: it cannot be read.
+            NotToldError: a condition of soundness does not hold.
+        """
+        self._join()
+        self._filter()
+        for number in self.sides:
+            if not all(isinstance(what, Variable) for _, what in self.pieces[number].scope.star()):
+                raise NotToldError(f"let the query that is joined as `{self.shown(number)}` compute nothing")
+
+    def _join(self) -> None:
+        """Reads FROM: condition 4."""
+        read: ReadSource = self.reader.source
+        joins = self.select.args["joins"]
+        for number, tree in enumerate((self.select.args["from_"].this, *(join.this for join in joins))):
+            alternatives = read(tree)
+            (piece, *others) = alternatives
+            is_left = number > 0 and joins[number - 1].side == "LEFT"
+            may_group = piece.draft.groups is None or (is_left and _may_be_joined(piece))
+            if others or piece.distinct or not may_group:
+                shown = f" `{tree.alias_or_name}`" if tree.alias_or_name else ""
+                raise NotToldError(f"make the query{shown} that is joined a materialized view of its own")
+            self._add(number, piece)
+        self.piece = self.pieces[0]
+        self.given += self.piece.conditions
+        for number, (join, right) in enumerate(zip(joins, self.pieces[1:], strict=True), 1):
+            if join.side not in ("", "LEFT"):
+                raise NotToldError(
+                    f"write the {join.side} JOIN as LEFT JOIN" if join.side == "RIGHT" else JOIN_HINT
+                )
+            before = self.piece
+            self.piece = join_pair(before, right, join, self.reader.reader)
+            made = list(conjuncts(self.piece.conditions[len(before.conditions) :]))
+            of_kept = self.sources(made) <= self.kept | {number}
+            if (self.sources(made) - {number}) & self.grouped.keys():
+                raise NotToldError("join with columns of tables, and with none that groups are counted in")
+            if not join.side and not of_kept:
+                raise NotToldError(
+                    "join what may be missing with LEFT JOIN, or make the join before an inner one"
+                )
+            declared = self.reader.relations.declared
+            if not join.side or (of_kept and has_partner(before, right, self.piece, declared)):
+                self.kept.add(number)
+                self.given += made
+            elif all(self._is_strict(one, self.sources([one]) - self.kept - {number}) for one in made):
+                self.sides[number] = made
+            else:
+                raise NotToldError(f"join `{self.shown(number)}` with what may be missing by `=` of columns")
+            if number in self.grouped and not self.has_one(number):
+                raise NotToldError(f"join `{self.shown(number)}` by `=` of all that it groups by")
+
+    def _add(self, number: int, piece: Piece) -> None:
+        """Takes a source up; one that groups with variables for its columns."""
+        if piece.draft.groups is not None:
+            (source,) = piece.scope.sources
+            variables, columns = self.reader.variables, list[tuple[str, Expression]]()
+            self.grouped[number] = {}
+            for name, what in source.columns:
+                variable = variables.fresh(name, variables.type_of(what) or ANY)
+                self.grouped[number][variable] = what
+                columns.append((name, variable))
+            piece = replace(piece, scope=Scope((Source(source.alias, tuple(columns)),)))
+            self.owners.update(dict.fromkeys(self.grouped[number], number))
+        self.pieces.append(piece)
+        self.owners.update(dict.fromkeys(variables_of(piece.draft.body), number))
+
+    def _filter(self) -> None:
+        """Reads WHERE: condition 5."""
+        where = self.select.args.get("where")
+        reader = self.reader.reader.within(self.piece.scope)
+        waiting = [] if where is None else list(conjuncts(conditions_of(reader, where.this)))
+        while waiting:
+            ready = [one for one in waiting if self.sources([one]) <= self.kept]
+            self.given += ready
+            waiting = [one for one in waiting if one not in ready]
+            inner = next((number for one in waiting if (number := self._made_inner(one)) is not None), None)
+            if inner is None:
+                break
+            self.kept.add(inner)
+            self.given += self.sides.pop(inner)
+        for one in waiting:
+            its = " and ".join(f"`{self.shown(n)}`" for n in sorted(self.sources([one]) - self.kept))
+            raise NotToldError(f"ask in WHERE of the kept side alone, and of {its} when reading the view")
+
+    def _made_inner(self, test: Condition) -> int | None:
+        """The side of which a test is not true where it has no partner, and that joins with the kept one alone."""
+        for number in self.sources([test]) - self.kept - self.grouped.keys():
+            if self._is_strict(test, {number}) and self.sources(self.sides[number]) <= self.kept | {number}:
+                return number
+        return None
+
+    def sources(self, values: Iterable[Expression | Condition]) -> set[int]:
+        """The sources that some values are computed from."""
+        return {self.owners[variable] for variable in expression_variables(values)}
+
+    def _is_strict(self, test: Condition, sources: set[int]) -> bool:
+        """Whether a test is not true where each of some sources has no partner."""
+        match test:
+            case Compared(left=left, right=right):
+                plain = {self.owners[v] for v in (left, right) if isinstance(v, Variable)}
+            case IsNull(Variable() as operand, negated=True):
+                plain = {self.owners[operand]}
+            case _:
+                plain = set()
+        return sources <= plain
+
+    def before(self, number: int) -> set[int]:
+        """The sides that one joins with, and those that these do."""
+        found: set[int] = set()
+        waiting = [number]
+        while waiting:
+            more = self.sources(self.sides[waiting.pop()]) - self.kept - found - {number}
+            found |= more
+            waiting += more
+        return found
+
+    def _keys(self, number: int) -> list[dict[str, Term]]:
+        """The keys of the table that a source is, by the columns' names; none of what is no table."""
+        atoms = [literal for literal in self.pieces[number].draft.body if isinstance(literal, Atom)]
+        table = self.reader.relations.declared(atoms[0].predicate.name) if len(atoms) == 1 else None
+        if table is None:
+            return []
+        places = {name: i for i, name in enumerate(table.column_names)}
+        keys = [key for key in (table.key, *table.unique) if key]
+        return [{name: atoms[0].terms[places[name]] for name in key} for key in keys]
+
+    def has_one(self, number: int) -> bool:
+        """Whether a row that is joined with a side has at most one partner there, by a key of it."""
+        equal = {
+            mine
+            for one in self.sides[number]
+            if isinstance(one, Compared) and one.operator == "="
+            for mine, other in ((one.left, one.right), (one.right, one.left))
+            if isinstance(mine, Variable) and number not in self.sources([other])
+        }
+        if number in self.grouped:
+            groups = set(self.pieces[number].draft.groups or ())
+            return {what for one, what in self.grouped[number].items() if one in equal} >= groups
+        return any(equal.issuperset(key.values()) for key in self._keys(number))
+
+    def missing_keys(self, outputs: Iterable[Expression], *, is_aggregated: bool) -> str:
+        """What to show so that rows of the kept side stand once, and those of each joined side: condition 1."""
+        shown, found = frozenset(outputs), list[str]()
+        several = () if is_aggregated else [number for number in self.sides if not self.has_one(number)]
+        for number in (0, *several):
+            side, keys = self.shown(number), self._keys(number)
+            if not any(shown.issuperset(key.values()) for key in keys):
+                named = " and ".join(f"`{side}.{name}`" for name in (keys[0] if keys else ()))
+                found.append(f"a key of `{side}` ({named or 'declare one'})")
+        return f"show {' and '.join(found) or 'keys of all tables of the kept side'}"
+
+    def shown(self, number: int) -> str:
+        """What a side is called."""
+        sources = self.pieces[number].scope.sources
+        return sources[0].alias[0] if len(sources) == 1 and sources[0].alias else str(number)
+
+    def is_never_null(self, variable: Variable, number: int) -> bool:
+        """Whether a column of a side is null in no row that has a partner."""
+        if self.owners[variable] != number:
+            return False
+        if any(isinstance(c, Compared) and variable in (c.left, c.right) for c in self.sides[number]):
+            return True
+        its = self.grouped.get(number, {}).get(variable)
+        if isinstance(its, Aggregate):
+            is_count = its.function is AggregateFunction.COUNT
+            return is_count or (isinstance(its.operand, Variable) and self.is_never_null(its.operand, number))
+        variable = its if isinstance(its, Variable) else variable
+        for atom in self.pieces[number].draft.body:
+            table = self.reader.relations.declared(atom.predicate.name) if isinstance(atom, Atom) else None
+            if table is not None and isinstance(atom, Atom) and variable in atom.terms:
+                return table.is_not_null(atom.terms.index(variable))
+        return False
+
+
+def _may_be_joined(piece: Piece) -> bool:
+    """Whether a grouped query has no row of no rows, and stands as one source."""
+    return bool(piece.draft.groups) and len(piece.scope.sources) == 1 and not piece.conditions
