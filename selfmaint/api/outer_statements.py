@@ -41,13 +41,14 @@ from selfmaint.decide.decision import Decision
 from selfmaint.engine.plans import in_one_query
 from selfmaint.maintain import gained, lost, maintenance_program
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
-from selfmaint.warehouse.outer_joins import recombined
+from selfmaint.warehouse.computed_columns import completed
+from selfmaint.warehouse.outer_joins import plain_columns, recombined
 from selfmaint.warehouse.situation import Situation
 
 Step: TypeAlias = tuple[Predicate, Program | ViewDefinition, tuple[str, ...]]
 """A relation, what makes it, and the names of its columns; see `select_in_steps`."""
 
-_NEW, _GONE = (Predicate(name, Version.STEP) for name in ("come", "go"))
+_NEW, _GONE, _WHOLE = (Predicate(name, Version.STEP) for name in ("come", "go", "whole"))
 
 
 def part_statements(catalog: Catalog, tables: Mapping[Predicate, Table]) -> dict[str, Statement]:
@@ -128,14 +129,19 @@ def _steps(
         for step in _changes(decision, part, situation, tables):
             known.add(step[0])
             yield step
-    program, before, after = recombined(view.name, decision.catalog.outer[view.name])
+    outer = decision.catalog.outer[view.name]
+    program, before, after = recombined(view.name, outer)
     goals = {goal for part in parts for goal in (gained(part), lost(part))}
     if not goals & known:
         return
     program = drop_empty(program, goals - known)
     row = tuple(Variable(f"C{i}") for i in range(len(view.columns)))
-    for predicate in (before, after):
-        yield predicate, in_one_query(program, predicate), view.columns
+    for predicate, columns in ((before, view.columns), (after, plain_columns(outer))):
+        yield predicate, in_one_query(program, predicate), columns
+    if outer.computed:
+        whole, _ = completed(view.name, outer, after, decision.catalog.relations)
+        after = _WHOLE
+        yield after, whole, view.columns
     for predicate, one, other in ((_NEW, after, before), (_GONE, before, after)):
         made = Program((Rule(Atom(predicate, row), (Atom(one, row), Negation((Atom(other, row),)))),))
         yield predicate, made, view.columns

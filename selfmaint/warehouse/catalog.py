@@ -280,8 +280,7 @@ def catalog(
     _require_plain_names(program)
     taken = _taken(program, opaque := tuple(opaque))
     joins = joins_of([*program.views, *opaque], taken)
-    written = program
-    made_of = {one.name: one for one in parts_of(joins.values())}
+    written, made_of = program, {one.name: one for one in parts_of(joins.values())}
     program, beyond = separated(replace(program, views=(*program.views, *made_of.values())), opaque)
     stored = {rule.head.predicate.name for rule in program.rules} | set(beyond)
     cores = core_rules(beyond)
@@ -309,7 +308,7 @@ def catalog(
     }
     told = {name: (cores.get(name) or plain[name].rule, plain[name]) for name in made_of if name in plain}
     alike = {n: one for n, one in joins.items() if are_computed_alike(one, told, relations, met)}
-    sides = {name: outer_parts(views[name], outer, views, relations) for name, outer in alike.items()}
+    sides = {name: outer_parts(views[name], one, views, relations) for name, one in alike.items()}
     outer = {name: one for name, one in alike.items() if sides[name]}
     unions |= {name: sides[name] for name in outer}
     views = {name: view for name, view in views.items() if name not in made_of}

@@ -45,6 +45,10 @@ VIEWS = {
         and o.total > 1 left join customer c on c.id = o.customer""",
     "totals": """select c.id, c.name, count(o.id) as k, sum(o.total) as s from customer c
         left join orders o on o.customer = c.id group by c.id, c.name""",
+    "model": """select c.id, c.name, coalesce(h.k, 0) as k, h.s, case when h.k > 1 then 'more' end as kind
+        from customer c left join (select customer, count(*) as k, sum(total) as s from orders group by customer) h
+        on h.customer = c.id""",
+    "means": "select customer, count(*) as k, sum(total) as s, sum(total) / count(*) as m from orders group by customer",
     "no lines": """select id, customer, total from orders o
         where not exists (select 1 from line l where l.orders = o.id)""",
     "small": """select o.id, o.total from orders o where o.total > 1 and o.id not in
@@ -189,10 +193,14 @@ def verdict_of(
 
     frames = {}
     for name, rows in contents.items():
-        kinds = [
-            (c, pa.string() if c == "name" else pa.int64() if c in ("k", "s") else pa.int32())
-            for c in schema.view(name).columns
-        ]
+        others = {
+            "name": pa.string(),
+            "kind": pa.string(),
+            "k": pa.int64(),
+            "s": pa.int64(),
+            "m": pa.float64(),
+        }
+        kinds = [(c, others.get(c, pa.int32())) for c in schema.view(name).columns]
         frames[name] = pa.Table.from_pylist(rows, pa.schema(kinds))
     made = selfmaint.build(program, frames, engine="duckdb")
     changed = [name for name in COLUMNS if old[name] != new[name]]
