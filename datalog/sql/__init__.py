@@ -13,6 +13,7 @@ from datalog.sql.merge import (
     merge,
     merge_rows,
     select_in_steps,
+    temporary_view,
 )
 from datalog.sql.tables import Query, Table, read_set, stands_alone
 from datalog.sql.text import bound_text, text
@@ -38,6 +39,7 @@ __all__ = [
     "select_table",
     "select_view",
     "stands_alone",
+    "temporary_view",
     "text",
     "union_all",
 ]

@@ -22,7 +22,7 @@ from sqlglot import exp
 from datalog.model import Predicate, Program, Version, ViewDefinition
 from datalog.sql.definitions import select, select_view
 from datalog.sql.names import casefolded, identifier, unique
-from datalog.sql.tables import Table
+from datalog.sql.tables import Table, read_set
 from datalog.sql.unions import in_front
 
 _CHANGES = "changes"
@@ -135,9 +135,14 @@ def counted_view(bag: Table, counted: Table) -> exp.Create:
     query = exp.Select(expressions=[*(c.copy() for c in columns), copies])
     query.set("from_", exp.From(this=bag.tree(bag.name[-1])))
     query.set("group", exp.Group(expressions=columns))
+    return temporary_view(counted, query)
+
+
+def temporary_view(made: Table, query: exp.Query) -> exp.Create:
+    """The temporary view of a query's rows, whose columns are the table's."""
     temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
     return exp.Create(
-        this=counted.tree(counted.name[-1]), kind="VIEW", replace=True, expression=query, properties=temporary
+        this=made.tree(made.name[-1]), kind="VIEW", replace=True, expression=query, properties=temporary
     )
 
 
@@ -204,9 +209,20 @@ def select_in_steps(steps: Steps, result: ViewDefinition, tables: Mapping[Predic
         taken.add(names[-1].casefold())
         known[predicate] = Table((names[-1],), columns)
     query = select_view(result, known)
-    expressions, operands = in_front(queries, names)
-    for name, operand in zip(names, operands, strict=True):
-        alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True))
-        expressions.append(exp.CTE(this=operand, alias=alias))
+    waiting, operands = in_front(queries, names)
+    made = [
+        exp.CTE(this=operand, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        for name, operand in zip(names, operands, strict=True)
+    ]
+    unmade = {expression.alias for expression in (*waiting, *made)}
+    expressions: list[exp.CTE] = []
+    for step in (None, *made):
+        if step is not None:
+            expressions.append(step)
+            unmade.discard(step.alias)
+        for one in waiting:  # each after those before it, and after the steps that it reads
+            if one.alias in unmade and unmade.isdisjoint(name[-1] for name in read_set(one.this)):
+                expressions.append(one)
+                unmade.discard(one.alias)
     query.set("with_", exp.With(expressions=expressions))
     return query

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datalog.model import Predicate, Program, Version, ViewDefinition
 from datalog.rewrite import minimised
 from datalog.sql import (
+    Steps,
     Table,
     changes_table,
     delete_changed,
@@ -77,22 +78,39 @@ def group_statements(
     if made is None:
         return
     grouped, changes = made.plan.grouped, select_in_steps(made.steps, made.plan.changes, tables)
-    only_if = "no test has rows"
-    if made.plan.may_be_open:
-        about = (
-            f"groups of `{name}` for which the merge has no right values; known rows or a finer view may have "
-            "them, which `selfmaint check` asks, or else base rows"
-        )
-        query = text(select_in_steps(made.steps, made.plan.open, tables))
-        yield Statement(
-            StatementKind.OPEN, f"{name}@open", about, made.program, query, made.reads, exact=False
-        )
-        only_if = "neither the tests nor the query of open groups have rows"
+    is_open = list(open_groups(decision, view, situation, tables))
+    yield from is_open
+    only_if = "neither the tests nor the query of open groups have rows" if is_open else "no test has rows"
     about = f"brings `{name}` up to date, if {only_if}"
     query = text(
         merge(tables[view.predicate], grouped.columns, [m.column for m in grouped.measures], changes)
     )
     yield Statement(StatementKind.MERGE, f"{name}@merge", about, made.program, query, made.reads)
+
+
+def change_in_steps(
+    decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
+) -> tuple[Steps, ViewDefinition | None]:
+    """What makes the changed groups of a view, with a last column `is_there`; None if nothing changes the view."""
+    made = _Made.of(decision, view, situation, tables)
+    return ((), None) if made is None else (made.steps, made.plan.changes)
+
+
+def open_groups(
+    decision: Decision, view: GroupedView, situation: Situation, tables: Mapping[Predicate, Table]
+) -> Iterator[Statement]:
+    """The query of the groups whose new rows are not determined, where there may be some."""
+    made = _Made.of(decision, view, situation, tables)
+    if made is None or not made.plan.may_be_open:
+        return
+    about = (
+        f"groups of {view.shown} for which there are no right values; known rows or a finer view may have "
+        "them, which `selfmaint check` asks, or else base rows"
+    )
+    query = text(select_in_steps(made.steps, made.plan.open, tables))
+    yield Statement(
+        StatementKind.OPEN, f"{view.name}@open", about, made.program, query, made.reads, exact=False
+    )
 
 
 @dataclass(frozen=True, slots=True)

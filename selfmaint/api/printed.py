@@ -28,6 +28,8 @@ class StatementKind(Enum):
     """Groups of a view for which the merge has no right values; other knowledge may have them."""
     MERGE = "merge"
     """Brings the table of a view that groups up to date."""
+    PART = "part"
+    """Makes the rows readable of what a view with LEFT JOINs is made of, for other statements."""
     COUNTED = "counted"
     """Makes the rows of a view that keeps duplicates readable with their numbers of copies, for other statements."""
     CHANGES = "changes"

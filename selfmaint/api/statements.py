@@ -30,10 +30,13 @@ from datalog.sql import (
 )
 from datalog.sql.names import casefolded, plain_name, unique
 from datalog.syntax import show
-from selfmaint.api.group_statements import bag_statements, group_statements
+from selfmaint.api.group_statements import bag_statements, group_statements, open_groups
 from selfmaint.api.not_maintained import uncountable
+from selfmaint.api.outer_statements import outer_changes, part_statements
 from selfmaint.api.printed import Statement, StatementKind, Statements
 from selfmaint.api.toml_tables import dotted
+from selfmaint.api.unmatched_statements import unmatched_statements
+from selfmaint.decide.anti_joins import UnmatchedRows, anti_join_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE
@@ -43,6 +46,7 @@ from selfmaint.fallback.probes import Probe, options, roughly
 from selfmaint.maintain import gained, lost
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.near import require_known
+from selfmaint.warehouse.outer_joins import columns_of
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
@@ -74,6 +78,12 @@ def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Tab
             found[view.predicate] = Table(unused(f"{view.name}_counted"), view.columns, more)
             columns = (*view.columns, "is_there")
             found[view.predicate.of(Version.STEP)] = Table(unused(f"{view.name}_changes"), columns)
+    for whole in catalog.outer:
+        for number, (branch, part) in enumerate(catalog.unions[whole].items()):
+            columns = branch.selection.columns
+            found[part.predicate] = Table(unused(f"{whole}_{number}"), columns, catalog.not_null(part))
+        columns = (*columns_of(catalog.outer[whole]), "copies", "is_there")
+        found[Predicate(whole, Version.STEP)] = Table(unused(f"{whole}_changes"), columns)
     for relation in catalog.relations.values():
         not_null = frozenset(range(relation.arity)) - relation.nullable
         for version in (Version.INSERTED, Version.DELETED, Version.PRESENT, Version.ABSENT):
@@ -135,8 +145,15 @@ def statements(
     Raises:
         EmissionError: a name that Spark cannot take.
     """
-    if not_printed(decision.catalog, view, situation) is not None:
+    catalog = decision.catalog
+    if not_printed(catalog, view, situation) is not None:
         return ()
+    if view.name in catalog.outer:
+        found = _of_parts(Decision(catalog.apart, decision.budget_s), view, situation, tables)
+        return _with_rows(catalog.apart, tuple(found), tables)
+    anti = anti_join_of(view)
+    if anti is not None:
+        return tuple(unmatched_statements(UnmatchedRows(catalog, view, anti), situation, tables))
     asked = [*_tests(decision, view, situation), *_probes(decision, view, situation)]
     changes: tuple[Statement, ...] = ()
     if isinstance(view, GroupedView):
@@ -144,16 +161,39 @@ def statements(
         changes = tuple(change(decision, view, situation, tables))
     else:
         asked += _deltas(decision, view, situation)
-    found = (*_queries(view, asked, tables), *changes)
+    return _with_rows(catalog, (*_queries(view, asked, tables), *changes), tables)
+
+
+def _of_parts(
+    decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
+) -> Iterator[Statement]:
+    """The statements of a view with LEFT JOINs: the tests of what it is made of, then what changes its table."""
+    parts = decision.catalog.unions[view.name].values()
+    asked = [one for part in parts for one in _tests(decision, part, situation)]
+    asked += [one for part in parts for one in _probes(decision, part, situation)]
+    yield from _queries(view, asked, tables)
+    for part in parts:
+        if isinstance(part, GroupedView):
+            yield from open_groups(decision, part, situation, tables)
+    yield from outer_changes(decision, view, situation, tables)
+
+
+def _with_rows(
+    catalog: Catalog, found: tuple[Statement, ...], tables: Mapping[Predicate, Table]
+) -> tuple[Statement, ...]:
+    """The statements, before them what makes rows readable that they read, and that are stored in other tables."""
     read = {name for statement in found for name in statement.reads}
-    bags = [v for v in decision.catalog.views if v.is_counted and dotted(tables[v.predicate].name) in read]
-    return (*(_counted(bag, tables) for bag in bags), *found)
+    parts = [made for name, made in part_statements(catalog, tables).items() if name in read]
+    bags = [v for v in catalog.views if v.is_counted and dotted(tables[v.predicate].name) in read]
+    return (*parts, *(_counted(bag, tables) for bag in bags), *found)
 
 
 def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | None:
     """Why no statements for a view would be right in a situation; None if there are some."""
+    if anti_join_of(view) is not None:
+        return None if situation.effective else UNCOUNTABLE
     if view.name in catalog.outer:
-        return "its LEFT JOINs are decided by the views that its rows tell: that is not printed yet"
+        return UNCOUNTABLE if uncountable([*catalog.unions[view.name].values()], situation) else None
     if view.name in catalog.unions:
         return f"{view.limitation}, which `check` and `maintain` take one by one: that is not printed yet"
     if not view.is_decided:
@@ -207,10 +247,10 @@ def _doubts(decision: Decision, view: View, situation: Situation, new_facts: New
 def _rows_mean(view: View, doubt: tuple[str, ...], *, exact: bool) -> str:
     """What rows of a test say, where the others have none; `exact` if no test of the view is in doubt."""
     if exact:
-        return f"`{view.name}` is self-maintainable iff no test has rows"
+        return f"{view.shown} is self-maintainable iff no test has rows"
     rows = f"rows of this one do not settle it: {'; '.join(doubt)}" if doubt else "it is not if this one has"
     if_none = "no test has rows" + (" and no group is open" if isinstance(view, GroupedView) else "")
-    return f"`{view.name}` is self-maintainable if {if_none}; {rows}"
+    return f"{view.shown} is self-maintainable if {if_none}; {rows}"
 
 
 def _unknown(rules: DependsRules) -> str:

@@ -41,15 +41,17 @@ from datalog.rewrite.reachable import predicates_of
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.maintain import Delta
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import Catalog, View
 
-_ARRIVED, _GONE, _NEW, _LAST, _KEYS, _NONE, _ONE, _ABSENT, _PRESENT, _GAINED, _LOST, _OPEN = (
+_ARRIVED, _GONE, _NEW, _LAST, _KEYS, _NONE, _ONE, _ABSENT, _PRESENT, GAINED, LOST, OPEN = (
     Predicate(name, Version.STEP)
     for name in (
         *("arrived", "gone", "new", "last", "keys"),
         *("none", "one", "absent", "present", "gained", "lost", "open"),
     )
 )
+
+"""What is told: the rows gained; those lost, but for rows gained; and the values for which it is not known."""
 
 UNMATCHED = "nobody knows whether a row that comes has a match, or whether a match that goes was a row's last"
 """Why such a view is not decided."""
@@ -58,6 +60,88 @@ UNMATCHED = "nobody knows whether a row that comes has a match, or whether a mat
 def anti_join_of(view: View) -> AntiJoin | None:
     """What a view is made of, if it is one of rows that have no match."""
     return view.definition.anti if isinstance(view.definition, OpaqueView) else None
+
+
+@dataclass(frozen=True)
+class UnmatchedRows:
+    """What tells the change of a view of rows that have no match, over the view's rows and the update's."""
+
+    catalog: Catalog
+    view: View
+    anti: AntiJoin
+
+    def given(self, changed: Collection[Predicate]) -> dict[Predicate, tuple[Predicate, ViewDefinition]]:
+        """The rows that the update brings and takes, the keys of those it takes, and the values that it bars or not.
+
+        Each with what it is made of: one of the relations that are `changed`, and a definition over that.
+        """
+        kept, barred = self.anti.kept, self.anti.barred
+        wanted = {
+            _ARRIVED: (kept, Version.INSERTED),
+            _GONE: (kept, Version.DELETED),
+            _KEYS: (self._keys, Version.DELETED),
+            _NEW: (barred, Version.INSERTED),
+            _LAST: (barred, Version.DELETED),
+        }
+        found = {}
+        for goal, (definition, version) in wanted.items():
+            (relation,) = definition.reads
+            if relation.of(version) in changed:
+                found[goal] = relation.of(version), _over(definition, version)
+        return found
+
+    @cached_property
+    def _keys(self) -> ViewDefinition:
+        """The keys of all rows of the kept relation, whatever the view asks of them."""
+        (relation,) = self.anti.kept.reads
+        every = tuple(Variable(f"X{i}") for i in range(self.catalog.relations[relation.name].arity))
+        shown = [every[i] for _, i in self.anti.key]
+        made = block(self.view.name, 0, [Atom(relation, every)], shown)
+        return ViewDefinition(self.view.name, tuple(f"k{i}" for i in range(len(shown))), (made,))
+
+    def program(self, given: Collection[Predicate]) -> Program:
+        """The rules of `GAINED`, `LOST` and `OPEN`, over what is given."""
+        rules = tuple(self._rules())
+        known = {rule.head.predicate for rule in rules} | {*given} | {self.view.predicate}
+        read = {predicate for rule in rules for predicate in predicates_of(rule.body)}
+        return drop_empty(Program(rules), read - known)
+
+    def _rules(self) -> Iterator[Rule]:
+        row, others = ([Variable(f"{c}{i}") for i in range(len(self.view.columns))] for c in "CD")
+        at = tuple(row[i] for i in self.anti.join)
+        arrived, gone = (Atom(predicate, tuple(row)) for predicate in (_ARRIVED, _GONE))
+        new, last, none, one, absent, present, open_ = (
+            Atom(p, at) for p in (_NEW, _LAST, _NONE, _ONE, _ABSENT, _PRESENT, OPEN)
+        )
+        keys = Atom(_KEYS, tuple(row[i] for i, _ in self.anti.key))
+
+        def stored(shared: Collection[int]) -> Atom:
+            """A row of the view with some columns of this one."""
+            terms = (row[i] if i in shared else others[i] for i in range(len(row)))
+            return Atom(self.view.predicate, tuple(terms))
+
+        met = tuple(NullTest(term) for term in at)
+        # condition 2
+        yield Rule(Atom(LOST, tuple(row)), (stored(range(len(row))), keys))
+        yield Rule(Atom(LOST, tuple(row)), (stored(range(len(row))), new))
+        # condition 3
+        yield Rule(none, (arrived, *met, stored(self.anti.join)))
+        if self.anti.by_key and self.anti.references:
+            yield Rule(none, (arrived, *met, Negation((keys,))))
+        yield Rule(one, (last,))
+        yield Rule(one, (gone, *met, Negation((stored([i for i, _ in self.anti.key]),))))
+        # condition 4
+        yield Rule(absent, (none, Negation((new,))))
+        if self.anti.once:
+            yield Rule(absent, (last, Negation((new,))))
+        yield Rule(present, (new,))
+        yield Rule(present, (one, Negation((last,))))
+        for i in self.anti.join:
+            yield Rule(Atom(GAINED, tuple(row)), (arrived, NullTest(row[i], negated=False)))
+        yield Rule(Atom(GAINED, tuple(row)), (arrived, absent))
+        yield Rule(open_, (arrived, *met, Negation((absent,)), Negation((present,))))
+        # condition 5
+        yield Rule(open_, (last, Negation((new,)), *([Negation((keys,))] if self.anti.by_key else [])))
 
 
 @dataclass(frozen=True)
@@ -74,13 +158,13 @@ class Unmatched(Generic[D]):
 
     def is_open(self) -> bool:
         """Whether the new rows are not determined by conditions 2 to 5."""
-        may_be = _OPEN in self._program.heads
-        return may_be and bool(self.known.engine.nonempty(self._program, (_OPEN,), self._facts))
+        may_be = OPEN in self._program.heads
+        return may_be and bool(self.known.engine.nonempty(self._program, (OPEN,), self._facts))
 
     def delta(self) -> Delta[D]:
         """The change, held by the engine."""
         engine, stored = self.known.engine, self.known.facts.relations[self.view.predicate]
-        goals = dict.fromkeys((_GAINED, _LOST), self.view.columns)
+        goals = dict.fromkeys((GAINED, LOST), self.view.columns)
         heads = self._program.heads
         rows = engine.evaluate_all(self._program, {g: c for g, c in goals.items() if g in heads}, self._facts)
         gained, lost = (
@@ -90,34 +174,17 @@ class Unmatched(Generic[D]):
         return Delta(engine.keep(engine.minus(gained, lost)), engine.keep(engine.minus(lost, gained)))
 
     @cached_property
-    def _given(self) -> dict[Predicate, D]:
-        """The rows that the update brings and takes, the keys of those it takes, and the values that it bars or not."""
-        kept, barred = self.anti.kept, self.anti.barred
-        wanted = {
-            _ARRIVED: (kept, Version.INSERTED),
-            _GONE: (kept, Version.DELETED),
-            _KEYS: (self._keys, Version.DELETED),
-            _NEW: (barred, Version.INSERTED),
-            _LAST: (barred, Version.DELETED),
-        }
-        facts, engine = self.known.facts, self.known.engine
-        found = {}
-        for goal, (definition, version) in wanted.items():
-            (relation,) = definition.reads
-            changed = relation.of(version)
-            if changed in facts.relations:
-                kinds = {changed: self.known.catalog.relations[relation.name].types}
-                found[goal] = engine.keep(engine.evaluate_view(_over(definition, version), facts, kinds))
-        return found
+    def _rows(self) -> UnmatchedRows:
+        return UnmatchedRows(self.known.catalog, self.view, self.anti)
 
     @cached_property
-    def _keys(self) -> ViewDefinition:
-        """The keys of all rows of the kept relation, whatever the view asks of them."""
-        (relation,) = self.anti.kept.reads
-        every = tuple(Variable(f"X{i}") for i in range(self.known.catalog.relations[relation.name].arity))
-        shown = [every[i] for _, i in self.anti.key]
-        made = block(self.view.name, 0, [Atom(relation, every)], shown)
-        return ViewDefinition(self.view.name, tuple(f"k{i}" for i in range(len(shown))), (made,))
+    def _given(self) -> dict[Predicate, D]:
+        facts, engine, relations = self.known.facts, self.known.engine, self.known.catalog.relations
+        found = {}
+        for goal, (changed, definition) in self._rows.given(facts.relations.keys()).items():
+            kinds = {changed: relations[changed.name].types}
+            found[goal] = engine.keep(engine.evaluate_view(definition, facts, kinds))
+        return found
 
     @cached_property
     def _facts(self) -> Facts[D]:
@@ -125,47 +192,7 @@ class Unmatched(Generic[D]):
 
     @cached_property
     def _program(self) -> Program:
-        rules = tuple(self._rules())
-        known = {rule.head.predicate for rule in rules} | self._given.keys() | {self.view.predicate}
-        read = {predicate for rule in rules for predicate in predicates_of(rule.body)}
-        return drop_empty(Program(rules), read - known)
-
-    def _rules(self) -> Iterator[Rule]:
-        row, others = ([Variable(f"{c}{i}") for i in range(len(self.view.columns))] for c in "CD")
-        at = tuple(row[i] for i in self.anti.join)
-        arrived, gone = (Atom(predicate, tuple(row)) for predicate in (_ARRIVED, _GONE))
-        new, last, none, one, absent, present, open_ = (
-            Atom(p, at) for p in (_NEW, _LAST, _NONE, _ONE, _ABSENT, _PRESENT, _OPEN)
-        )
-        keys = Atom(_KEYS, tuple(row[i] for i, _ in self.anti.key))
-
-        def stored(shared: Collection[int]) -> Atom:
-            """A row of the view with some columns of this one."""
-            terms = (row[i] if i in shared else others[i] for i in range(len(row)))
-            return Atom(self.view.predicate, tuple(terms))
-
-        met = tuple(NullTest(term) for term in at)
-        # condition 2
-        yield Rule(Atom(_LOST, tuple(row)), (stored(range(len(row))), keys))
-        yield Rule(Atom(_LOST, tuple(row)), (stored(range(len(row))), new))
-        # condition 3
-        yield Rule(none, (arrived, *met, stored(self.anti.join)))
-        if self.anti.by_key and self.anti.references:
-            yield Rule(none, (arrived, *met, Negation((keys,))))
-        yield Rule(one, (last,))
-        yield Rule(one, (gone, *met, Negation((stored([i for i, _ in self.anti.key]),))))
-        # condition 4
-        yield Rule(absent, (none, Negation((new,))))
-        if self.anti.once:
-            yield Rule(absent, (last, Negation((new,))))
-        yield Rule(present, (new,))
-        yield Rule(present, (one, Negation((last,))))
-        for i in self.anti.join:
-            yield Rule(Atom(_GAINED, tuple(row)), (arrived, NullTest(row[i], negated=False)))
-        yield Rule(Atom(_GAINED, tuple(row)), (arrived, absent))
-        yield Rule(open_, (arrived, *met, Negation((absent,)), Negation((present,))))
-        # condition 5
-        yield Rule(open_, (last, Negation((new,)), *([Negation((keys,))] if self.anti.by_key else [])))
+        return self._rows.program(self._given)
 
 
 def _over(definition: ViewDefinition, version: Version) -> ViewDefinition:
