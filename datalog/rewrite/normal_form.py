@@ -51,9 +51,13 @@ def normal_rule(rule: Rule) -> Rule | None:
 def _apart(rule: Rule) -> Rule:
     """The rule with variables of its own in each scope."""
     numbers = count(1)
+    taken = frozenset(variables_of([rule.head, *rule.body]))
 
     def fresh(variables: Iterable[Variable]) -> dict[Variable, Term]:
-        return {v: Variable(f"{v.name}#{next(numbers)}") for v in variables}
+        """New variables, and none that already stands in a scope that is not renamed yet."""
+        return {
+            v: next(w for n in numbers if (w := Variable(f"{v.name}#{n}")) not in taken) for v in variables
+        }
 
     def scopes(body: Iterable[Literal], bound: frozenset[Term]) -> Iterator[Literal]:
         for literal in body:
