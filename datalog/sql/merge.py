@@ -210,13 +210,13 @@ def select_in_steps(steps: Steps, result: ViewDefinition, tables: Mapping[Predic
         known[predicate] = Table((names[-1],), columns)
     query = select_view(result, known)
     waiting, operands = in_front(queries, names)
-    made = [
+    ctes = [
         exp.CTE(this=operand, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
         for name, operand in zip(names, operands, strict=True)
     ]
-    unmade = {expression.alias for expression in (*waiting, *made)}
+    unmade = {expression.alias for expression in (*waiting, *ctes)}
     expressions: list[exp.CTE] = []
-    for step in (None, *made):
+    for step in (None, *ctes):
         if step is not None:
             expressions.append(step)
             unmade.discard(step.alias)

@@ -11,6 +11,7 @@ from datalog.sql import (
     Steps,
     Table,
     changes_table,
+    counted_view,
     delete_changed,
     insert_copies,
     merge,
@@ -25,8 +26,18 @@ from selfmaint.engine.plans import in_one_query
 from selfmaint.maintain.core_rows import core_gained, core_lost, core_program
 from selfmaint.maintain.dropped_groups import dropping
 from selfmaint.maintain.group_plan import PARTS, GroupPlan
-from selfmaint.warehouse.catalog import GroupedView
+from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.situation import Situation
+
+
+def counted_rows(view: View, tables: Mapping[Predicate, Table]) -> Statement:
+    """What makes the rows of a view that keeps duplicates readable."""
+    about = f"the rows of `{view.name}`, each once with its number of copies, for the statements that follow"
+    bag = tables[view.predicate.of(Version.BAG)]
+    query = text(counted_view(bag, tables[view.predicate]))
+    return Statement(
+        StatementKind.COUNTED, f"{view.name}@counted", about, Program(), query, (dotted(bag.name),)
+    )
 
 
 def bag_statements(

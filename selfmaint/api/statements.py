@@ -20,7 +20,6 @@ from datalog.rewrite.lookups import Held
 from datalog.sql import (
     Query,
     Table,
-    counted_view,
     held_table,
     read_set,
     select,
@@ -30,7 +29,7 @@ from datalog.sql import (
 )
 from datalog.sql.names import casefolded, plain_name, unique
 from datalog.syntax import show
-from selfmaint.api.group_statements import bag_statements, group_statements, open_groups
+from selfmaint.api.group_statements import bag_statements, counted_rows, group_statements, open_groups
 from selfmaint.api.not_maintained import uncountable
 from selfmaint.api.outer_statements import outer_changes, part_statements
 from selfmaint.api.printed import Statement, StatementKind, Statements
@@ -185,7 +184,7 @@ def _with_rows(
     read = {name for statement in found for name in statement.reads}
     parts = [made for name, made in part_statements(catalog, tables).items() if name in read]
     bags = [v for v in catalog.views if v.is_counted and dotted(tables[v.predicate].name) in read]
-    return (*parts, *(_counted(bag, tables) for bag in bags), *found)
+    return (*parts, *(counted_rows(bag, tables) for bag in bags), *found)
 
 
 def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | None:
@@ -199,15 +198,6 @@ def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | Non
     if not view.is_decided:
         return f"{view.limitation}; its deltas cannot be computed from the views alone"
     return UNCOUNTABLE if uncountable([view], situation) and not view.always_empty else None
-
-
-def _counted(view: View, tables: Mapping[Predicate, Table]) -> Statement:
-    about = f"the rows of `{view.name}`, each once with its number of copies, for the statements that follow"
-    bag = tables[view.predicate.of(Version.BAG)]
-    query = text(counted_view(bag, tables[view.predicate]))
-    return Statement(
-        StatementKind.COUNTED, f"{view.name}@counted", about, Program(), query, (dotted(bag.name),)
-    )
 
 
 @dataclass(frozen=True)
@@ -402,5 +392,5 @@ def statements_of(
     )
     change = any_change(catalog, inserted, deleted, known)
     decision = warehouse.decision_within(budget_s)
-    whole = Decision(catalog, decision.budget_s) if view in catalog.unions else decision
+    whole = Decision(catalog, decision.budget_s) if catalog.unions else decision  # only tables that are there
     return printed(whole, view, change, warehouse.tables)
