@@ -23,7 +23,6 @@ from datalog.model import (
 )
 from datalog.sql.views.conditions import conjuncts
 from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
-from datalog.sql.views.outside import JOIN_HINT
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.select import conditions_of
 
@@ -82,10 +81,7 @@ class Sides:
         self.piece = self.pieces[0]
         self.given += self.piece.conditions
         for number, (join, right) in enumerate(zip(joins, self.pieces[1:], strict=True), 1):
-            if join.side not in ("", "LEFT"):
-                raise NotToldError(
-                    f"write the {join.side} JOIN as LEFT JOIN" if join.side == "RIGHT" else JOIN_HINT
-                )
+            assert join.side in ("", "LEFT")  # other sides are outside what is read
             before = self.piece
             self.piece = join_pair(before, right, join, self.reader.reader)
             made = list(conjuncts(self.piece.conditions[len(before.conditions) :]))

@@ -101,6 +101,7 @@ _OWN_VIEW = "make it a materialized view of its own, and read that"
 JOIN_HINT = (
     "show a key of the kept side, and a column of the other one that is never null: then it is analysed"
 )
+_FULL_HINT = "keep two views: a LEFT JOIN, and the rows of the other side without a match"
 _KINDS: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.Window: ("a window function", "aggregate with GROUP BY in a view, and rank when reading it"),
     exp.Except: ("EXCEPT", "keep the two sides as two views"),
@@ -195,7 +196,8 @@ _AROUND_QUERIES = (
 def _join(node: exp.Join) -> tuple[str, str] | None:
     side, kind, method = node.side, node.kind, node.method
     if side and side != "LEFT":  # which of these are inner joins the tables' foreign keys say
-        return f"{side} JOIN" if kind != "OUTER" else f"{side} OUTER JOIN", JOIN_HINT
+        hint = "write it as LEFT JOIN, the side that is kept first" if side == "RIGHT" else _FULL_HINT
+        return f"{side} JOIN" if kind != "OUTER" else f"{side} OUTER JOIN", hint
     if kind not in ("", "INNER", "CROSS") and (side, kind) != ("LEFT", "OUTER"):
         return f"{kind} JOIN", "an inner join with DISTINCT keeps the rows that have a partner"
     if method not in ("", "NATURAL"):

@@ -32,7 +32,7 @@ _UNITS = (
 )
 _WORDS = frozenset(
     (*_UNITS, *(f"{unit}s" for unit in _UNITS), "_metadata", "user", "session_user", "current_catalog")
-) | {"current_database", "current_schema", "grouping__id"}
+) | {"current_database", "current_schema", "grouping__id", "localtimestamp"}
 """Names that Spark knows without a table, and words for parts of a time."""
 _FILES = ("parquet", "csv", "json", "orc", "delta", "text", "avro", "binaryfile")
 """What stands before the path of a file in FROM."""
@@ -211,7 +211,7 @@ class _Names:
             self.catalogue.unknown(tree, self.problems)
         if len(views) + len(bases) != 1:
             return None
-        return bases[0].column_names if bases else self._view(views[0])
+        return (bases[0].column_names or None) if bases else self._view(views[0])
 
     def _view(self, view: Named) -> Columns:
         if view in self.catalogue.reading:

@@ -216,6 +216,14 @@ def test_what_is_left_as_text(query: str) -> None:
         ("select o.day, count(c.id) as n FROM group by o.day", "show a key of `o` (`o.id`)"),
         ("select o.id, c.id FROM", "give each column a name of its own"),
         (
+            "select o.id, r.id as r FROM full join region r on r.id = o.id",
+            "keep two views: a LEFT JOIN, and the rows",
+        ),
+        (
+            "select o.id, r.id as r FROM right join region r on r.id = o.id",
+            "write it as LEFT JOIN, the side that",
+        ),
+        (
             "select o.id, r.name FROM join region r on r.id = c.region",
             "join what may be missing with LEFT JOIN",
         ),

@@ -140,6 +140,7 @@ def test_it_is_an_error_at_its_place(query: str, code: str, at: str, hint: str) 
         "select f.x from customer c full join parquet.`/a` f on f.id = c.id",
         # words of Spark that are no columns
         "select rank() over (order by id) as r, timestampdiff(MONTH, date '2026-01-01', current_date) as m from orders",
+        "select rank() over (order by id) as r, localtimestamp as at from orders",
         "select transform(array(o.total), x -> x + 1) as x from orders o",
         # a name means what it means around where the table inside has no such column
         "select id from customer c where not exists (select 1 from orders where customer = id and total > region)",
