@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from typing import Any
+
+from tests.forked import forked
 
 KILLED = """
 import os, signal, sys, threading
@@ -56,11 +56,10 @@ def killed(at: int, *arguments: object, within_s: float | None = None, steps: st
 
     Where every operation is one that writes, it is killed after it as well: right before the next one is counted down.
     """
-    command = [sys.executable, "-c", KILLED, str(at), *map(str, arguments)]
     environment = {**os.environ, "STEPS": steps}
     if within_s is not None:
         environment["WITHIN_S"] = str(within_s)
-    return subprocess.run(command, capture_output=True, check=False, timeout=120, env=environment).returncode
+    return forked(KILLED, at, *arguments, environment=environment).status
 
 
 def killings(make: Any, look: Any, *arguments: object, step: int = 1, steps: str = "lake") -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -133,5 +134,6 @@ def _columns(positions: Sequence[int]) -> tuple[str, ...]:
     return tuple(f"c{i}" for i in positions)
 
 
+@lru_cache(maxsize=1_000)
 def _type(text: str) -> ColumnType:
     return parse_program(f".decl t(c: {text}).").declarations[0].columns[0].type

@@ -127,7 +127,7 @@ def _one_line(text: str) -> str:
 
 
 SECONDS = 10.0
-"""How long the search for all views together may take, if nobody says."""
+"""How much processor time the search for all views together may take, if nobody says."""
 
 MOST_ROWS = 400
 """At most so many rows of views, update and copies are looked at, if nobody says."""
@@ -137,6 +137,9 @@ MOST_TO_CONFIRM = 20_000
 
 MOST_MEMORY = 2 * 1024**3
 """The bytes of address space that the solver's process may have."""
+
+_SLOWER = 3
+"""A process that others leave less than this part of a processor is ended before it has had its time."""
 
 _MORE_S = 5.0
 """What is added to the time, to read the question and to end."""
@@ -149,7 +152,7 @@ class CrossExamination:
     """The budget of a cross-examination, and where it writes what contradicts a verdict.
 
     Attributes:
-        seconds: for the search, of all views together.
+        seconds: processor time for the search, of all views together.
         rows: how many rows of the views, the update and the copies are looked at.
         candidates: how many rows of base relations databases are chosen from.
         memory: the bytes of address space of the solver's process.
@@ -272,21 +275,22 @@ def _agrees(view: str, answer: NothingFound) -> Examined:
 def asked(question: Question, seconds: float, memory: int = MOST_MEMORY) -> dict[str, Answer]:
     """The answers, by view.
 
-    The seconds are of the search, without the start of the process, which ends soon after them; `memory` is the bytes
-    of address space that it may have.
+    The seconds are processor time of the search, without the start of the process, which ends soon after them; `memory`
+    is the bytes of address space that it may have.
     """
+    most_s = _SLOWER * seconds + _MORE_S
     found: dict[str, Answer] = {}
     failure = ""
     why = f"the search did not end within {seconds:g} s"
     try:
         with _SOLVER.lock:
-            for answer in _SOLVER.process().answers((seconds, memory, question), seconds + _MORE_S):
+            for answer in _SOLVER.process().answers((seconds, memory, question), most_s):
                 if isinstance(answer, str):
                     failure = answer
                 else:
                     found[answer.view] = better(found.get(answer.view), answer)
     except ProcessEndedError as ended:
-        if not ended.is_late and ended.status not in (0, -getattr(signal, "SIGALRM", 0)):
+        if not ended.is_late and ended.status not in (0, -getattr(signal, "SIGPROF", 0)):
             why = _died(ended, failure)
     except OSError as error:
         why = f"the solver's process could not be started: {error}"

@@ -19,6 +19,9 @@ MOST_MODELS = 25
 """So many databases are held against the definition before a search gives up."""
 
 
+_LEAST_WAIT_S = 0.01
+"""So long the solver works at least before the time is looked at again."""
+
 FEW = (60, 300)
 """So many candidate rows are looked at first."""
 
@@ -78,8 +81,10 @@ def answers(question: Question, seconds: float) -> Iterator[Answer]:
 
     Among few candidate rows first, which may be all that there is time for, then among as many as there may be: of
     several answers for a view the better one counts (`better`).
+
+    The seconds are processor time of this process: what else the machine does makes no answer another one.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.process_time() + seconds
     promised, before = dict(question.promised), 0
     for most in (*(few for few in FEW if few < question.most_candidates), question.most_candidates):
         asked = replace(question, promised=promised, most_candidates=most)
@@ -174,8 +179,7 @@ class _Search:
         with self._control.solve(yield_=True, async_=True) as handle:
             for _ in range(MOST_MODELS):
                 handle.resume()
-                left = self._deadline - time.monotonic()
-                if left <= 0 or not handle.wait(left):
+                if not self._ends(handle):
                     handle.cancel()
                     raise _StoppedError
                 model = handle.model()
@@ -192,6 +196,13 @@ class _Search:
                     return _Found(database)
                 refused = f"the databases found are none: {refused or 'the state is the same'}"
         return _Found(None, refused)
+
+    def _ends(self, handle: clingo.SolveHandle) -> bool:
+        """Waits for the solver; whether it ends before the time is over."""
+        while (left := self._deadline - time.process_time()) > 0:
+            if handle.wait(max(left, _LEAST_WAIT_S)):  # as long as that takes at least
+                return True
+        return False
 
     def _differs(self, view: str, state: frozenset[Row], database: Rows) -> bool:
         found = self.state(view, database)

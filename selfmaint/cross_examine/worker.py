@@ -19,7 +19,8 @@ from typing import IO
 from selfmaint.cross_examine import search
 
 _LATE_S = 0.5
-"""So long after the search should have ended its process does: while a program is ground nothing looks at the time."""
+"""So much processor time after the search should have ended its process does: a program is ground without a look at it.
+"""
 
 
 def main() -> None:
@@ -37,7 +38,7 @@ def main() -> None:
             sys.excepthook = partial(_failed, out)
             _bound(memory)
             if hasattr(signal, "setitimer"):
-                signal.setitimer(signal.ITIMER_REAL, seconds + _LATE_S)
+                signal.setitimer(signal.ITIMER_PROF, seconds + _LATE_S)
             for answer in search.answers(question, seconds):
                 _say(out, answer)
             os._exit(0)

@@ -33,7 +33,7 @@ NEAR_ROWS = (8, 24)
 """So many rows of it, those near the update, are looked at, then more; what is found is completed to explain all."""
 
 MOST_SECONDS = 0.5
-"""How long a search may take for all views together, besides the start of its process."""
+"""How much processor time a search may take for all views together, besides the start of its process."""
 
 MOST_CANDIDATES = 300
 """From so many base rows databases are chosen."""

@@ -19,16 +19,17 @@ from selfmaint.cross_examine.search import answers
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
+from tests.effort import effort
 
 DATA = Path(__file__).parent / "data"
 SECONDS = 20.0
 STEPS = {
-    "no_projection": 10,
-    "constraints": 8,
-    "comparisons": 10,
-    "projection": 6,
-    "union": 6,
-    "aggregates": 4,
+    "no_projection": effort(20, 1),
+    "constraints": effort(16, 1),
+    "comparisons": effort(20, 1),
+    "projection": effort(12, 1),
+    "union": effort(12, 1),
+    "aggregates": effort(8, 1),
     "hard": 1,
     "found": 1,
 }

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from tests.effort import effort
 from tests.end_to_end.test_helper_views import followed
 
 TEXTS = [
@@ -59,7 +60,7 @@ def computing(random: Random) -> str:
     return random.choice(options)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(effort(3, 24)))
 def test_views_that_compute_are_what_recomputing_gives(seed: int) -> None:
     ways = Counter(followed(f"computing.{seed}.{trial}", computing) for trial in range(8))
     assert ways["alone"] + ways["from the helper"] + ways["by rows"] >= 6, ways

@@ -22,6 +22,7 @@ from selfmaint.api.columns import columns_of
 from selfmaint.api.maintain import new_contents
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.protocol import Facts
+from tests.effort import effort
 from tests.end_to_end.test_helper_views import TYPES, changed, changes, given, opened, rows
 
 NAMES = ("stddev_samp", "stddev_pop", "var_samp", "var_pop", "stddev", "variance")
@@ -82,7 +83,7 @@ def followed(seed: str, *, helpers: bool) -> str:
     return "helper" if warehouse.catalog.helpers else "alone"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(effort(3, 12)))
 @pytest.mark.parametrize("helpers", [True, False])
 def test_variances_are_nearly_what_recomputing_gives(seed: int, *, helpers: bool) -> None:
     ways = Counter(followed(f"{seed}.{trial}", helpers=helpers) for trial in range(8))

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from tests.effort import effort
 from tests.keyed_queries import changed, database, maintained
 from tests.random_queries import Maker, Piece
 
@@ -58,7 +59,7 @@ def _cte(random: Random, left: Piece, right: Piece) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("law", [_union_commutes, _left_join, _partition, _cte])
-@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize("seed", range(effort(4, 40)))
 def test_two_texts_that_mean_the_same_are_followed_to_the_same_rows(law: Law, seed: int) -> None:
     random = Random(f"{law.__name__}.{seed}")
     maker = Maker(random)
@@ -77,7 +78,7 @@ GROUPINGS = {
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(effort(2, 20)))
 def test_grouping_sets_are_all_their_groupings(grouping: str, seed: int) -> None:
     """Of no rows DuckDB makes a group of all rows, and Spark none: there are some."""
     random = Random(f"{grouping}.{seed}")

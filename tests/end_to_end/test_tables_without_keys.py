@@ -213,7 +213,7 @@ def explaining(queries: Mapping[str, str], before: Database) -> Iterator[Databas
             yield one
 
 
-@pytest.mark.parametrize("number", range(effort(6, 2000)))
+@pytest.mark.parametrize("number", range(effort(4, 2000)))
 def test_a_yes_is_one_new_state_of_all_databases_that_explain_what_is_known(number: int) -> None:
     choice = random.Random(number)
     before = choice.choice(databases())

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
+from tests.effort import effort
 
 TABLES = """
 create table store (id int not null primary key, name string, state string);
@@ -126,7 +127,7 @@ def ranked(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(plain, key=lambda row: [f"{v:.4f}" if isinstance(v, float) else repr(v) for v in row])
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(effort(1, 4)))
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_shape_is_followed_without_recomputing(tmp_path: Path, name: str, seed: int) -> None:
     shop, text = Shop(tmp_path, seed), SHAPES[name]

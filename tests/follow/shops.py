@@ -6,8 +6,6 @@ import json
 import os
 import random
 import re
-import subprocess
-import sys
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -21,8 +19,8 @@ from psycopg.conninfo import make_conninfo
 import selfmaint
 from selfmaint.errors import SelfmaintError
 from tests.command_line import Ran, run
+from tests.forked import forked
 
-ROOT = Path(__file__).resolve().parents[2]
 TABLES = """
 create table customer (id int not null primary key, region string not null);
 create table sale (
@@ -313,10 +311,9 @@ main()
 
 def killed(shop: LoggedShop, point: str, at: int, *arguments: str) -> int:
     """The exit status of the real command, which is killed at the `at`-th time that it is at a point."""
-    command = [sys.executable, "-c", KILLER, point, str(at), "follow", str(shop.toml), *arguments]
-    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=300)
-    assert done.returncode <= 0, done.stderr
-    return done.returncode
+    done = forked(KILLER, point, at, "follow", shop.toml, *arguments)
+    assert done.status <= 0, done.said
+    return done.status
 
 
 def codes(ran: Ran) -> set[str]:

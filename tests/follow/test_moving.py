@@ -20,7 +20,9 @@ import pytest
 from selfmaint.api import follower
 from selfmaint.api.store_upkeep import store_of
 from tests.command_line import run
-from tests.follow.shops import ROOT, LoggedShop, Writer
+from tests.follow.shops import LoggedShop, Writer
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.usefixtures("postgres")
 

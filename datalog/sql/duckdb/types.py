@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -82,7 +83,13 @@ def sql_type(name: str) -> SqlType:
 def cast(tree: exp.Expr, kind: SqlType) -> exp.Expr:
     """The value as a type."""
     # `exp.cast` leaves out a cast of a decimal to one of another size.
-    return exp.Cast(this=tree, to=exp.DataType.build(type_name(kind), dialect="duckdb"))
+    return exp.Cast(this=tree, to=_type(type_name(kind)).copy())
+
+
+@lru_cache(maxsize=1_000)
+def _type(name: str) -> exp.DataType:
+    """The tree of a type's name, which is parsed once; a copy is put into trees."""
+    return exp.DataType.build(name, dialect="duckdb")
 
 
 def call(function: str, *arguments: exp.Expr) -> exp.Expr:

@@ -13,6 +13,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
+from tests.effort import effort
 from tests.large_engine import LargeEngine
 from tests.oracle.sql_databases import Everything
 from tests.oracle.sql_tables import Database, Rows, State, Table, updated
@@ -139,7 +140,7 @@ def changed(random: Random, database: Database) -> tuple[list[Rows], list[Rows]]
 
 
 @pytest.mark.parametrize("engine", [MemoryEngine, LargeEngine])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(effort(2, 8)))
 def test_an_update_that_some_database_explains_is_never_refused(seed: int, engine: Any) -> None:
     random, found = Random(seed), Counter[tuple[bool, bool]]()
     for _ in range(8):

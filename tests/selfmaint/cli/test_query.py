@@ -27,10 +27,8 @@ STORES = ["lake", "delta"]
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    made = Shop(tmp_path)
-    assert made.command("init").status == 0
-    return made
+def shop(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return Shop(tmp_path).made(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,7 +20,7 @@ from selfmaint.api import maintain as maintaining
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
-from selfmaint.cross_examine import domains, examine, process
+from selfmaint.cross_examine import domains, examine, process, search
 from selfmaint.cross_examine.examine import CrossExamination, Outcome
 from selfmaint.cross_examine.neighbourhood import TooManyRowsError, near
 from selfmaint.cross_examine.question import Differing, NotExamined, Question
@@ -293,6 +293,24 @@ def test_a_solver_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(process, "STARTING_S", 0.2)
     monkeypatch.setattr(examine, "_MORE_S", 0)
     assert "within 0.1 s" in asked(here, update, seconds=0.1).reason
+
+
+def test_what_others_take_of_the_processor_is_no_time_of_the_search() -> None:
+    class Slow:
+        """A solver that waits for a processor for far longer than it works."""
+
+        waits = 0
+
+        def wait(self, seconds: float) -> bool:
+            time.sleep(seconds)
+            self.waits += 1
+            return self.waits == 5
+
+    searching = object.__new__(search._Search)
+    searching._deadline = time.process_time() + 0.05
+    assert searching._ends(cast("Any", Slow()))
+    searching._deadline = time.process_time() - 1
+    assert not searching._ends(cast("Any", Slow()))
 
 
 def test_one_that_looks_at_no_time_ends_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError, SourceError
 from selfmaint.fallback.settle import Readable
 from selfmaint.sources.memory import RowsSource
+from tests.effort import effort
 
 RULES = """
 .decl r(a: int not null, b: int, c: double) key(a).
@@ -57,7 +58,7 @@ def database(random: Random) -> Database:
     return {"r": r, "s": frozenset((k, random.randrange(3)) for k in range(4) if random.random() < 0.6)}
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(effort(60, 1000)))
 def test_recomputed_views_are_those_of_the_new_state(seed: int) -> None:
     random = Random(seed)
     old, new = database(random), database(random)

@@ -29,8 +29,7 @@ from tests.oracle.random_groups import random_groups
 from tests.oracle.random_stars import changed, random_database, random_roll_up, random_star
 from tests.selfmaint.decide.test_group_decision import stored
 
-BLOCKS, WAREHOUSES, BATCHES = 2, effort(9, 60), 10
-"""2,000 batches in all, half of them of warehouses with a finer view and a coarser one."""
+BLOCKS, WAREHOUSES, BATCHES = 2, effort(5, 60), 10
 
 
 def warehouse_of(

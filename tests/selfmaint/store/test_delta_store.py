@@ -53,11 +53,8 @@ def history(shop: Shop) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    made = Shop(tmp_path, "delta")
-    done = made.command("init")
-    assert done.status == 0, done
-    return made
+def shop(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return Shop(tmp_path, "delta").made(tmp_path_factory.getbasetemp())
 
 
 def test_many_random_batches_undone_compacted_and_known_again(shop: Shop) -> None:
