@@ -85,7 +85,7 @@ class Stored:
         """Its distinct rows in this process, if they are few, of types whose values Python has."""
         if self.here is not None or self.rows == 0:
             return Indexed(self.here or frozenset())
-        known = self.known_rows
+        known = self.layout.at_most if self.rows is None else self.rows
         if known is None or known > self.database.most_few or not are_in_python(self.types):
             return None
         rows = self.database.few(self)
