@@ -48,7 +48,7 @@ def as_lists(rows: Collection[Row], types: Sequence[SqlType]) -> list[list[Value
 
     Arrow is slow to load. Decimals are texts, for DuckDB would choose a type for them by their digits.
     """
-    if len(rows) > _MOST_LISTED or not all(
+    if not 0 < len(rows) <= _MOST_LISTED or not all(
         isinstance(k, ColumnType) and (k.name.is_integer or k.name in _LISTED) for k in types
     ):
         return None
