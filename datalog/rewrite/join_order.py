@@ -33,7 +33,6 @@ class JoinOrder:
             for literal in self.waiting
         }
         self._bound = set(bound)
-        self._is_small = is_small
         positive = [literal for literal in body if isinstance(literal, Atom | Comparison)]
         self._bindable = self._bound | {*variables_of(positive)}
 
@@ -41,8 +40,9 @@ class JoinOrder:
         """The next literals, until none is left; one that can never be met comes last."""
         while self.waiting:
             chosen = self._next()
+            taken = {id(literal) for literal in chosen}
+            self.waiting = [literal for literal in self.waiting if id(literal) not in taken]
             for literal in chosen:
-                self.waiting.remove(literal)
                 if not isinstance(literal, Negation):
                     self._bound |= self._variables[id(literal)]
             yield chosen
@@ -77,10 +77,10 @@ class JoinOrder:
         return not open_
 
     def _places(self, atom: Atom) -> int:
-        """How many terms are bound variables."""
-        return sum(term in self._bound for term in atom.terms)
+        """How many of its variables are bound."""
+        return len(self._variables[id(atom)] & self._bound)
 
     def _cost(self, atom: Atom, sought: frozenset[Variable]) -> tuple[bool, int, bool, int]:
         """Small relations first, then what is bound most, what brings a variable sought, and the fewest variables."""
-        free = {t for t in atom.terms if isinstance(t, Variable)} - self._bound
-        return not self._is_small(atom.predicate), -self._places(atom), free.isdisjoint(sought), len(free)
+        free = self._variables[id(atom)] - self._bound
+        return bool(self._large[id(atom)]), -self._places(atom), free.isdisjoint(sought), len(free)
