@@ -53,13 +53,14 @@ class JoinOrder:
         if cheap:
             return (cheap[0],)
         decisive = [li for li in filters if self._large[id(li)] == 1]
-        if decisive and self._bound:
-            return tuple(decisive)
+        met = tuple(li for li in decisive if not self._bound.isdisjoint(self._variables[id(li)]))
+        if met:
+            return met
         atoms = [li for li in self.waiting if isinstance(li, Atom)]
-        met = [atom for atom in atoms if self._places(atom)]
-        if met or (not filters and atoms) or (atoms and not self._bound):
+        joined = [atom for atom in atoms if self._places(atom)]
+        if joined or (not filters and atoms) or (atoms and not self._bound):
             sought = self._sought()
-            return (min(met or atoms, key=lambda atom: self._cost(atom, sought)),)
+            return (min(joined or atoms, key=lambda atom: self._cost(atom, sought)),)
         return tuple(decisive or filters or self.waiting[:1])
 
     def _sought(self) -> frozenset[Variable]:
