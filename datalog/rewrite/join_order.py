@@ -1,7 +1,10 @@
 """The order in which a body's literals are met: filters as soon as they are bound, products last.
 
-Before: `a(Y, Z), new(X, Y), not b(Z), X > 3`   (`new` is small)
-After:  `new(X, Y), X > 3, a(Y, Z), not b(Z)`
+Before: `a(Y, Z), c(Y, V), new(X, Y), not b(Z), X > 3`   (`new` is small)
+After:  `new(X, Y), X > 3, a(Y, Z), not b(Z), c(Y, V)`
+
+A negation of one row of a large relation is met before what only adds to the bindings, and what binds its variables
+first: where a view rules new facts out, such a row mostly does, and nothing more is joined with them or read for them.
 """
 
 from __future__ import annotations
@@ -25,8 +28,11 @@ class JoinOrder:
         """Starts the order."""
         self.waiting = list(body)
         self._variables = {id(literal): frozenset(variables_of([literal])) for literal in self.waiting}
+        self._large = {
+            id(literal): sum(not is_small(predicate) for predicate in predicates_of([literal]))
+            for literal in self.waiting
+        }
         self._bound = set(bound)
-        self._is_small = is_small
         positive = [literal for literal in body if isinstance(literal, Atom | Comparison)]
         self._bindable = self._bound | {*variables_of(positive)}
 
@@ -34,25 +40,34 @@ class JoinOrder:
         """The next literals, until none is left; one that can never be met comes last."""
         while self.waiting:
             chosen = self._next()
+            taken = {id(literal) for literal in chosen}
+            self.waiting = [literal for literal in self.waiting if id(literal) not in taken]
             for literal in chosen:
-                self.waiting.remove(literal)
                 if not isinstance(literal, Negation):
                     self._bound |= self._variables[id(literal)]
             yield chosen
 
     def _next(self) -> tuple[Literal, ...]:
         filters = [li for li in self.waiting if not isinstance(li, Atom) and self._is_ready(li)]
-        cheap = [li for li in filters if all(map(self._is_small, predicates_of([li])))]
+        cheap = [li for li in filters if not self._large[id(li)]]
         if cheap:
             return (cheap[0],)
+        decisive = [li for li in filters if self._large[id(li)] == 1]
+        met = tuple(li for li in decisive if not self._bound.isdisjoint(self._variables[id(li)]))
+        if met:
+            return met
         atoms = [li for li in self.waiting if isinstance(li, Atom)]
-        met = [atom for atom in atoms if self._places(atom)]
-        if met or (not filters and atoms) or (atoms and not self._bound):
-            return (min(met or atoms, key=self._cost),)
-        if filters:
-            fewest = min(map(self._large_atoms, filters)) == 1
-            return tuple(li for li in filters if not fewest or self._large_atoms(li) == 1)
-        return (self.waiting[0],)
+        joined = [atom for atom in atoms if self._places(atom)]
+        if joined or (not filters and atoms) or (atoms and not self._bound):
+            sought = self._sought()
+            return (min(joined or atoms, key=lambda atom: self._cost(atom, sought)),)
+        return tuple(decisive or filters or self.waiting[:1])
+
+    def _sought(self) -> frozenset[Variable]:
+        """What is not bound yet of the negation of one row that waits for the fewest variables."""
+        waiting = (li for li in self.waiting if isinstance(li, Negation) and self._large[id(li)] == 1)
+        open_ = ((self._variables[id(li)] & self._bindable) - self._bound for li in waiting)
+        return min(open_, key=len, default=frozenset())
 
     def _is_ready(self, literal: Literal) -> bool:
         open_ = self._variables[id(literal)] - self._bound
@@ -62,14 +77,11 @@ class JoinOrder:
             return len(open_) <= (literal.left != literal.right)  # `X = X` binds nothing
         return not open_
 
-    def _large_atoms(self, literal: Literal) -> int:
-        return sum(not self._is_small(predicate) for predicate in predicates_of([literal]))
-
     def _places(self, atom: Atom) -> int:
-        """How many terms are bound variables."""
-        return sum(term in self._bound for term in atom.terms)
+        """How many of its variables are bound."""
+        return len(self._variables[id(atom)] & self._bound)
 
-    def _cost(self, atom: Atom) -> tuple[bool, int, int]:
-        """Small relations first, then what is bound most, then what brings the fewest variables."""
-        free = {t for t in atom.terms if isinstance(t, Variable)} - self._bound
-        return not self._is_small(atom.predicate), -self._places(atom), len(free)
+    def _cost(self, atom: Atom, sought: frozenset[Variable]) -> tuple[bool, int, bool, int]:
+        """Small relations first, then what is bound most, what brings a variable sought, and the fewest variables."""
+        free = self._variables[id(atom)] - self._bound
+        return bool(self._large[id(atom)]), -self._places(atom), free.isdisjoint(sought), len(free)

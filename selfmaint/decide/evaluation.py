@@ -2,11 +2,22 @@
 
 Where several views are asked about their tests are one program, which derives what they share once. Of a part of the
 tests one that fails proves as much as ever; that none does proves nothing.
+
+No test is asked twice of the same knowledge, and none of a view whose tests passed with less (`more_known`).
+
+Conditions of soundness:
+
+1. A view whose tests have no row is determined: in every database that explains what is known it changes by the rows
+   that known facts give. Each database that explains more explains that too, and all facts that were known still are:
+   so these rows are the same ones. Of the tests that ask for one J alone this is not so: with more known facts a
+   witness may be one of another J.
+2. Where a finer view tells what changes of other subgoals move (`told_subgoals`), the tests of a view that groups pass
+   for that way of rolling up alone: with another one they are asked again, and where they passed without they are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
@@ -18,6 +29,8 @@ from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.unmet_rows import with_unmet
 from selfmaint.engine.protocol import Asked, D
 from selfmaint.maintain import gained, lost, maintenance_program
+from selfmaint.maintain.core_rows import for_changes
+from selfmaint.maintain.roll_up import RollUp
 from selfmaint.warehouse.catalog import GroupedView, View
 
 TOGETHER = 1_000
@@ -52,7 +65,7 @@ def passing(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
     """The names of the views of whose tests all are known within the budget, and none has a row; tried as `tested`."""
 
     def ask(rules: Sequence[DependsRules]) -> list[tuple[DependsRules, None]]:
-        failing = _nonempty(known, rules)[1]
+        failing = _nonempty(known, rules)
         return [(rule, None) for rule in rules if rule.goal in failing]
 
     found = _in_parts(known, views, ask)
@@ -68,6 +81,9 @@ def _in_parts(
     found: dict[str, tuple[list[tuple[DependsRules, T]], BudgetSpentError | None]] = {}
     tests: dict[str, Tests] = {}
     for view in views:
+        if _passes(known, view):
+            found[view.name] = [], None
+            continue
         try:
             tests[view.name] = tests_at_hand(known, view)
         except BudgetSpentError as spent:
@@ -117,9 +133,9 @@ def is_failing(known: Knowledge[D], view: View) -> bool:
     Raises:
         BudgetSpentError: it takes longer than it may.
     """
-    rules = all_tests(known, view)
+    rules = _asked(known, [view])
     with limit(known.decision.budget_s, f"evaluating the test of {view.shown}"):
-        return bool(_nonempty(known, rules)[1])
+        return bool(_nonempty(known, rules))
 
 
 def failing_rules(known: Knowledge[D], views: Sequence[View]) -> Failing[D]:
@@ -128,7 +144,7 @@ def failing_rules(known: Knowledge[D], views: Sequence[View]) -> Failing[D]:
     Raises:
         BudgetSpentError: finding the tests takes longer than it may.
     """
-    found = _failing_of(known, [r for view in views for r in all_tests(known, view)])
+    found = _failing_of(known, _asked(known, views))
     return [(rules, rows) for rules, rows in found if rows is not None]
 
 
@@ -138,7 +154,7 @@ def sampled_rules(known: Knowledge[D], views: Sequence[View]) -> Sampled[D]:
     Raises:
         BudgetSpentError: finding the tests takes longer than it may.
     """
-    return _failing_of(known, [r for view in views for r in all_tests(known, view)], MOST_JOINED)
+    return _failing_of(known, _asked(known, views), MOST_JOINED)
 
 
 def failing_views(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
@@ -147,25 +163,84 @@ def failing_views(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
     Raises:
         BudgetSpentError: finding the tests takes longer than it may.
     """
-    rules = [r for view in views for r in all_tests(known, view)]
-    _, failing = _nonempty(known, rules)
+    rules = _asked(known, views)
+    failing = _nonempty(known, rules)
     return frozenset(r.new_facts.view.name for r in rules if r.goal in failing)
 
 
+def more_known(before: Knowledge[D], known: Knowledge[D]) -> None:
+    """Says which views' tests passed with what was known before: the same, but less."""
+    answers, passed = _answers(before), dict(_passed(before))
+    for name, (view, rules) in _tests_asked(before).items():
+        if all(r.goal in answers and not answers[r.goal][1] for r in rules):
+            passed[name] = _rolled_up(before, view)
+    known.kept[_passed] = passed
+
+
+def _passed(known: Knowledge[D]) -> Mapping[str, RollUp | None]:
+    """The views whose tests passed with less, and by which way of rolling up."""
+    passed: dict[str, RollUp | None] = known.kept.setdefault(_passed, {})
+    return passed
+
+
+def _passes(known: Knowledge[D], view: View) -> bool:
+    """Whether a view's tests passed with less (condition 2)."""
+    passed = _passed(known)
+    return view.name in passed and passed[view.name] in (None, _rolled_up(known, view))
+
+
+def _rolled_up(known: Knowledge[D], view: View) -> RollUp | None:
+    """How a finer view tells what changes of other subgoals move, if one does."""
+    if not isinstance(view, GroupedView):
+        return None
+    return for_changes(known.catalog, known.situation, view)
+
+
+def _asked(known: Knowledge[D], views: Iterable[View]) -> list[DependsRules]:
+    """The tests of some views but for those that passed with less.
+
+    Raises:
+        BudgetSpentError: finding them takes longer than it may.
+    """
+    tests = [(view, all_tests(known, view)) for view in views if not _passes(known, view)]
+    _tests_asked(known).update((view.name, (view, rules)) for view, rules in tests if rules)
+    return [rule for _, rules in tests for rule in rules]
+
+
+def _tests_asked(known: Knowledge[D]) -> dict[str, tuple[View, tuple[DependsRules, ...]]]:
+    """The views all of whose tests are asked of what is known, with these."""
+    asked: dict[str, tuple[View, tuple[DependsRules, ...]]] = known.kept.setdefault(_tests_asked, {})
+    return asked
+
+
+def _answers(known: Knowledge[D]) -> dict[Predicate, tuple[DependsRules, bool]]:
+    """By goal the tests that were asked of what is known, and whether they have a row."""
+    answers: dict[Predicate, tuple[DependsRules, bool]] = known.kept.setdefault(_answers, {})
+    return answers
+
+
 def _failing_of(known: Knowledge[D], rules: Sequence[DependsRules], most: int | None = None) -> Sampled[D]:
-    program, failing = _nonempty(known, rules)
-    if not failing:
-        return []
-    goals = {r.goal: [f"x{i}" for i in range(r.head.arity)] for r in rules if r.goal in failing}
-    rows = known.engine.evaluate_all(program, goals, known.facts, most)
-    return [(r, rows.get(r.goal)) for r in rules if r.goal in goals]
+    failing = _nonempty(known, rules)
+    held: dict[Predicate, D | None] = known.kept.setdefault((_failing_of, most), {})
+    waiting = [r for r in rules if r.goal in failing and r.goal not in held]
+    if waiting:
+        goals = {r.goal: [f"x{i}" for i in range(r.head.arity)] for r in waiting}
+        program = compact_program(known.support, waiting)
+        rows = known.engine.evaluate_all(program, goals, known.facts, most)
+        held.update((goal, rows.get(goal)) for goal in goals)
+    return [(r, held[r.goal]) for r in rules if r.goal in failing]
 
 
-def _nonempty(known: Knowledge[D], rules: Sequence[DependsRules]) -> tuple[Program, frozenset[Predicate]]:
-    """The tests of some J's as one program, and the goals that have a row."""
-    program = compact_program(known.support, rules)
-    goals = _goals(program, rules)
-    return program, known.engine.nonempty(program, goals, known.facts) if goals else frozenset()
+def _nonempty(known: Knowledge[D], rules: Sequence[DependsRules]) -> frozenset[Predicate]:
+    """The goals of the tests that have a row; those not asked before are one program."""
+    answers = _answers(known)
+    waiting = [r for r in rules if r.goal not in answers or answers[r.goal][0] is not r]
+    if waiting:
+        program = compact_program(known.support, waiting)
+        goals = _goals(program, waiting)
+        found = known.engine.nonempty(program, goals, known.facts) if goals else frozenset()
+        answers.update((r.goal, (r, r.goal in found)) for r in waiting)
+    return frozenset(r.goal for r in rules if answers[r.goal][1])
 
 
 def _goals(program: Program, rules: Sequence[DependsRules]) -> list[Predicate]:

@@ -28,7 +28,7 @@ from datalog.model import (
     ground,
     variables_of,
 )
-from selfmaint.decide.evaluation import TOGETHER, failing_views, sampled_rules
+from selfmaint.decide.evaluation import TOGETHER, failing_views, more_known, sampled_rules
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.room import Room, World, expanded
 from selfmaint.decide.selftest import DependsRules, told_subgoals
@@ -99,7 +99,9 @@ def _learnt(known: Knowledge[D]) -> Knowledge[D]:
     ruled_out = situation.ruled_out.union(more)
     there = situation.present.union(p.name for p in present)
     facts = known.facts.extended({**more, **present})
-    return known.learning(facts, replace(situation, ruled_out=ruled_out, present=there))
+    learnt = known.learning(facts, replace(situation, ruled_out=ruled_out, present=there))
+    more_known(known, learnt)
+    return learnt
 
 
 def _assumptions(room: Room[D], rules: DependsRules, rows: Iterable[Row]) -> Iterator[Assumption]:
@@ -169,6 +171,7 @@ def following(known: Knowledge[D]) -> Knowledge[D]:
         facts = known.facts.extended(dict(_new_rows(known, found)), small=False)
         followed = followed.union(v.name for v in found)
         before, known = known, known.learning(facts, replace(known.situation, followed=followed))
+        more_known(before, known)
         keep_changes(before, known, determined)
     return known
 

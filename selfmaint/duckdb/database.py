@@ -30,7 +30,7 @@ from datalog.sql.duckdb import Query, SqlType, UnlikeSparkError
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.texts import csv
 from datalog.sql.duckdb.types import sql_type
-from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, rows_of
+from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, as_lists, has_odd_value, rows_of
 from selfmaint.duckdb.failures import as_input_error, changed, mark, refused
 from selfmaint.duckdb.join_order import JoinOrder
 from selfmaint.duckdb.loading import UNCHECKED
@@ -46,7 +46,6 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
     from selfmaint.engine.arrow_rows import ArrowTable
 
 _BATCH = 10_000
-_MOST_LISTED = 100  # more rows enter sooner as Arrow's
 MOST_FEW = 5_000
 """Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
 
@@ -85,7 +84,7 @@ class Stored:
         """Its distinct rows in this process, if they are few, of types whose values Python has."""
         if self.here is not None or self.rows == 0:
             return Indexed(self.here or frozenset())
-        known = self.known_rows
+        known = self.layout.at_most if self.rows is None else self.rows
         if known is None or known > self.database.most_few or not are_in_python(self.types):
             return None
         rows = self.database.few(self)
@@ -213,9 +212,9 @@ class Database:
     def settle(self, name: str, stored: Stored) -> None:
         """Makes a table of rows that are in this process."""
         assert stored.here is not None
-        if stored.types and 0 < len(stored.here) <= _MOST_LISTED and all(map(is_integer, stored.types)):
+        if lists := as_lists(stored.here, stored.types):
             made = text(sql.create(name, sql.listed(stored.types), held=True), dialect="duckdb")
-            self._execute(made, [list(column) for column in zip(*stored.here, strict=True)], joins=False)
+            self._execute(made, lists, joins=False)
         else:
             self._given(name, arrow_rows(stored.here, stored.types), stored.types)
         weakref.finalize(stored, self._unused.append, (name, True))

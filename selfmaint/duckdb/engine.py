@@ -195,8 +195,14 @@ class DuckEngine:
         return self.programs.nonempty(program, goals, facts)
 
     def foresee(self, asked: Iterable[Asked], facts: Facts[Relation]) -> None:
-        """See `Engine`: rows that are looked up by keys from the update are read with the first of their relation."""
-        self.programs.foresee(asked, facts)
+        """See `Engine`: rows that are looked up by keys from the update are read with the first of their relation.
+
+        Relations of few rows are read whole.
+        """
+        given = (one.stored for one in facts.relations.values())
+        most = [one.layout.at_most if one.rows is None else one.rows for one in given]
+        are_few = all(n is not None and n <= self.database.most_few for n in most)
+        self.programs.foresee(() if are_few else asked, facts)
 
     def sample(self, data: Relation, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values."""

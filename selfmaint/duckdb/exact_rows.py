@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from datalog.model import ANY, ColumnType, Row, TypeName
+from datalog.model import ANY, ColumnType, Row, TypeName, Value
 from datalog.sql.duckdb import Query, SqlType
 
 if TYPE_CHECKING:
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 ZONE = "UTC"
 """The time zone on whose clock instants are shown."""
 _TIMES = (ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ))
+_LISTED = frozenset({TypeName.STRING, TypeName.BOOLEAN, TypeName.DATE, TypeName.DECIMAL})
 _PLAIN = frozenset(TypeName) - {TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ, TypeName.ANY}
+
+
+_MOST_LISTED = 100  # more rows enter sooner as Arrow's
 
 
 def are_exact(types: Sequence[SqlType]) -> bool:
@@ -36,6 +41,26 @@ def are_plain(types: Sequence[SqlType]) -> bool:
 def are_in_python(types: Sequence[SqlType]) -> bool:
     """Whether Python has the values of some types, but for odd ones."""
     return are_plain([kind for kind in types if kind not in _TIMES])
+
+
+def as_lists(rows: Collection[Row], types: Sequence[SqlType]) -> list[list[Value]] | None:
+    """The values of each column as a parameter of a statement, if these are few that enter exactly; else None.
+
+    Arrow is slow to load. Decimals are texts, for DuckDB would choose a type for them by their digits.
+    """
+    if not 0 < len(rows) <= _MOST_LISTED or not all(
+        isinstance(k, ColumnType) and (k.name.is_integer or k.name in _LISTED) for k in types
+    ):
+        return None
+    columns = zip(zip(*rows, strict=True), types, strict=True)
+    return [
+        [v if v is None else format(Decimal(v), "f") for v in values] if _is_decimal(kind) else list(values)
+        for values, kind in columns
+    ]
+
+
+def _is_decimal(kind: SqlType) -> bool:
+    return not isinstance(kind, str) and kind.name is TypeName.DECIMAL
 
 
 def has_odd_value(rows: Sequence[Row], types: Sequence[SqlType]) -> bool:

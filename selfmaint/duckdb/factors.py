@@ -48,8 +48,9 @@ def over_parts(
 
 def most_rows(extension: Extension) -> int:
     """How many rows there are, as far as that is known; else one."""
-    known, most = extension.stored.known_rows, extension.stored.layout.most
-    return (1 if most is None else most) if known is None else known
+    stored = extension.stored
+    most = stored.layout.at_most if stored.rows is None else stored.rows
+    return 1 if most is None else most
 
 
 def require_few(rule: Rule, parts: Iterable[Extension]) -> None:

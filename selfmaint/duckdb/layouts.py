@@ -13,7 +13,7 @@ FEW_ROWS = 50
 def finding(layout: Layout, columns: Sequence[int]) -> int | None:
     """The one of some columns that finds few rows for a value, if that is known of any."""
     best = max((c for c in columns if c in layout.spreads), key=lambda c: layout.spreads[c], default=None)
-    rows = layout.most if layout.rows is None else layout.rows
+    rows = layout.at_most
     if best is None or rows is None or rows > FEW_ROWS * layout.spreads[best]:
         return None
     return best

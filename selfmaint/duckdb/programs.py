@@ -204,7 +204,7 @@ class Programs:
         key = tuple(over_tables(rule, named) for rule in rules)
         if key not in self._held:
             asked = lookup_of(rules)
-            if asked is None or read[asked.stored].stored.rows is not None:
+            if asked is None or (its := read[asked.stored].stored).rows is not None or its.few is not None:
                 self._held[key] = self.made(rules, read)
             else:
                 self._held[key] = self._looked_up(asked, read)

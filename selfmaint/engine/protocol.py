@@ -60,6 +60,11 @@ class Layout:
     never_null: frozenset[int] = frozenset()
     most: int | None = None
 
+    @property
+    def at_most(self) -> int | None:
+        """How many rows there are at most, if that is known."""
+        return self.most if self.rows is None else self.rows
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

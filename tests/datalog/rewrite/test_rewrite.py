@@ -499,6 +499,26 @@ def test_joins_inside_a_negation_start_from_what_is_bound_around_it() -> None:
     ]
 
 
+def test_a_negation_of_one_row_and_what_binds_it_come_before_what_adds_to_the_bindings() -> None:
+    assert demanded("v(X, V) :- new(X), c(X, V), a(X, Y, Z, U), not b(Y, Z).", "v", "new") == [
+        "v(X, V) :- step@step_1(X), c@demanded_2(X, V).",
+        "c@demanded_2(X0, X1) :- c@demand_2(X0), c(X0, X1).",
+        "c@demand_2(X) :- step@step_1(X).",
+        "step@step_1(X0) :- step@step_0(X0, X1, X2), not b@demanded_1(X1, X2).",
+        "b@demanded_1(X0, X1) :- b@demand_1(X0, X1), b(X0, X1).",
+        "b@demand_1(Y, Z) :- step@step_0(X, Y, Z).",
+        "step@step_0(X0, X1, X2) :- new(X0), a@demanded_0(X0, X1, X2).",
+        "a@demanded_0(X0, X1, X2) :- a@demand_0(X0), a(X0, X1, X2, X3).",
+        "a@demand_0(X) :- new(X).",
+    ]
+
+
+def test_a_negation_that_shares_no_variable_comes_last() -> None:
+    assert demanded("v(X) :- new(X), not b(_), a(X, Y), c(Y).", "v", "new")[0] == (
+        "v(X) :- step@step_0(X, Y), c@demanded_1(Y), not b(_)."
+    )
+
+
 def test_demands_of_several_rules_are_one() -> None:
     program = parse_program("v(X) :- new(X, Y), a(Y, Z), b(Z). w(X) :- new(X, Y), not a(Y, _).")
     goals = [V, Predicate("w")]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from decimal import Decimal
 
 import pytest
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import ColumnType, Predicate, TypeName, Version, WallClock
+from datalog.model import ColumnType, Predicate, TypeName, Value, Version, WallClock
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
 from selfmaint.duckdb.database import Relation
+from selfmaint.duckdb.exact_rows import as_lists
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import InputError
 
@@ -263,3 +265,39 @@ def test_what_takes_a_large_join_may_be_left_out() -> None:
     engine.release()
     few = engine.evaluate_all(program, goals, facts, 1_000)
     assert {goal: engine.count(found) for goal, found in few.items()} == {Predicate("w"): 300}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (INT, [-(2**31), 7, None]),
+        (BIGINT, [2**63 - 1, None]),
+        (STRING, ["", "it's", "a\x00b", "\U0001f600", "1.50", None]),
+        (ColumnType(TypeName.BOOLEAN), [True, False, None]),
+        (DATE, [dt.date(1, 1, 2), dt.date(9999, 12, 30), None]),
+        (DECIMAL, [Decimal("1.5"), Decimal("-9999999.99"), Decimal("0.00"), 3, None]),
+        (
+            ColumnType(TypeName.DECIMAL, 38, 20),
+            [Decimal("1E+3"), Decimal("123456789012345678.01234567890123456789")],
+        ),
+        (ColumnType(TypeName.DECIMAL, 38, 0), [Decimal(10**38 - 1), 10**37 + 1, None]),
+    ],
+)
+def test_few_rows_enter_a_statement_as_arrow_gives_them(
+    kind: ColumnType, values: list[Value], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, rows = DuckEngine().database, frozenset((value, None) for value in values)
+    assert as_lists(rows, [kind, kind]) is not None
+    listed = database.computed(rows, [kind, kind])
+    found = [database.digest(listed)]
+    monkeypatch.setattr("selfmaint.duckdb.database.as_lists", lambda *_: None)
+    given = database.computed(rows, [kind, kind])
+    found.append(database.digest(given))
+    assert found[0] == found[1]
+    types = [database.run(f"DESCRIBE {one.name}") for one in (listed, given)]
+    assert types[0] == types[1]
+
+
+def test_other_types_enter_by_arrow() -> None:
+    assert as_lists(frozenset({(1.5,)}), [DOUBLE]) is None
+    assert as_lists(frozenset(), [INT]) is None
