@@ -7,8 +7,8 @@ only near.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 from datalog.model import ANY, ColumnType, Row, TypeName
 from datalog.sql.duckdb import Query, SqlType
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 ZONE = "UTC"
 """The time zone on whose clock instants are shown."""
 _TIMES = (ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ))
+_AS_TEXT: dict[TypeName | None, Callable[[Any], str]] = {
+    TypeName.STRING: str,
+    TypeName.DATE: dt.date.isoformat,
+    TypeName.DECIMAL: "{:f}".format,
+    TypeName.BOOLEAN: str,
+}
+"""How values of some types are written as texts that DuckDB reads exactly."""
+
 _PLAIN = frozenset(TypeName) - {TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ, TypeName.ANY}
 
 
@@ -72,6 +80,21 @@ def found_rows(table: ArrowTable, width: int) -> list[Row]:
     from selfmaint.engine.arrow_rows import python_rows  # noqa: PLC0415 - see `rows_of`
 
     return python_rows(table, ZONE) if width else [()] * table.num_rows
+
+
+def listed(rows: Collection[Row], types: Sequence[SqlType]) -> list[list[object]] | None:
+    """The values of each column, whole numbers as they are and others as texts; None where a text would not do.
+
+    DuckDB takes decimals of different digits in one list for doubles.
+    """
+    kinds = [None if isinstance(kind, str) else kind.name for kind in types]
+    if not kinds or not all(kind in _AS_TEXT or (kind and kind.is_integer) for kind in kinds):
+        return None
+    columns = zip(*rows, strict=True)
+    return [
+        [value if kind not in _AS_TEXT or value is None else _AS_TEXT[kind](value) for value in column]
+        for kind, column in zip(kinds, columns, strict=True)
+    ]
 
 
 def arrow_rows(rows: Collection[Row], types: Sequence[SqlType]) -> ArrowTable:
