@@ -46,7 +46,6 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
     from selfmaint.engine.arrow_rows import ArrowTable
 
 _BATCH = 10_000
-_MOST_LISTED = 100  # more rows enter sooner as Arrow's
 MOST_FEW = 5_000
 """Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
 
@@ -213,10 +212,10 @@ class Database:
     def settle(self, name: str, stored: Stored) -> None:
         """Makes a table of rows that are in this process."""
         assert stored.here is not None
-        values = listed(stored.here, stored.types) if 0 < len(stored.here) <= _MOST_LISTED else None
+        values = listed(stored.here, stored.types)
         if values is not None:
-            made = text(sql.create(name, sql.listed(stored.types), held=True), dialect="duckdb")
-            self._execute(made, values, joins=False)
+            made = sql.create(name, sql.listed(stored.types), held=True)
+            self._execute(text(made, dialect="duckdb"), values, joins=False)
         else:
             self._given(name, arrow_rows(stored.here, stored.types), stored.types)
         weakref.finalize(stored, self._unused.append, (name, True))

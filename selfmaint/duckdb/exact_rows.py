@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 ZONE = "UTC"
 """The time zone on whose clock instants are shown."""
 _TIMES = (ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ))
+_MOST_LISTED = 100
+"""More rows enter sooner as Arrow's."""
+
 _AS_TEXT: dict[TypeName | None, Callable[[Any], str]] = {
     TypeName.STRING: str,
     TypeName.DATE: dt.date.isoformat,
@@ -83,12 +86,16 @@ def found_rows(table: ArrowTable, width: int) -> list[Row]:
 
 
 def listed(rows: Collection[Row], types: Sequence[SqlType]) -> list[list[object]] | None:
-    """The values of each column, whole numbers as they are and others as texts; None where a text would not do.
+    """The values of each column of few rows, whole numbers as they are and others as texts; None where Arrow is sooner.
 
     DuckDB takes decimals of different digits in one list for doubles.
     """
     kinds = [None if isinstance(kind, str) else kind.name for kind in types]
-    if not kinds or not all(kind in _AS_TEXT or (kind and kind.is_integer) for kind in kinds):
+    if (
+        not kinds
+        or not 0 < len(rows) <= _MOST_LISTED
+        or not all(kind in _AS_TEXT or (kind and kind.is_integer) for kind in kinds)
+    ):
         return None
     columns = zip(*rows, strict=True)
     return [

@@ -21,6 +21,11 @@ class Extension:
     not_null: frozenset[int] = frozenset()
     joined: tuple[frozenset[int], ...] = ()
 
+    @property
+    def named(self) -> tuple[int, frozenset[int]]:
+        """What tells it from others, and which of its columns are promised never to be null."""
+        return self.stored.number, self.not_null
+
     def table(self) -> Table:
         """The same for a statement."""
         return Table(

@@ -115,7 +115,7 @@ class Programs:
             for predicate in evaluation_order(needed):
                 lookup = lookup_of(rules[predicate])
                 if lookup is not None and lookup.keys in known:
-                    self.fetched.foresee(lookup, known[lookup.keys], _named(given[lookup.stored]))
+                    self.fetched.foresee(lookup, known[lookup.keys], given[lookup.stored].named)
                 elif all(p in known for rule in rules[predicate] for p in predicates_of(rule.body)):
                     known[predicate] = self.table(rules[predicate], known)
 
@@ -165,7 +165,7 @@ class Programs:
     def _has_match(self, mark: Rule, known: Mapping[Predicate, Extension]) -> bool:
         """Whether a rule without columns has a row; found once over the same tables."""
         read = self._read([mark], known)
-        key = over_tables(mark, {p: _named(one) for p, one in read.items()})
+        key = over_tables(mark, {p: one.named for p, one in read.items()})
         if key not in self._matches:
             here = self._computed_here([mark], read)
             if here is not None:
@@ -200,7 +200,7 @@ class Programs:
         """The rows of one predicate: those kept, if its rules have been evaluated over the same tables."""
         read = self._read(rules, known)
         asked = lookup_of(rules)
-        named = {p: _named(one) for p, one in read.items()}
+        named = {p: one.named for p, one in read.items()}
         promised = () if asked is None else read[asked.stored].joined
         key = *(over_tables(rule, named) for rule in rules), promised
         if key not in self._held:
@@ -219,11 +219,10 @@ class Programs:
 
         def by_keys(rule: Rule, keys: Extension, few: Representatives | None) -> Extension:
             if few is not None and (keys.stored.rows or 0) > APART:
-                every = lambda some: by_keys(rule, some, None)  # noqa: E731
-                return self._reading.rows(rule, keys, relation, few, every)
+                return self._reading.rows(rule, keys, relation, few, lambda some: by_keys(rule, some, None))
             return self.made(one_by_one(rule, keys, relation), {KEYS: keys, STORED: relation})
 
-        found = self.fetched.rows(asked, read[asked.keys], Large(_named(relation), by_keys, relation))
+        found = self.fetched.rows(asked, read[asked.keys], Large(relation.named, by_keys, relation))
         assert found is not None
         return found
 
@@ -395,10 +394,6 @@ def _given(facts: Facts[Relation]) -> dict[Predicate, Extension]:
         )
         for predicate, relation in facts.relations.items()
     }
-
-
-def _named(extension: Extension) -> tuple[int, frozenset[int]]:
-    return extension.stored.number, extension.not_null
 
 
 def _rows_here(extension: Extension) -> int:

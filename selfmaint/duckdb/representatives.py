@@ -33,11 +33,11 @@ ROWS_FOR_A_KEY = 16
 SHARE = 20
 """Only a smaller part of the relation is worth a look of its own."""
 
-_NARROW = 4
+NARROW = 4
 """Representatives whose values lie in a smaller part of all are near one another in the files, as far as these are
 stored in the order of them."""
 
-_FOUND, _LEFT, _STANDING = (Predicate(name, Version.STEP) for name in ("found", "left", "standing"))
+_TOLD, _LEFT, _STANDING = (Predicate(name, Version.STEP) for name in ("told", "left", "standing"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +117,13 @@ class Reading:
         part = Extension(first, relation.not_null)
         if few.column is None:
             found = self.compute([rule], {demanded.predicate: keys, stored.predicate: part})
-            known = Negation((Atom(_FOUND, rule.head.terms),))
-            told = {_FOUND: found}
+            known = Negation((Atom(_TOLD, rule.head.terms),))
+            told = {_TOLD: found}
         else:
             standing = self._standing(keys, part, few)
             spread = relation.stored.layout.spreads[few.column]
             least, most = standing.stored.span
-            if (most - least) * _NARROW > spread:
+            if (most - least) * NARROW > spread:
                 return read(keys)  # the rows of a representative do not lie together
             its = Atom(_STANDING, (stored.terms[few.column], stored.terms[few.key]))
             by_both = replace(rule, body=(its, stored))
@@ -134,7 +134,7 @@ class Reading:
         left = self.compute([missing], {demanded.predicate: keys, **told})
         if not left.stored.rows:
             return found
-        sides = {_FOUND: found, _LEFT: read(left)}
+        sides = {_TOLD: found, _LEFT: read(left)}
         return self.compute([Rule(rule.head, (Atom(p, rule.head.terms),)) for p in sides], sides)
 
     def _standing(self, keys: Extension, part: Extension, few: Representatives) -> Extension:
