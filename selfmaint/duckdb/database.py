@@ -30,7 +30,7 @@ from datalog.sql.duckdb import Query, SqlType, UnlikeSparkError
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.texts import csv
 from datalog.sql.duckdb.types import sql_type
-from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, as_lists, has_odd_value, rows_of
+from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, listed, rows_of
 from selfmaint.duckdb.failures import as_input_error, changed, mark, refused
 from selfmaint.duckdb.join_order import JoinOrder
 from selfmaint.duckdb.loading import UNCHECKED
@@ -212,9 +212,10 @@ class Database:
     def settle(self, name: str, stored: Stored) -> None:
         """Makes a table of rows that are in this process."""
         assert stored.here is not None
-        if lists := as_lists(stored.here, stored.types):
-            made = text(sql.create(name, sql.listed(stored.types), held=True), dialect="duckdb")
-            self._execute(made, lists, joins=False)
+        values = listed(stored.here, stored.types)
+        if values is not None:
+            made = sql.create(name, sql.listed(stored.types), held=True)
+            self._execute(text(made, dialect="duckdb"), values, joins=False)
         else:
             self._given(name, arrow_rows(stored.here, stored.types), stored.types)
         weakref.finalize(stored, self._unused.append, (name, True))

@@ -7,11 +7,10 @@ only near.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
-from decimal import Decimal
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
-from datalog.model import ANY, ColumnType, Row, TypeName, Value
+from datalog.model import ANY, ColumnType, Row, TypeName
 from datalog.sql.duckdb import Query, SqlType
 
 if TYPE_CHECKING:
@@ -21,11 +20,18 @@ if TYPE_CHECKING:
 ZONE = "UTC"
 """The time zone on whose clock instants are shown."""
 _TIMES = (ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ))
-_LISTED = frozenset({TypeName.STRING, TypeName.BOOLEAN, TypeName.DATE, TypeName.DECIMAL})
+_MOST_LISTED = 100
+"""More rows enter sooner as Arrow's."""
+
+_AS_TEXT: dict[TypeName | None, Callable[[Any], str]] = {
+    TypeName.STRING: str,
+    TypeName.DATE: dt.date.isoformat,
+    TypeName.DECIMAL: "{:f}".format,
+    TypeName.BOOLEAN: str,
+}
+"""How values of some types are written as texts that DuckDB reads exactly."""
+
 _PLAIN = frozenset(TypeName) - {TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ, TypeName.ANY}
-
-
-_MOST_LISTED = 100  # more rows enter sooner as Arrow's
 
 
 def are_exact(types: Sequence[SqlType]) -> bool:
@@ -41,26 +47,6 @@ def are_plain(types: Sequence[SqlType]) -> bool:
 def are_in_python(types: Sequence[SqlType]) -> bool:
     """Whether Python has the values of some types, but for odd ones."""
     return are_plain([kind for kind in types if kind not in _TIMES])
-
-
-def as_lists(rows: Collection[Row], types: Sequence[SqlType]) -> list[list[Value]] | None:
-    """The values of each column as a parameter of a statement, if these are few that enter exactly; else None.
-
-    Arrow is slow to load. Decimals are texts, for DuckDB would choose a type for them by their digits.
-    """
-    if not 0 < len(rows) <= _MOST_LISTED or not all(
-        isinstance(k, ColumnType) and (k.name.is_integer or k.name in _LISTED) for k in types
-    ):
-        return None
-    columns = zip(zip(*rows, strict=True), types, strict=True)
-    return [
-        [v if v is None else format(Decimal(v), "f") for v in values] if _is_decimal(kind) else list(values)
-        for values, kind in columns
-    ]
-
-
-def _is_decimal(kind: SqlType) -> bool:
-    return not isinstance(kind, str) and kind.name is TypeName.DECIMAL
 
 
 def has_odd_value(rows: Sequence[Row], types: Sequence[SqlType]) -> bool:
@@ -97,6 +83,25 @@ def found_rows(table: ArrowTable, width: int) -> list[Row]:
     from selfmaint.engine.arrow_rows import python_rows  # noqa: PLC0415 - see `rows_of`
 
     return python_rows(table, ZONE) if width else [()] * table.num_rows
+
+
+def listed(rows: Collection[Row], types: Sequence[SqlType]) -> list[list[object]] | None:
+    """The values of each column of few rows, whole numbers as they are and others as texts; None where Arrow is sooner.
+
+    DuckDB takes decimals of different digits in one list for doubles.
+    """
+    kinds = [None if isinstance(kind, str) else kind.name for kind in types]
+    if (
+        not kinds
+        or not 0 < len(rows) <= _MOST_LISTED
+        or not all(kind in _AS_TEXT or (kind and kind.is_integer) for kind in kinds)
+    ):
+        return None
+    columns = zip(*rows, strict=True)
+    return [
+        [value if kind not in _AS_TEXT or value is None else _AS_TEXT[kind](value) for value in column]
+        for kind, column in zip(kinds, columns, strict=True)
+    ]
 
 
 def arrow_rows(rows: Collection[Row], types: Sequence[SqlType]) -> ArrowTable:

@@ -30,6 +30,7 @@ from datalog.model import (
 )
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.extensions import Extension
+from selfmaint.duckdb.representatives import Representatives, representatives
 from selfmaint.engine.column_types import is_integer
 
 Compute: TypeAlias = Callable[[Sequence[Rule], Mapping[Predicate, Extension]], Extension]
@@ -99,19 +100,50 @@ def one_by_one(rule: Rule, keys: Extension, stored: Extension) -> list[Rule]:
 
 @dataclass
 class _Part:
-    """Rows of one relation, cut to some columns, and the keys whose rows these are."""
+    """Rows of one relation, cut to some columns, and the keys whose rows these are.
+
+    They are `told` where they were read as a relation that is joined (`representatives.py`) tells them.
+    """
 
     by: tuple[int, ...]
     types: tuple[SqlType, ...]
     columns: tuple[int, ...]
     asked: Extension
     rows: Extension
+    told: bool
 
-    def serves(self, asked: Lookup, types: Mapping[int, SqlType]) -> bool:
+    def serves(self, asked: Lookup, types: Mapping[int, SqlType], relation: Large) -> bool:
         """Whether an answer can be found among such rows."""
+        if self.told and not relation.is_joined:
+            return False
         return all(types.get(c) == kind for c, kind in zip(self.by, self.types, strict=True)) and set(
             self.columns
         ) >= {*asked.by, *asked.wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    """A relation that is read by keys.
+
+    Attributes:
+        name: what tells the relation and which of its columns are promised never to be null.
+        read: reads it by a rule over `KEYS` and `STORED`, by few of its rows if these tell all; None if the rows are
+            too many.
+        here: it, if DuckDB reads it.
+    """
+
+    name: Hashable
+    read: Callable[[Rule, Extension, Representatives | None], Extension | None]
+    here: Extension | None = None
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether it is promised to be a join of its projections."""
+        return self.here is not None and bool(self.here.joined)
+
+    def few(self, by: Sequence[int], wanted: Iterable[int]) -> Representatives | None:
+        """How some columns are found by others among few rows, if they can be."""
+        return None if self.here is None else representatives(by, wanted, self.here)
 
 
 class Fetched:
@@ -133,7 +165,7 @@ class Fetched:
         self._foreseen.clear()
 
     def foresee(self, asked: Lookup, keys: Extension, name: Hashable) -> None:
-        """Says what will be asked for; see `rows`. It is read when rows of that relation are, by these columns."""
+        """Says what will be asked for; see `Large`. It is read when rows of that relation are, by these columns."""
         if keys.stored.rows:
             self._foreseen.setdefault((name, asked.by, keys.stored.types), []).append((asked, keys))
 
@@ -145,35 +177,28 @@ class Fetched:
             if asked is not None:
                 self._together.setdefault(asked.demand, set()).update(asked.wanted)
 
-    def rows(
-        self,
-        asked: Lookup,
-        keys: Extension,
-        name: Hashable,
-        read: Callable[[Rule, Extension], Extension | None],
-    ) -> Extension | None:
-        """The demanded rows.
+    def rows(self, asked: Lookup, keys: Extension, relation: Large) -> Extension | None:
+        """The demanded rows; None if they are too many.
 
         Args:
             asked: what is asked for.
             keys: the demand.
-            name: what tells the relation and which of its columns are promised never to be null.
-            read: reads the relation by a rule over `KEYS` and `STORED`; None if there are too many rows.
+            relation: what is read.
         """
         types = dict(zip(asked.by, keys.stored.types, strict=True))
         terms = tuple(Variable(f"X{i}") for i in range(asked.width))
         demanded = Atom(KEYS, tuple(terms[c] for c in asked.by))
-        parts = self._parts.setdefault(name, [])
+        parts = self._parts.setdefault(relation.name, [])
         used, missing = list[_Part](), keys
         for part in parts:
-            if (missing.stored.rows != 0 or not used) and part.serves(asked, types):
+            if (missing.stored.rows != 0 or not used) and part.serves(asked, types, relation):
                 key = tuple(terms[c] for c in part.by)
                 new = Rule(Atom(_FOUND, demanded.terms), (demanded, Negation((Atom(_ASKED, key),))))
                 left = self._compute([new], {KEYS: missing, _ASKED: part.asked})
                 used += [part] if not left.stored.rows or left.stored.rows != missing.stored.rows else []
                 missing = left
         if missing.stored.rows != 0 or not used:
-            more = self._read(asked, missing, self._along(asked, missing, name), read, parts)
+            more = self._read(asked, missing, relation, parts)
             if more is None:
                 return None
             used.append(more)
@@ -185,40 +210,41 @@ class Fetched:
             rules.append(Rule(Atom(_FOUND, tuple(terms[c] for c in asked.wanted)), body))
         return self._compute(rules, given)
 
-    def _along(self, asked: Lookup, keys: Extension, name: Hashable) -> list[tuple[Lookup, Extension]]:
-        """What is foreseen and read along with some keys: that lies among them, else more would be searched."""
-        waiting = self._foreseen.get((name, asked.by, keys.stored.types), [])
+    def _along(
+        self, asked: Lookup, wanted: set[int], keys: Extension, relation: Large
+    ) -> list[tuple[Lookup, Extension]]:
+        """What is foreseen and read along with some keys: that lies among them, else more would be searched.
+
+        Where few rows tell what is wanted of these keys, what they do not tell waits.
+        """
+        waiting = self._foreseen.get((relation.name, asked.by, keys.stored.types), [])
         if not waiting or not keys.stored.rows:
             return []
         first, last = keys.stored.span
         found = [one for one in waiting if one[1].stored.span[0] <= last and first <= one[1].stored.span[1]]
+        if relation.few(asked.by, wanted) is not None:
+            found = [one for one in found if wanted.issuperset(one[0].wanted)]
         waiting[:] = [one for one in waiting if one not in found]
         return found
 
-    def _read(
-        self,
-        asked: Lookup,
-        keys: Extension,
-        foreseen: Sequence[tuple[Lookup, Extension]],
-        read: Callable[[Rule, Extension], Extension | None],
-        parts: list[_Part],
-    ) -> _Part | None:
+    def _read(self, asked: Lookup, keys: Extension, relation: Large, parts: list[_Part]) -> _Part | None:
         """A part with the rows of some keys, and of those foreseen, read now."""
         wanted = {*asked.by, *asked.wanted, *self._together.get(asked.demand, ())}
+        foreseen = self._along(asked, wanted, keys, relation)
         columns = tuple(sorted(wanted.union(*(later.wanted for later, _ in foreseen))))
         terms = tuple(Variable(f"X{i}") for i in range(asked.width))
         key, kept = (tuple(terms[c] for c in some) for some in (asked.by, columns))
         for _, others in foreseen:
             keys = self._both(key, keys, others)
-        found = read(Rule(Atom(_FOUND, kept), (Atom(KEYS, key), Atom(STORED, terms))), keys)
+        few = relation.few(asked.by, columns)
+        found = relation.read(Rule(Atom(_FOUND, kept), (Atom(KEYS, key), Atom(STORED, terms))), keys, few)
         if found is None:
             return None
-        kinds = keys.stored.types
-        part = next(
-            (one for one in parts if (one.by, one.types, one.columns) == (asked.by, kinds, columns)), None
-        )
+        kinds, told = keys.stored.types, few is not None and few.column is not None
+        like = asked.by, kinds, columns, told
+        part = next((one for one in parts if (one.by, one.types, one.columns, one.told) == like), None)
         if part is None:
-            part = _Part(asked.by, kinds, columns, keys, found)
+            part = _Part(asked.by, kinds, columns, keys, found, told)
             parts.append(part)
         else:
             # Both, or none: a statement may be stopped.

@@ -46,7 +46,7 @@ def read_contents(database: Database, location: str, expected: Expected, *, decl
     """
     files, format_ = _files(location, expected.name)
     if format_ is Format.PARQUET:
-        from selfmaint.duckdb.parquet_files import parquet  # noqa: PLC0415 - Arrow only where Parquet is read
+        from selfmaint.duckdb.parquet_files import parquet  # noqa: PLC0415 - only where Parquet is read
 
         return conform(database, parquet(database, files, expected.name), expected, declared=declared)
     remember(

@@ -1,24 +1,29 @@
-"""Parquet files on this machine as relations, and what their footers tell of their rows."""
+"""Parquet files on this machine as relations, and what their footers tell of their rows.
+
+Arrow is imported only where the columns of several files are compared: it is slow to load.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from datalog.model import ANY, ColumnType, TypeName
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.types import sql_type
-from selfmaint.duckdb.database import Database, Relation, writing_sql
+from selfmaint.duckdb.database import Database, Relation, escaped, writing_sql
 from selfmaint.duckdb.layouts import taken
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, first_line, input_error
 from selfmaint.store.formats import Format, data_files, format_of
-from selfmaint.store.write import range_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FOOTERS_READ = 200
 """Of more files nothing is told."""
@@ -33,27 +38,60 @@ _READ_AS: dict[str, SqlType] = {
 }
 """Types of Parquet files that are read as others, which hold their values."""
 
+_WHOLE = frozenset(
+    ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"]
+)
+
 
 def parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
     """The rows of Parquet files, with the columns of the first."""
     if not files:
         raise input_error(Code.MISSING_CONTENTS, f"`{name}`: there are no data files")
     try:
-        schema = pq.read_schema(files[0])
-        for file in files[1:]:
-            _require_alike(pq.read_schema(file), file, schema, files[0], name)
+        if len(files) > 1:
+            _require_all_alike(files, name)
         raw, types = database.parquet([str(file) for file in files])
-        layout = layout_of(files)
-    except (duckdb.Error, pa.ArrowException, OSError, ValueError) as failure:
+        columns = _columns(database, files[0])
+        layout = _layout(database, files, columns, types)
+    except (duckdb.Error, OSError, ValueError) as failure:
         message = f"`{name}`: `{files[0]}` cannot be read as Parquet: {first_line(failure)}"
         raise input_error(Code.COLUMNS_DIFFER, message) from failure
     read_as = [
-        ANY if pa.types.is_null(field.type) else _READ_AS.get(kind, sql_type(kind))
-        for field, kind in zip(schema, types, strict=True)
+        ANY if logical == "NullType()" else _READ_AS.get(kind, sql_type(kind))
+        for (_, logical, _), kind in zip(columns, types, strict=True)
     ]
     query = sql.values_of(raw.name, [f"c{i}" for i in range(len(types))], read_as)
     found = database.view(query, read_as, [raw], layout)
-    return Relation(found, tuple(schema.names))
+    return Relation(found, tuple(column for column, _, _ in columns))
+
+
+def _require_all_alike(files: Sequence[Path], name: str) -> None:
+    """Refuses files of different columns.
+
+    Raises:
+        ValueError: one cannot be read.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - see above
+
+    schema = pq.read_schema(files[0])
+    for file in files[1:]:
+        _require_alike(pq.read_schema(file), file, schema, files[0], name)
+
+
+def _columns(database: Database, file: Path) -> list[tuple[str, str | None, bool]]:
+    """The columns of a file: names, logical types, and whether they are made of others."""
+    query = "SELECT name, logical_type, coalesce(num_children, 0) FROM parquet_schema(?)"
+    nodes = iter(database.run(query, [escaped(str(file))]))
+
+    def passed(number: int) -> Iterator[tuple[str, str | None, bool]]:
+        for _ in range(number):
+            name, logical, parts = next(nodes)
+            yield name, logical, parts > 0
+            for _ in passed(parts):
+                pass
+
+    _, _, width = next(nodes)
+    return list(passed(width))
 
 
 def _require_alike(found: pa.Schema, file: Path, schema: pa.Schema, first: Path, name: str) -> None:
@@ -74,6 +112,8 @@ def _require_alike(found: pa.Schema, file: Path, schema: pa.Schema, first: Path,
 
 
 def _is_alike(one: pa.DataType | None, other: pa.DataType | None) -> bool:
+    import pyarrow as pa  # noqa: PLC0415 - see above
+
     if one is None or other is None:
         return False
     kinds = (one, other)
@@ -82,6 +122,8 @@ def _is_alike(one: pa.DataType | None, other: pa.DataType | None) -> bool:
 
 def _plain(kind: pa.DataType) -> pa.DataType:
     """The type of the values, however Arrow holds them."""
+    import pyarrow as pa  # noqa: PLC0415 - see above
+
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return pa.string() if kind in (pa.large_string(), pa.string_view()) else kind
@@ -105,27 +147,43 @@ def parquet_columns(database: Database, files: Sequence[Path], names: Sequence[s
 
 def parquet_rows(location: str) -> int | None:
     """The number of rows that the footers of Parquet files tell; None of other files."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - see above
+
     if not Path(location).exists() or format_of(location) is not Format.PARQUET:
         return None
     return sum(int(pq.read_metadata(file).num_rows) for file in data_files(Path(location)))
 
 
-def layout_of(files: Sequence[Path]) -> Layout:
+_FOOTERS = """
+    SELECT file_name, row_group_id, row_group_num_rows, path_in_schema,
+        stats_min_value, stats_max_value, stats_null_count
+    FROM parquet_metadata(?)
+"""
+
+
+def _layout(
+    database: Database,
+    files: Sequence[Path],
+    columns: Sequence[tuple[str, str | None, bool]],
+    types: Sequence[str],
+) -> Layout:
     """The number of rows, the columns without null, and how many whole numbers lie in a column's range."""
-    if not 0 < len(files) <= FOOTERS_READ:
+    if len(files) > FOOTERS_READ:
         return Layout()
-    footers = [pq.read_metadata(file) for file in files]
-    groups = [footer.row_group(i) for footer in footers for i in range(footer.num_row_groups)]
-    columns = [[footer.schema.column(i).path for i in range(footer.num_columns)] for footer in footers]
-    if any(paths != columns[0] for paths in columns) or any("." in path for path in columns[0]):
-        return Layout(sum(footer.num_rows for footer in footers))
+    told = database.run(_FOOTERS, [[escaped(str(file)) for file in files]])
+    groups = [list(its) for _, its in groupby(told, lambda one: one[:2])]
+    rows = sum(group[0][2] for group in groups)
+    names = [name for name, _, _ in columns]
+    is_flat = not any(is_made_of_others for _, _, is_made_of_others in columns)
+    if not is_flat or any([one[3] for one in group] != names for group in groups):
+        return Layout(rows)
     never_null, spreads = set(), {}
-    for column in range(len(columns[0])):
-        told = [group.column(column).statistics for group in groups]
-        if all(one is not None and one.has_null_count and one.null_count == 0 for one in told):
+    for column, kind in enumerate(types):
+        its: list[Any] = [group[column][4:] for group in groups]
+        if all(nulls == 0 for _, _, nulls in its):
             never_null.add(column)
-        ends = [end for one in told for end in range_of(one) or (None,)]
-        whole = [end for end in ends if type(end) is int]
-        if whole and len(whole) == len(ends):
+        ends = [end for least, most, _ in its for end in (least, most)]
+        if kind in _WHOLE and ends and None not in ends:
+            whole = [int(end) for end in ends]
             spreads[column] = max(whole) - min(whole) + 1
-    return Layout(sum(footer.num_rows for footer in footers), spreads, frozenset(never_null))
+    return Layout(rows, spreads, frozenset(never_null))

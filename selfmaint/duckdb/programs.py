@@ -20,9 +20,10 @@ from datalog.sql.duckdb.rules import Derived, derived
 from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.factors import Factored, is_bare, most_rows, over_parts, require_few, require_few_joined
-from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of, one_by_one
+from selfmaint.duckdb.fetched import APART, KEYS, STORED, Fetched, Large, Lookup, lookup_of, one_by_one
 from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
+from selfmaint.duckdb.representatives import Reading, Representatives
 from selfmaint.engine.plans import over_tables, prepared, without_columns
 from selfmaint.engine.protocol import Asked, Facts, Layout
 
@@ -54,7 +55,7 @@ class Programs:
         self._matches: dict[object, bool] = {}
         self._products = WeakKeyDictionary[Stored, tuple[Factored, ...]]()
         self._plans: OrderedDict[object, Program] = OrderedDict()
-        self.fetched = Fetched(self.made)
+        self.fetched, self._reading = Fetched(self.made), Reading(database, self.made)
 
     def release(self) -> None:
         """Lets go of the rows of all predicates."""
@@ -114,9 +115,7 @@ class Programs:
             for predicate in evaluation_order(needed):
                 lookup = lookup_of(rules[predicate])
                 if lookup is not None and lookup.keys in known:
-                    stored = given[lookup.stored]
-                    name = stored.stored.number, stored.not_null
-                    self.fetched.foresee(lookup, known[lookup.keys], name)
+                    self.fetched.foresee(lookup, known[lookup.keys], given[lookup.stored].named)
                 elif all(p in known for rule in rules[predicate] for p in predicates_of(rule.body)):
                     known[predicate] = self.table(rules[predicate], known)
 
@@ -166,7 +165,7 @@ class Programs:
     def _has_match(self, mark: Rule, known: Mapping[Predicate, Extension]) -> bool:
         """Whether a rule without columns has a row; found once over the same tables."""
         read = self._read([mark], known)
-        key = over_tables(mark, {p: (one.stored.number, one.not_null) for p, one in read.items()})
+        key = over_tables(mark, {p: one.named for p, one in read.items()})
         if key not in self._matches:
             here = self._computed_here([mark], read)
             if here is not None:
@@ -200,10 +199,11 @@ class Programs:
     def table(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
         """The rows of one predicate: those kept, if its rules have been evaluated over the same tables."""
         read = self._read(rules, known)
-        named = {p: (one.stored.number, one.not_null) for p, one in read.items()}
-        key = tuple(over_tables(rule, named) for rule in rules)
+        asked = lookup_of(rules)
+        named = {p: one.named for p, one in read.items()}
+        promised = () if asked is None else read[asked.stored].joined
+        key = *(over_tables(rule, named) for rule in rules), promised
         if key not in self._held:
-            asked = lookup_of(rules)
             if asked is None or (its := read[asked.stored].stored).rows is not None or its.few is not None:
                 self._held[key] = self.made(rules, read)
             else:
@@ -215,13 +215,14 @@ class Programs:
         return self._held[key]
 
     def _looked_up(self, asked: Lookup, read: Mapping[Predicate, Extension]) -> Extension:
-        stored = read[asked.stored]
-        found = self.fetched.rows(
-            asked,
-            read[asked.keys],
-            (stored.stored.number, stored.not_null),
-            lambda rule, keys: self.made(one_by_one(rule, keys, stored), {KEYS: keys, STORED: stored}),
-        )
+        relation = read[asked.stored]
+
+        def by_keys(rule: Rule, keys: Extension, few: Representatives | None) -> Extension:
+            if few is not None and (keys.stored.rows or 0) > APART:
+                return self._reading.rows(rule, keys, relation, few, lambda some: by_keys(rule, some, None))
+            return self.made(one_by_one(rule, keys, relation), {KEYS: keys, STORED: relation})
+
+        found = self.fetched.rows(asked, read[asked.keys], Large(relation.named, by_keys, relation))
         assert found is not None
         return found
 
@@ -389,6 +390,7 @@ def _given(facts: Facts[Relation]) -> dict[Predicate, Extension]:
         predicate: Extension(
             relation.stored,
             facts.not_null.get(predicate, frozenset()) | relation.stored.layout.never_null,
+            facts.joined.get(predicate, ()),
         )
         for predicate, relation in facts.relations.items()
     }

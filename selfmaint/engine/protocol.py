@@ -22,11 +22,13 @@ class Facts(Generic[D]):
     Attributes:
         not_null: for each predicate, the 0-based columns that never hold null.
         small: predicates whose size follows the update's, not the base's.
+        joined: for some predicates sets of 0-based columns, on whose projections their rows are the natural join.
     """
 
     relations: Mapping[Predicate, D] = field(default_factory=dict)
     not_null: Mapping[Predicate, frozenset[int]] = field(default_factory=dict)
     small: frozenset[Predicate] = frozenset()
+    joined: Mapping[Predicate, tuple[frozenset[int], ...]] = field(default_factory=dict)
 
     def extended(
         self,
@@ -41,6 +43,7 @@ class Facts(Generic[D]):
             relations={**self.relations, **relations},
             not_null={**self.not_null, **(not_null or {})},
             small=self.small | frozenset(relations) if small else self.small,
+            joined={p: columns for p, columns in self.joined.items() if p not in relations},
         )
 
 

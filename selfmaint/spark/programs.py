@@ -22,8 +22,9 @@ from datalog.model import Predicate, Program, Rule
 from datalog.rewrite.reachable import predicates_of
 from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.extensions import Extension
-from selfmaint.duckdb.fetched import KEYS, STORED, lookup_of
+from selfmaint.duckdb.fetched import KEYS, STORED, Large, lookup_of
 from selfmaint.duckdb.layouts import finding
+from selfmaint.duckdb.representatives import Representatives
 from selfmaint.engine.plans import over_tables, prepared, without_columns
 from selfmaint.engine.protocol import Facts, Layout
 from selfmaint.errors import InputError
@@ -239,7 +240,7 @@ class Programs:
         if here is None:
             return None
 
-        def read(rule: Rule, missing: Extension) -> Extension | None:
+        def read(rule: Rule, missing: Extension, _few: Representatives | None) -> Extension | None:
             given = {KEYS: self._as_rows(missing), STORED: stored}
             made = self._here([rule], given) or self._in_files(rule, missing, stored)
             if made is not None:
@@ -249,7 +250,7 @@ class Programs:
 
         fetched = self._near.engine.programs.fetched
         demanded, name = Extension(here.stored, keys.not_null), (self._name(stored.frame), stored.not_null)
-        return unless_unlike(lambda: fetched.rows(asked, demanded, name, read))
+        return unless_unlike(lambda: fetched.rows(asked, demanded, Large(name, read)))
 
     def _in_files(self, rule: Rule, keys: Extension, stored: Rows) -> Extension | None:
         """The rows of some keys, from local files; None if it has none, or what Spark alone can read."""

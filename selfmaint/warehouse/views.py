@@ -9,6 +9,7 @@ from functools import cached_property
 from datalog.model import (
     Atom,
     Comparison,
+    Literal,
     NullTest,
     OpaqueView,
     Predicate,
@@ -146,6 +147,20 @@ class View:
         """Whether its head and body are not what it means: it groups, computes, keeps duplicates, or is text."""
         beyond = (Outside.AGGREGATE, Outside.BAG, Outside.COMPUTED, Outside.OPAQUE)
         return self.limitation is not None and self.limitation.kind in beyond
+
+    @cached_property
+    def joined(self) -> tuple[frozenset[int], ...]:
+        """Sets of its 0-based columns, one a subgoal or comparison, on whose projections its rows are the natural join.
+
+        None, if its rows do not show all that its body binds, or are not what its body alone says.
+        """
+        shown = frozenset(variables_of([self.head]))
+        is_join = self.is_decided and self.decided is self and not self.is_counted
+        if not is_join or not shown >= frozenset(variables_of(self.body)):
+            return ()
+        literals: tuple[Literal, ...] = (*self.body, *self.comparisons)
+        used = (frozenset(variables_of([literal])) for literal in literals)
+        return tuple(frozenset(i for i, t in enumerate(self.head.terms) if t in some) for some in used)
 
     @cached_property
     def guards(self) -> tuple[NullTest, ...]:

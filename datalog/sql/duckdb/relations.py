@@ -55,10 +55,14 @@ def values_of(name: str, columns: Sequence[str], types: Sequence[SqlType]) -> ex
 
 
 def listed(types: Sequence[SqlType]) -> exp.Select:
-    """Rows that are given as parameters, a list of values for each column."""
-    kinds = (exp.DataType.build(f"{type_name(kind)}[]", dialect="duckdb") for kind in types)
-    values = (exp.cast(exp.Placeholder(), kind) for kind in kinds)
-    return exp.select(*numbered_items([call("unnest", one) for one in values]))
+    """Rows that are given as parameters, a list of values for each column: of whole numbers, or texts of others."""
+    items = []
+    for kind in types:
+        is_whole = isinstance(kind, ColumnType) and kind.name.is_integer
+        given = f"{type_name(kind) if is_whole else 'VARCHAR'}[]"
+        value = call("unnest", exp.cast(exp.Placeholder(), exp.DataType.build(given, dialect="duckdb")))
+        items.append(value if is_whole else cast(value, kind))
+    return exp.select(*numbered_items(items))
 
 
 def number(name: str) -> exp.Select:
@@ -77,6 +81,12 @@ def joined_rows(query: exp.Query, most: int) -> exp.Select:
 def span(name: str) -> exp.Select:
     """The least and the greatest value of a relation's first column."""
     return selected("SELECT min(c0), max(c0) FROM :name", name=name)
+
+
+def least(keys: str, name: str, by: int, column: int) -> exp.Select:
+    """For each of some keys that a column of a relation holds the least value of another one there, before the key."""
+    query = f"SELECT min(data.c{column}) AS c0, keys.c0 AS c1 FROM :keys AS keys JOIN :data AS data"
+    return selected(f"{query} ON data.c{by} = keys.c0 GROUP BY keys.c0", keys=keys, data=name)
 
 
 def cast_rows(

@@ -91,12 +91,12 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked: list[int] = []
     plain = fetched.Fetched.rows
 
-    def spied(self, lookup, keys, name, read):  # type: ignore[no-untyped-def]
-        def counted(rule, missing):  # type: ignore[no-untyped-def]
+    def spied(self, lookup, keys, relation):  # type: ignore[no-untyped-def]
+        def counted(rule, missing, few):  # type: ignore[no-untyped-def]
             asked.append(missing.stored.rows)
-            return read(rule, missing)
+            return relation.read(rule, missing, few)
 
-        return plain(self, lookup, keys, name, counted)
+        return plain(self, lookup, keys, replace(relation, read=counted))
 
     monkeypatch.setattr(fetched.Fetched, "rows", spied)
     return asked
