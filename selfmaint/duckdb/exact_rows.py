@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from datalog.model import ANY, ColumnType, Row, TypeName
@@ -26,7 +27,7 @@ _MOST_LISTED = 100
 _AS_TEXT: dict[TypeName | None, Callable[[Any], str]] = {
     TypeName.STRING: str,
     TypeName.DATE: dt.date.isoformat,
-    TypeName.DECIMAL: "{:f}".format,
+    TypeName.DECIMAL: lambda value: format(Decimal(value), "f"),  # an int's would be a double's
     TypeName.BOOLEAN: str,
 }
 """How values of some types are written as texts that DuckDB reads exactly."""

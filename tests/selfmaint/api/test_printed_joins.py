@@ -48,7 +48,8 @@ VIEWS = {
     "model": """select c.id, c.name, coalesce(h.k, 0) as k, h.s, case when h.k > 1 then 'more' end as kind
         from customer c left join (select customer, count(*) as k, sum(total) as s from orders group by customer) h
         on h.customer = c.id""",
-    "means": "select customer, count(*) as k, sum(total) as s, sum(total) / count(*) as m from orders group by customer",
+    "means": """select customer, count(*) as k, sum(total) as s, sum(total) / count(*) as m
+        from orders group by customer""",
     "no lines": """select id, customer, total from orders o
         where not exists (select 1 from line l where l.orders = o.id)""",
     "small": """select o.id, o.total from orders o where o.total > 1 and o.id not in

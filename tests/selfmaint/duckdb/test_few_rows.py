@@ -13,7 +13,7 @@ from datalog.model import ColumnType, Predicate, TypeName, Value, Version, WallC
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
 from selfmaint.duckdb.database import Relation
-from selfmaint.duckdb.exact_rows import as_lists
+from selfmaint.duckdb.exact_rows import listed
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import InputError
 
@@ -287,17 +287,17 @@ def test_few_rows_enter_a_statement_as_arrow_gives_them(
     kind: ColumnType, values: list[Value], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database, rows = DuckEngine().database, frozenset((value, None) for value in values)
-    assert as_lists(rows, [kind, kind]) is not None
-    listed = database.computed(rows, [kind, kind])
-    found = [database.digest(listed)]
-    monkeypatch.setattr("selfmaint.duckdb.database.as_lists", lambda *_: None)
+    assert listed(rows, [kind, kind]) is not None
+    in_lists = database.computed(rows, [kind, kind])
+    found = [database.digest(in_lists)]
+    monkeypatch.setattr("selfmaint.duckdb.database.listed", lambda *_: None)
     given = database.computed(rows, [kind, kind])
     found.append(database.digest(given))
     assert found[0] == found[1]
-    types = [database.run(f"DESCRIBE {one.name}") for one in (listed, given)]
+    types = [database.run(f"DESCRIBE {one.name}") for one in (in_lists, given)]
     assert types[0] == types[1]
 
 
 def test_other_types_enter_by_arrow() -> None:
-    assert as_lists(frozenset({(1.5,)}), [DOUBLE]) is None
-    assert as_lists(frozenset(), [INT]) is None
+    assert listed(frozenset({(1.5,)}), [DOUBLE]) is None
+    assert listed(frozenset(), [INT]) is None
