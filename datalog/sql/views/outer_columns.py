@@ -14,19 +14,15 @@ from datalog.model import (
     Aggregate,
     AggregateFunction,
     Call,
-    Case,
-    Compared,
     Comparison,
     Condition,
     Constant,
     Expression,
-    IsNull,
     Literal,
     NullTest,
     Value,
     Variable,
     aggregates_of,
-    expressed_by,
     expression_variables,
     map_condition,
     map_expression,
@@ -188,47 +184,3 @@ def _written(columns: Mapping[Variable, Expression], what: Expression) -> Expres
 
 def _written_out(columns: Mapping[Variable, Expression], test: Condition) -> Condition:
     return map_condition(lambda one: columns.get(one) if isinstance(one, Variable) else None, test)
-
-
-def computed_value(
-    its: Sides,
-    what: Expression,
-    shown: Iterable[tuple[int, Expression, Expression, Constant | None, int]],
-    told: Mapping[int, Literal],
-) -> Expression | None:
-    """A column that is computed from several sides, or from aggregates, over the view's other columns.
-
-    Args:
-        its: the sources.
-        what: what it is.
-        shown: of the other columns which they are, what they are, what of that a row with a partner has, what one
-            without has instead of null, and the side.
-        told: for each side what of a row says that it has a partner.
-
-    Returns:
-        The value over `branches.column(i)`; None if the other columns do not tell it.
-    """
-    values: dict[str, Expression] = {}
-    for i, whole, plain, given, number in shown:
-        values.setdefault(repr(whole), column(i))
-        if given is not None and number in told:
-            values.setdefault(repr(plain), _with_partner(told[number], column(i)))
-    for number, columns in its.grouped.items():
-        inner = {repr(w): values[repr(one)] for one, w in columns.items() if repr(one) in values}
-        for one, whats in columns.items():
-            found = expressed_by(whats, inner)
-            if repr(one) not in values and found is not None and number in told:
-                values[repr(one)] = _with_partner(told[number], found)
-    return expressed_by(what, values)
-
-
-def _with_partner(told: Literal, value: Expression) -> Expression:
-    """A value in rows that have a partner; in others null."""
-    match told:
-        case NullTest(term, negated):
-            test: Condition = IsNull(term, negated)
-        case Comparison(operator, left, right):
-            test = Compared(operator, left, right)
-        case _:
-            return value  # all that it is of is null in a row without a partner
-    return Case(((test, value),), Constant(None))

@@ -51,7 +51,8 @@ from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.conditions import some_value
 from datalog.sql.views.innermost import innermost
-from datalog.sql.views.outer_columns import Columns, computed_value
+from datalog.sql.views.outer_columns import Columns
+from datalog.sql.views.outer_computed import computed_value
 from datalog.sql.views.outer_sources import NotToldError, Sides
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
