@@ -13,6 +13,7 @@ All else is left to a statement, and so is a join of more than `MOST_JOINED` row
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from datalog.evaluate.sets import TooManyRowsError, derived
 from datalog.model import (
@@ -33,6 +34,10 @@ from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb.types import UnlikeSparkError, common, digits, value_type
 from selfmaint.duckdb.exact_rows import are_in_python
 from selfmaint.duckdb.extensions import Extension
+from selfmaint.engine.protocol import Facts
+
+if TYPE_CHECKING:
+    from selfmaint.duckdb.database import Relation
 
 MOST_JOINED = 20_000
 """More rows are joined sooner by a statement."""
@@ -63,6 +68,13 @@ def computed_here(
         return derived(live, facts, MOST_JOINED), types
     except TooManyRowsError:
         return None
+
+
+def all_few(facts: Facts[Relation], most: int) -> bool:
+    """Whether each relation that is given certainly has at most so many rows."""
+    given = (relation.stored for relation in facts.relations.values())
+    known = [one.layout.at_most if one.rows is None else one.rows for one in given]
+    return all(rows is not None and rows <= most for rows in known)
 
 
 def may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:

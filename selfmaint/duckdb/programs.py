@@ -21,7 +21,7 @@ from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.factors import Factored, is_bare, most_rows, over_parts, require_few, require_few_joined
 from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Lookup, lookup_of, one_by_one
-from selfmaint.duckdb.few_rows import computed_here, may_derive
+from selfmaint.duckdb.few_rows import all_few, computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
 from selfmaint.engine.plans import over_tables, prepared, without_columns
 from selfmaint.engine.protocol import Asked, Facts, Layout
@@ -129,7 +129,8 @@ class Programs:
         key = (program, tuple(goals), facts.small, tables)
         if key not in self._plans:
             types = {p: relation.types for p, relation in facts.relations.items()}
-            self._plans[key] = prepared(program, goals, types, facts.small, found_by)
+            few = all_few(facts, self._database.most_few)
+            self._plans[key] = prepared(program, goals, types, facts.small, found_by, all_few=few)
             if len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)
         return self._plans[key]
