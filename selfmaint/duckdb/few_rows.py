@@ -12,6 +12,7 @@ All else is left to a statement, and so is a join of more than `MOST_JOINED` row
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ from selfmaint.duckdb.extensions import Extension
 from selfmaint.engine.protocol import Facts
 
 if TYPE_CHECKING:
-    from selfmaint.duckdb.database import Relation
+    from selfmaint.duckdb.database import Relation, Stored
 
 MOST_JOINED = 20_000
 """More rows are joined sooner by a statement."""
@@ -71,10 +72,16 @@ def computed_here(
 
 
 def all_few(facts: Facts[Relation], most: int) -> bool:
-    """Whether each relation that is given certainly has at most so many rows."""
-    given = (relation.stored for relation in facts.relations.values())
-    known = [one.layout.at_most if one.rows is None else one.rows for one in given]
-    return all(rows is not None and rows <= most for rows in known)
+    """Whether no relation that is given is known to have more rows, nor may have them: only costs depend on it."""
+    return all(_most_rows(relation.stored) <= most for relation in facts.relations.values())
+
+
+def _most_rows(stored: Stored) -> float:
+    """How many rows there may be; of what is computed when it is used, as many as what that reads has."""
+    known = stored.layout.at_most if stored.rows is None else stored.rows
+    if known is not None:
+        return known
+    return sum(map(_most_rows, stored.parents)) if stored.parents else math.inf
 
 
 def may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:
