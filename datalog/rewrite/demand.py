@@ -72,6 +72,7 @@ def demand(
     choose: Choice = all_columns,
     *,
     together: bool = True,
+    all_few: bool = False,
 ) -> Program:
     """An equivalent program for the goals that reads of each large relation only rows with demanded values.
 
@@ -84,6 +85,7 @@ def demand(
             by, and shared by more demands, but may bring rows that are not met.
         together: whether demands on a relation are one, so that it is read once by who holds the rows; else each has
             rows of its own, and a query that needs the few rows of one does not compute those of all.
+        all_few: no relation has many rows, so that look-ups cost less than joining what they would rule out.
 
     Returns:
         Rules for the goals, and for the demands, demanded rows and steps that they use. A large relation that nothing
@@ -91,7 +93,7 @@ def demand(
     """
     wanted = tuple(dict.fromkeys(goals))
     needed = drop_unreachable(program, wanted)
-    work = _Transformation(needed, frozenset(small), dict(kinds or {}), choose, together)
+    work = _Transformation(needed, frozenset(small), dict(kinds or {}), choose, together, all_few)
     for rule in needed.rules:
         if rule.head.predicate in wanted:
             found = work.solved(rule.body, _Bindings((), 0), variables_of([rule.head]))
@@ -147,6 +149,7 @@ class _Transformation:
     kinds: dict[Predicate, Sequence[Hashable]]
     choose: Choice
     together: bool
+    all_few: bool
     rules: dict[Rule, None] = field(default_factory=dict)
     _is_small: dict[Predicate, bool] = field(default_factory=dict)
     _steps: dict[Rule, Predicate] = field(default_factory=dict)
@@ -176,7 +179,7 @@ class _Transformation:
         `start` binds some of its variables before; those `wanted` are kept.
         """
         current = start
-        order = JoinOrder(body, start.bound, self.is_small)
+        order = JoinOrder(body, start.bound, self.is_small, all_few=self.all_few)
         for literals in order:
             if all(map(self.is_small, predicates_of(literals))):
                 current = current.joined(literals)

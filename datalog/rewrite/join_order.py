@@ -1,10 +1,11 @@
 """The order in which a body's literals are met: filters as soon as they are bound, products last.
 
-Before: `a(Y, Z), c(Y, V), new(X, Y), not b(Z), X > 3`   (`new` is small)
-After:  `new(X, Y), X > 3, a(Y, Z), not b(Z), c(Y, V)`
+Before: `a(Y, Z), new(X, Y), not b(Z), X > 3`   (`new` is small)
+After:  `new(X, Y), X > 3, a(Y, Z), not b(Z)`
 
-A negation of one row of a large relation is met before what only adds to the bindings, and what binds its variables
-first: where a view rules new facts out, such a row mostly does, and nothing more is joined with them or read for them.
+Where no relation has many rows, a negation of one row is met as soon as it can be, and what binds its variables first:
+where a view rules new facts out, such a row mostly does, and nothing more is joined with them. Where one has, fewer
+keys are looked up in it for what the other subgoals leave.
 """
 
 from __future__ import annotations
@@ -23,9 +24,14 @@ class JoinOrder:
     """
 
     def __init__(
-        self, body: Sequence[Literal], bound: Iterable[Variable], is_small: Callable[[Predicate], bool]
+        self,
+        body: Sequence[Literal],
+        bound: Iterable[Variable],
+        is_small: Callable[[Predicate], bool],
+        *,
+        all_few: bool,
     ) -> None:
-        """Starts the order."""
+        """Starts the order; `all_few` says that no relation has many rows."""
         self.waiting = list(body)
         self._variables = {id(literal): frozenset(variables_of([literal])) for literal in self.waiting}
         self._large = {
@@ -33,6 +39,7 @@ class JoinOrder:
             for literal in self.waiting
         }
         self._bound = set(bound)
+        self._all_few = all_few
         positive = [literal for literal in body if isinstance(literal, Atom | Comparison)]
         self._bindable = self._bound | {*variables_of(positive)}
 
@@ -54,7 +61,7 @@ class JoinOrder:
             return (cheap[0],)
         decisive = [li for li in filters if self._large[id(li)] == 1]
         met = tuple(li for li in decisive if not self._bound.isdisjoint(self._variables[id(li)]))
-        if met:
+        if met and self._all_few:
             return met
         atoms = [li for li in self.waiting if isinstance(li, Atom)]
         joined = [atom for atom in atoms if self._places(atom)]
@@ -64,7 +71,9 @@ class JoinOrder:
         return tuple(decisive or filters or self.waiting[:1])
 
     def _sought(self) -> frozenset[Variable]:
-        """What is not bound yet of the negation of one row that waits for the fewest variables."""
+        """What is not bound yet of the negation of one row that waits for the fewest variables, if few rows are met."""
+        if not self._all_few:
+            return frozenset()
         waiting = (li for li in self.waiting if isinstance(li, Negation) and self._large[id(li)] == 1)
         open_ = ((self._variables[id(li)] & self._bindable) - self._bound for li in waiting)
         return min(open_, key=len, default=frozenset())
@@ -78,8 +87,8 @@ class JoinOrder:
         return not open_
 
     def _places(self, atom: Atom) -> int:
-        """How many of its variables are bound."""
-        return len(self._variables[id(atom)] & self._bound)
+        """How many terms are bound variables."""
+        return sum(term in self._bound for term in atom.terms)
 
     def _cost(self, atom: Atom, sought: frozenset[Variable]) -> tuple[bool, int, bool, int]:
         """Small relations first, then what is bound most, what brings a variable sought, and the fewest variables."""

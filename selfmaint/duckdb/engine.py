@@ -40,6 +40,7 @@ from selfmaint.duckdb.exact_rows import (
 )
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.factors import TooManyJoinedError
+from selfmaint.duckdb.few_rows import all_few
 from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.programs import Programs
 from selfmaint.engine.guard import require_given
@@ -199,10 +200,7 @@ class DuckEngine:
 
         Relations of few rows are read whole.
         """
-        given = (one.stored for one in facts.relations.values())
-        most = [one.layout.at_most if one.rows is None else one.rows for one in given]
-        are_few = all(n is not None and n <= self.database.most_few for n in most)
-        self.programs.foresee(() if are_few else asked, facts)
+        self.programs.foresee(() if all_few(facts, self.database.most_few) else asked, facts)
 
     def sample(self, data: Relation, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values."""

@@ -12,7 +12,9 @@ All else is left to a statement, and so is a join of more than `MOST_JOINED` row
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from datalog.evaluate.sets import TooManyRowsError, derived
 from datalog.model import (
@@ -33,6 +35,10 @@ from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb.types import UnlikeSparkError, common, digits, value_type
 from selfmaint.duckdb.exact_rows import are_in_python
 from selfmaint.duckdb.extensions import Extension
+from selfmaint.engine.protocol import Facts
+
+if TYPE_CHECKING:
+    from selfmaint.duckdb.database import Relation, Stored
 
 MOST_JOINED = 20_000
 """More rows are joined sooner by a statement."""
@@ -63,6 +69,19 @@ def computed_here(
         return derived(live, facts, MOST_JOINED), types
     except TooManyRowsError:
         return None
+
+
+def all_few(facts: Facts[Relation], most: int) -> bool:
+    """Whether no relation that is given is known to have more rows, nor may have them: only costs depend on it."""
+    return all(_most_rows(relation.stored) <= most for relation in facts.relations.values())
+
+
+def _most_rows(stored: Stored) -> float:
+    """How many rows there may be; of what is computed when it is used, as many as what that reads has."""
+    known = stored.layout.at_most if stored.rows is None else stored.rows
+    if known is not None:
+        return known
+    return sum(map(_most_rows, stored.parents)) if stored.parents else math.inf
 
 
 def may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:

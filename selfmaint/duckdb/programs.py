@@ -21,7 +21,7 @@ from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.factors import Factored, is_bare, most_rows, over_parts, require_few, require_few_joined
 from selfmaint.duckdb.fetched import APART, KEYS, STORED, Fetched, Large, Lookup, lookup_of, one_by_one
-from selfmaint.duckdb.few_rows import computed_here, may_derive
+from selfmaint.duckdb.few_rows import all_few, computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
 from selfmaint.duckdb.representatives import Reading, Representatives
 from selfmaint.engine.plans import over_tables, prepared, without_columns
@@ -128,7 +128,8 @@ class Programs:
         key = (program, tuple(goals), facts.small, tables)
         if key not in self._plans:
             types = {p: relation.types for p, relation in facts.relations.items()}
-            self._plans[key] = prepared(program, goals, types, facts.small, found_by)
+            few = all_few(facts, self._database.most_few)
+            self._plans[key] = prepared(program, goals, types, facts.small, found_by, all_few=few)
             if len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)
         return self._plans[key]
@@ -198,8 +199,7 @@ class Programs:
 
     def table(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
         """The rows of one predicate: those kept, if its rules have been evaluated over the same tables."""
-        read = self._read(rules, known)
-        asked = lookup_of(rules)
+        read, asked = self._read(rules, known), lookup_of(rules)
         named = {p: one.named for p, one in read.items()}
         promised = () if asked is None else read[asked.stored].joined
         key = *(over_tables(rule, named) for rule in rules), promised

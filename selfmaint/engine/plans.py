@@ -20,10 +20,13 @@ def prepared(
     types: Mapping[Predicate, Sequence[ColumnType | str]],
     small: Collection[Predicate],
     found_by: Choice | None = None,
+    *,
+    all_few: bool = False,
 ) -> Program:
     """What is evaluated for some goals: everything is reached from the update, by keys.
 
-    `found_by` tells of some columns those that find few rows, if that is known of any.
+    `found_by` tells of some columns those that find few rows, if that is known of any; `all_few`, that no relation has
+    many.
 
     Raises:
         ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
@@ -36,7 +39,7 @@ def prepared(
         best = found_by(predicate, columns) if found_by is not None else ()
         return best or tuple(c for c in columns if is_integer(types[predicate][c])) or columns
 
-    return drop_unused_columns(demand(program, goals, small, kinds, by_keys), goals)
+    return drop_unused_columns(demand(program, goals, small, kinds, by_keys, all_few=all_few), goals)
 
 
 def without_columns(program: Program, goals: Collection[Predicate]) -> Program:

@@ -124,7 +124,7 @@ def demand_some(program: Program, goal: Predicate, random: Random) -> Program:
     kinds = {p: ["one"] * 9 for p in stored if random.random() < 0.5}
     if random.random() < 0.5:
         program = simplify(program, [goal])
-    program = demand(program, [goal], small, kinds)
+    program = demand(program, [goal], small, kinds, all_few=random.random() < 0.5)
     return drop_unused_columns(program, [goal]) if random.random() < 0.7 else program
 
 

@@ -472,10 +472,12 @@ def test_tests_for_null_where_none_is_stored(rule: str, is_kept: bool) -> None:
 # -------------------------------------------------------------------------------------------------- demand
 
 
-def demanded(text: str, goal: str, *small: str, by: tuple[int, ...] | None = None) -> list[str]:
+def demanded(
+    text: str, goal: str, *small: str, by: tuple[int, ...] | None = None, all_few: bool = False
+) -> list[str]:
     program, goals = parse_program(text), [Predicate(goal)]
     choose = (lambda _p, columns: columns) if by is None else (lambda _p, _columns: by)
-    found = demand(program, goals, {Predicate(name) for name in small}, choose=choose)
+    found = demand(program, goals, {Predicate(name) for name in small}, choose=choose, all_few=all_few)
     return lines(drop_unused_columns(found, goals))
 
 
@@ -499,8 +501,10 @@ def test_joins_inside_a_negation_start_from_what_is_bound_around_it() -> None:
     ]
 
 
-def test_a_negation_of_one_row_and_what_binds_it_come_before_what_adds_to_the_bindings() -> None:
-    assert demanded("v(X, V) :- new(X), c(X, V), a(X, Y, Z, U), not b(Y, Z).", "v", "new") == [
+def test_of_few_rows_a_negation_and_what_binds_it_come_before_what_adds_to_the_bindings() -> None:
+    rule = "v(X, V) :- new(X), c(X, V), a(X, Y, Z, U), not b(Y, Z)."
+    assert demanded(rule, "v", "new")[0] == "v(X, V) :- step@step_1(X, V, Y, Z), not b@demanded_2(Y, Z)."
+    assert demanded(rule, "v", "new", all_few=True) == [
         "v(X, V) :- step@step_1(X), c@demanded_2(X, V).",
         "c@demanded_2(X0, X1) :- c@demand_2(X0), c(X0, X1).",
         "c@demand_2(X) :- step@step_1(X).",
@@ -514,9 +518,10 @@ def test_a_negation_of_one_row_and_what_binds_it_come_before_what_adds_to_the_bi
 
 
 def test_a_negation_that_shares_no_variable_comes_last() -> None:
-    assert demanded("v(X) :- new(X), not b(_), a(X, Y), c(Y).", "v", "new")[0] == (
-        "v(X) :- step@step_0(X, Y), c@demanded_1(Y), not b(_)."
-    )
+    for all_few in (True, False):
+        assert demanded("v(X) :- new(X), not b(_), a(X, Y), c(Y).", "v", "new", all_few=all_few)[0] == (
+            "v(X) :- step@step_0(X, Y), c@demanded_1(Y), not b(_)."
+        )
 
 
 def test_demands_of_several_rules_are_one() -> None:
