@@ -200,7 +200,8 @@ class DuckEngine:
 
         Relations of few rows are read whole.
         """
-        self.programs.foresee(() if all_few(facts, self.database.most_few) else asked, facts)
+        are_read_whole = all_few(facts, self.database.most_few, derived_too=False)
+        self.programs.foresee(() if are_read_whole else asked, facts)
 
     def sample(self, data: Relation, limit: int) -> list[Row]:
         """At most `limit` rows, the first ones, as plain Python values."""

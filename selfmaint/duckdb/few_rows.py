@@ -71,17 +71,22 @@ def computed_here(
         return None
 
 
-def all_few(facts: Facts[Relation], most: int) -> bool:
-    """Whether no relation that is given is known to have more rows, nor may have them: only costs depend on it."""
-    return all(_most_rows(relation.stored) <= most for relation in facts.relations.values())
+def all_few(facts: Facts[Relation], most: int, *, derived_too: bool = True) -> bool:
+    """Whether no relation that is given may have more rows: only costs depend on it.
+
+    `derived_too`: what is computed when it is used has few where what it reads has; else that may have many.
+    """
+    given = [relation.stored for relation in facts.relations.values()]
+    return all(_most_rows(one, derived_too=derived_too) <= most for one in given)
 
 
-def _most_rows(stored: Stored) -> float:
-    """How many rows there may be; of what is computed when it is used, as many as what that reads has."""
+def _most_rows(stored: Stored, *, derived_too: bool) -> float:
     known = stored.layout.at_most if stored.rows is None else stored.rows
     if known is not None:
         return known
-    return sum(map(_most_rows, stored.parents)) if stored.parents else math.inf
+    if not stored.parents or not derived_too:
+        return math.inf
+    return sum(_most_rows(parent, derived_too=True) for parent in stored.parents)
 
 
 def may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:
