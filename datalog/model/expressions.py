@@ -265,6 +265,28 @@ def expressed_by(value: Expression, values: Mapping[str, Expression]) -> Express
     return map_expression(lambda part: values.get(repr(part)), value) if is_told else None
 
 
+def is_some(value: Expression, known: Callable[[Variable], bool]) -> bool:
+    """Whether an expression is never null, given which variables are not: what does not fit its type is an error.
+
+    >>> x, y = Variable("X"), Variable("Y")
+    >>> is_some(Arithmetic("*", x, Call("coalesce", (y, Constant(0)))), {x}.__contains__)
+    True
+    """
+    match value:
+        case Variable():
+            return known(value)
+        case Constant():
+            return value.value is not None
+        case Call("coalesce", arguments):
+            return any(is_some(one, known) for one in arguments)
+        case Arithmetic("+" | "-" | "*", left, right):
+            return is_some(left, known) and is_some(right, known)
+        case Case(branches, otherwise):
+            return all(is_some(one, known) for one in (*(its for _, its in branches), otherwise))
+        case _:
+            return False
+
+
 def map_condition(change: Callable[[Expression], Expression | None], value: Condition) -> Condition:
     """The condition with some subexpressions replaced; see `map_expression`."""
     match value:

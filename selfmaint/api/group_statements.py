@@ -112,7 +112,7 @@ def open_groups(
 ) -> Iterator[Statement]:
     """The query of the groups whose new rows are not determined, where there may be some."""
     made = _Made.of(decision, view, situation, tables)
-    if made is None or not made.plan.may_be_open:
+    if made is None or not made.plan.parts or not made.plan.may_be_open:  # groups go as wholes: none is open
         return
     about = (
         f"groups of {view.shown} for which there are no right values; known rows or a finer view may have "

@@ -192,7 +192,11 @@ def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | Non
     if anti_join_of(view) is not None:
         return None if situation.effective else UNCOUNTABLE
     if view.name in catalog.outer:
-        return UNCOUNTABLE if uncountable([*catalog.unions[view.name].values()], situation) else None
+        parts = [*catalog.unions[view.name].values()]
+        limited = next((part for part in parts if not part.is_decided), None)
+        if limited is not None:
+            return f"{limited.limitation}; its deltas cannot be computed from the views alone"
+        return UNCOUNTABLE if uncountable(parts, situation) else None
     if view.name in catalog.unions:
         return f"{view.limitation}, which `check` and `maintain` take one by one: that is not printed yet"
     if not view.is_decided:

@@ -13,11 +13,13 @@ Conditions of soundness:
    the other relation. Else nobody knows.
 5. A match that goes may give the view a row, of which nothing is known: none where a match with its values comes, or
    where the values are the key of a row of the kept relation that goes.
+6. A match that a stored row of another view shows with its key is there, and stays if no deleted row has that key: a
+   view of one row even over none, or of some groups, does not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
@@ -25,28 +27,31 @@ from typing import Generic
 from datalog.model import (
     AntiJoin,
     Atom,
+    Constant,
     Negation,
     NullTest,
     OpaqueView,
     Predicate,
     Program,
     Rule,
+    Term,
     Variable,
     Version,
     ViewDefinition,
     block,
+    variables_of,
 )
 from datalog.rewrite import drop_empty
 from datalog.rewrite.reachable import predicates_of
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.maintain import Delta
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
-_ARRIVED, _GONE, _NEW, _LAST, _KEYS, _NONE, _ONE, _ABSENT, _PRESENT, GAINED, LOST, OPEN = (
+_ARRIVED, _GONE, _NEW, _LAST, _KEYS, _TAKEN, _REST, _NONE, _ONE, _ABSENT, _PRESENT, GAINED, LOST, OPEN = (
     Predicate(name, Version.STEP)
     for name in (
-        *("arrived", "gone", "new", "last", "keys"),
+        *("arrived", "gone", "new", "last", "keys", "taken", "rest"),
         *("none", "one", "absent", "present", "gained", "lost", "open"),
     )
 )
@@ -79,10 +84,12 @@ class UnmatchedRows:
         wanted = {
             _ARRIVED: (kept, Version.INSERTED),
             _GONE: (kept, Version.DELETED),
-            _KEYS: (self._keys, Version.DELETED),
+            _KEYS: (self._keys_of(kept, [i for _, i in self.anti.key]), Version.DELETED),
             _NEW: (barred, Version.INSERTED),
             _LAST: (barred, Version.DELETED),
         }
+        if self._other_key:
+            wanted[_TAKEN] = self._keys_of(barred, self._other_key), Version.DELETED
         found = {}
         for goal, (definition, version) in wanted.items():
             (relation,) = definition.reads
@@ -90,19 +97,50 @@ class UnmatchedRows:
                 found[goal] = relation.of(version), _over(definition, version)
         return found
 
-    @cached_property
-    def _keys(self) -> ViewDefinition:
-        """The keys of all rows of the kept relation, whatever the view asks of them."""
-        (relation,) = self.anti.kept.reads
+    def _keys_of(self, definition: ViewDefinition, key: Sequence[int]) -> ViewDefinition:
+        """The keys of all rows of a definition's relation, whatever it asks of them."""
+        (relation,) = definition.reads
         every = tuple(Variable(f"X{i}") for i in range(self.catalog.relations[relation.name].arity))
-        shown = [every[i] for _, i in self.anti.key]
+        shown = [every[i] for i in key]
         made = block(self.view.name, 0, [Atom(relation, every)], shown)
         return ViewDefinition(self.view.name, tuple(f"k{i}" for i in range(len(shown))), (made,))
+
+    @cached_property
+    def _other_key(self) -> tuple[int, ...]:
+        """A key of the other relation, as positions; none if it has none."""
+        (relation,) = self.anti.barred.reads
+        return next(iter(self.catalog.relations[relation.name].keys), ())
+
+    @cached_property
+    def _matches(self) -> tuple[tuple[Atom, tuple[Term, ...], tuple[Term, ...]], ...]:
+        """Rows of other views that show a match, with the values compared and its key: condition 6."""
+        (one,) = self.anti.barred.blocks
+        (barred,) = one.core.atoms
+        own = [*one.core.atoms, *(NullTest(what) for what in one.outputs if isinstance(what, Variable))]
+        tested = any(literal not in own for literal in one.core.body)
+        is_plain = len({*barred.terms}) == barred.arity and all(isinstance(t, Variable) for t in barred.terms)
+        if one.filters or tested or not is_plain or not self._other_key:
+            return ()
+        places = [barred.terms.index(what) for what in one.outputs if isinstance(what, Variable)]
+        found = []
+        for view in self.catalog.views:
+            if isinstance(view, GroupedView) and (view.grouped.is_total or view.grouped.is_hidden):
+                continue
+            row = view.head
+            if isinstance(view, GroupedView):
+                row = view.grouped.stored(view.predicate, _apart(variables_of(view.decided.body)))
+            atoms = view.decided.body if view.is_decided and view.unchanging is None else ()
+            for atom in (its for its in atoms if its.predicate == barred.predicate):
+                at, key = (tuple(atom.terms[i] for i in its) for its in (places, self._other_key))
+                if all(isinstance(term, Constant) or term in row.terms for term in (*at, *key)):
+                    found.append((row, at, key))
+        return tuple(found)
 
     def program(self, given: Collection[Predicate]) -> Program:
         """The rules of `GAINED`, `LOST` and `OPEN`, over what is given."""
         rules = tuple(self._rules())
         known = {rule.head.predicate for rule in rules} | {*given} | {self.view.predicate}
+        known |= {row.predicate for row, _, _ in self._matches}
         read = {predicate for rule in rules for predicate in predicates_of(rule.body)}
         return drop_empty(Program(rules), read - known)
 
@@ -110,8 +148,8 @@ class UnmatchedRows:
         row, others = ([Variable(f"{c}{i}") for i in range(len(self.view.columns))] for c in "CD")
         at = tuple(row[i] for i in self.anti.join)
         arrived, gone = (Atom(predicate, tuple(row)) for predicate in (_ARRIVED, _GONE))
-        new, last, none, one, absent, present, open_ = (
-            Atom(p, at) for p in (_NEW, _LAST, _NONE, _ONE, _ABSENT, _PRESENT, OPEN)
+        new, last, rest, none, one, absent, present, open_ = (
+            Atom(p, at) for p in (_NEW, _LAST, _REST, _NONE, _ONE, _ABSENT, _PRESENT, OPEN)
         )
         keys = Atom(_KEYS, tuple(row[i] for i, _ in self.anti.key))
 
@@ -140,8 +178,17 @@ class UnmatchedRows:
             yield Rule(Atom(GAINED, tuple(row)), (arrived, NullTest(row[i], negated=False)))
         yield Rule(Atom(GAINED, tuple(row)), (arrived, absent))
         yield Rule(open_, (arrived, *met, Negation((absent,)), Negation((present,))))
+        # condition 6
+        for shown, values, key in self._matches:
+            asked = dict(zip(self.anti.join, values, strict=True))
+            names = _apart(variables_of([shown]))
+            come = Atom(_ARRIVED, tuple(asked.get(i, Variable(f"{names}{i}")) for i in range(len(row))))
+            for one_of in (Atom(_LAST, values), come):
+                yield Rule(Atom(_REST, values), (one_of, shown, Negation((Atom(_TAKEN, key),))))
+        yield Rule(present, (rest,))
         # condition 5
-        yield Rule(open_, (last, Negation((new,)), *([Negation((keys,))] if self.anti.by_key else [])))
+        others_known = [Negation((keys,))] if self.anti.by_key else []
+        yield Rule(open_, (last, Negation((new,)), Negation((rest,)), *others_known))
 
 
 @dataclass(frozen=True)
@@ -193,6 +240,14 @@ class Unmatched(Generic[D]):
     @cached_property
     def _program(self) -> Program:
         return self._rows.program(self._given)
+
+
+def _apart(taken: Iterable[Variable]) -> str:
+    """What no name of some variables begins with."""
+    names, prefix = [variable.name for variable in taken], "Any"
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix
 
 
 def _over(definition: ViewDefinition, version: Version) -> ViewDefinition:

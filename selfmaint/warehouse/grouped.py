@@ -25,8 +25,6 @@ from datalog.model import (
     AggregateFunction,
     Atom,
     Block,
-    Call,
-    Case,
     Compared,
     Constant,
     Expression,
@@ -37,6 +35,7 @@ from datalog.model import (
     ViewDefinition,
     aggregates_of,
     expression_variables,
+    is_some,
     variables_of,
 )
 
@@ -128,20 +127,7 @@ class Grouped:
     def is_never_null(self, measure: Measure, known: Collection[Term]) -> bool:
         """Whether what a measure aggregates is null in no row, given terms of the core that never are."""
         operand = measure.aggregate.operand
-        return operand is not None and self._is_some(operand, known)
-
-    def _is_some(self, value: Expression, known: Collection[Term]) -> bool:
-        match value:
-            case Variable():
-                return self.terms[value] in known
-            case Constant():
-                return value.value is not None
-            case Call("coalesce", arguments):
-                return any(self._is_some(one, known) for one in arguments)
-            case Case(branches, otherwise):
-                return all(self._is_some(one, known) for one in (*(its for _, its in branches), otherwise))
-            case _:
-                return False
+        return operand is not None and is_some(operand, lambda one: self.terms[one] in known)
 
 
 def core_rule(definition: ViewDefinition) -> Rule | None:
@@ -158,7 +144,7 @@ def grouped(definition: ViewDefinition, written: Rule, head: Atom) -> Grouped | 
     (block,) = definition.blocks
     terms = {v: t for v, t in zip(written.head.terms, head.terms, strict=True) if isinstance(v, Variable)}
     groups = block.groups or ()
-    measures = []
+    measures, computed = [], list[str]()
     places: dict[Expression, int] = {}
     for column, output in enumerate(block.outputs):
         if isinstance(output, Aggregate):
@@ -166,11 +152,13 @@ def grouped(definition: ViewDefinition, written: Rule, head: Atom) -> Grouped | 
         elif output in groups:
             places.setdefault(output, column)
         elif expression_variables([output]) or aggregates_of([output]):
-            return f"its column `{definition.columns[column]}` computes with {_hidden(block, output)}"
+            computed.append(
+                f"its column `{definition.columns[column]}` computes with {_hidden(block, output)}"
+            )
     if len(places) < len(groups):
         return "it groups by what is no column of it"
     found = Grouped(block, tuple(places[g] for g in groups), tuple(measures), terms)
-    return missing(definition, found) or found
+    return missing(definition, found) or next(iter(computed), found)
 
 
 def _hidden(block: Block, output: Expression) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 
 from datalog.model import (
     Aggregate,
@@ -17,7 +18,9 @@ from datalog.model import (
     Call,
     Constant,
     Expression,
+    TypeName,
     Variable,
+    is_some,
     map_condition,
     map_expression,
 )
@@ -45,16 +48,16 @@ def plain_aggregate(
             return count if variables.type_of(value) == variables.type_of(count) else None
         case Call(
             "coalesce",
-            (
-                Aggregate(AggregateFunction.SUM, operand, distinct=False) as total,
-                Constant(value=int() as zero) as other,
-            ),
-        ) if operand is not None and zero == 0 and zero is not False:
-            kind, filled = variables.type_of(operand), Call("coalesce", (operand, other))
-            same = variables.type_of(value) == variables.type_of(total) and variables.type_of(filled) == kind
-            if not same or kind is None or kind.is_open or kind.name.is_floating:
+            (Aggregate(AggregateFunction.SUM, operand, distinct=False) as total, Constant(value=zero)),
+        ) if operand is not None and isinstance(zero, int | Decimal) and zero is not False and zero == 0:
+            kind = variables.type_of(operand)
+            if variables.type_of(value) != variables.type_of(total) or kind is None or kind.is_open:
                 return None
-            is_sure = isinstance(operand, Variable) and is_never_null(operand)
-            return total if is_sure else replace(total, operand=filled)
+            if is_some(operand, is_never_null):
+                return total
+            nothing = Constant(Decimal(0).scaleb(-(kind.scale or 0)) if kind.name is TypeName.DECIMAL else 0)
+            filled = Call("coalesce", (operand, nothing))
+            is_same = variables.type_of(filled) == kind and not kind.name.is_floating
+            return replace(total, operand=filled) if is_same else None
         case _:
             return None

@@ -168,7 +168,9 @@ class Columns:
             *self.its.given,
             *(test for n in sorted(numbers - self.its.kept) for test in self.its.sides[n]),
         ]
-        tests = [in_one(_written_out(columns, test)) for test in [*tests, *more]]
+        tests = [_written_out(columns, test) for test in [*tests, *more]]
+        having += tuple(test for test in tests if aggregates_of([test]))
+        tests = [in_one(test) for test in tests if not aggregates_of([test])]
         outputs = [_written(columns, what) for what in outputs]
         if columns:
             groups = tuple(dict.fromkeys(_written(columns, what) for what in groups or ()))

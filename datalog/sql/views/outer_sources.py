@@ -25,6 +25,7 @@ from datalog.model import (
     Term,
     Variable,
     expression_variables,
+    is_some,
     variables_of,
 )
 from datalog.sql.views.conditions import conjuncts
@@ -218,6 +219,10 @@ class Sides:
         sources = self.pieces[number].scope.sources
         return sources[0].alias[0] if len(sources) == 1 and sources[0].alias else str(number)
 
+    def has_some(self, value: Expression, number: int) -> bool:
+        """Whether a value over columns of a side is null in no row that has a partner."""
+        return is_some(value, lambda one: self.is_never_null(one, number))
+
     def is_never_null(self, variable: Variable, number: int) -> bool:
         """Whether a column of a side is null in no row that has a partner."""
         if self.owners[variable] != number:
@@ -227,7 +232,7 @@ class Sides:
         its = self.grouped.get(number, {}).get(variable)
         if isinstance(its, Aggregate):
             is_count = its.function is AggregateFunction.COUNT
-            return is_count or (isinstance(its.operand, Variable) and self.is_never_null(its.operand, number))
+            return is_count or (its.operand is not None and self.has_some(its.operand, number))
         variable = its if isinstance(its, Variable) else variable
         for atom in self.pieces[number].draft.body:
             table = self.reader.relations.declared(atom.predicate.name) if isinstance(atom, Atom) else None

@@ -260,7 +260,10 @@ class QueryReader:
             raise self.problems.outside(
                 what, tree, "declare a key, or make it a materialized view of its own, and join that"
             )
-        return replace(query, drafts=(draft,))
+        is_distinct = tree.args.get("distinct") is not None and not set(draft.groups or ()) <= set(
+            draft.outputs
+        )
+        return replace(query, drafts=(draft,), distinct=query.distinct or is_distinct)
 
     def _from(self, tree: exp.Select) -> list[Piece]:
         """The alternatives of the FROM of a subquery in a condition."""

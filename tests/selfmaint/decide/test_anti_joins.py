@@ -120,3 +120,32 @@ def test_an_update_that_may_not_be_effective_is_undecided() -> None:
     made = warehouse("duckdb")
     given = update(made, {"payment": [(7, 2)]}, {}, effective=False)
     assert made.check(given)["unpaid"].kind is VerdictKind.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("shown", "deleted", "kind"),
+    [
+        # two payments of order 1 are shown with their keys: one goes
+        ([(5, 1), (6, 1)], {"payment": [(5, 1)]}, VerdictKind.YES),
+        # both go, and nobody knows of a third one
+        ([(5, 1), (6, 1)], {"payment": [(5, 1), (6, 1)]}, VerdictKind.UNDECIDED),
+        # the other one is of another order
+        ([(5, 1), (6, 4)], {"payment": [(5, 1)]}, VerdictKind.UNDECIDED),
+    ],
+)
+@pytest.mark.parametrize(
+    "view",
+    [
+        "select p.id, p.order_id from payment p where p.order_id is not null",
+        "select p.id, p.order_id, count(*) as n from payment p join orders o on o.id = p.order_id group by 1, 2",
+    ],
+)
+def test_a_match_that_another_view_shows_stays(
+    view: str, shown: list[tuple[int, int]], deleted: dict[str, Rows], kind: VerdictKind
+) -> None:
+    columns = {**COLUMNS, "paid": {**COLUMNS["payment"], **({"n": pa.int64()} if "count" in view else {})}}
+    rows = [(*row, 1) if "count" in view else row for row in shown]
+    views = {"unpaid": frame("unpaid", STORED["unpaid"]), "paid": frames.frame(columns, "paid", rows)}
+    text = PROGRAM[: PROGRAM.index("create view stray")] + f"create view paid as {view};"
+    made = selfmaint.build(text, views, engine="duckdb")
+    assert made.check(update(made, {}, deleted))["unpaid"].kind is kind

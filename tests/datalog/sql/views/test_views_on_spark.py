@@ -145,7 +145,7 @@ ONLY_TEXT = (
     "select id from c where not exists (select 1 from o where o.k = c.id)",
     "select id from c where id not in (select k from o)",
     "select id from c where id in (select k from o) or x = 1",
-    "select id from c where id in (select max(c) from o group by x)",
+    "select id from c where id in (select max(k) from o group by x)",
     "select id from c where id in (select k from o limit 1)",
     "select count(*) n from c where exists (select 1 from o where o.k = c.id)",
     "select id, exists (select 1 from o) e from c",

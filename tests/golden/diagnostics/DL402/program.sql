@@ -6,5 +6,5 @@ where c.region in (select region from customer) and soundex(c.name) = 'x' and s.
 limit 10;
 create view w as select id from (select id, lag(id) over (order by id) from sale) x;
 create view u as select count(*) as n from (select id from customer union all select id from sale) x group by id;
-create view t as select customer, price from v;
+create view t as select name, n from v;
 create view s as select name from customer intersect all select region from customer;
