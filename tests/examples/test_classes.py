@@ -29,6 +29,12 @@ ALL = "SELECT c, t FROM o WHERE t > 1 UNION ALL SELECT id, t FROM o"
 OVER_UNION = "SELECT c, count(*) AS k FROM (SELECT c FROM o UNION ALL SELECT id FROM c) AS u GROUP BY c"
 HAVING = "SELECT c, count(*) AS k FROM o GROUP BY c HAVING count(*) > 1"
 OUTER = "SELECT o.id, c.id AS c, c.n FROM o LEFT JOIN c ON o.c = c.id"
+MEAN = "SELECT c, count(*) AS k, sum(t) AS s, sum(t) / count(*) AS mean FROM o GROUP BY c"
+COUNTED = "SELECT c.id, c.n, h.k FROM c JOIN (SELECT c, count(*) AS k FROM o GROUP BY c) h ON h.c = c.id"
+SUMMED_UP = (
+    "SELECT c.id, c.n, coalesce(h.k, 0) AS k, CASE WHEN h.k > 1 THEN 'often' END AS kind FROM c "
+    "LEFT JOIN (SELECT c, count(*) AS k FROM o GROUP BY c) h ON h.c = c.id"
+)
 UNMATCHED = "SELECT c.id, c.n FROM c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.c = c.id)"
 MANY: set[Row] = {(number,) for number in range(1, 500)}
 
@@ -105,6 +111,13 @@ TOLD = [
     Told(OUTER, "yes", {(1, 1, "A")}, {"o": {(3, 1, 6)}}),
     Told(OUTER, "no", {(1, 1, "A")}, {"o": {(3, 7, 6)}}),
     Told(UNMATCHED, "yes", {(1, "A")}, {"c": {(7, "B")}}, constraint=FOREIGN),
+    Told(MEAN, "yes", {(1, 1, 5, 5.0)}, {"o": {(3, 1, 6)}}),
+    Told(MEAN, "yes", {(1, 2, 10, 5.0)}, {}, {"o": {(3, 1, 6)}}),
+    Told(COUNTED, "yes", {(1, "A", 1)}, {"o": {(3, 1, 6)}}),
+    Told(SUMMED_UP, "yes", {(1, "A", 1, None)}, {"o": {(3, 1, 6)}}),
+    Told(SUMMED_UP, "yes", {(1, "A", 1, None)}, {}, {"o": {(3, 1, 6)}}),
+    Told(SUMMED_UP, "yes", {(1, "A", 1, None)}, {"c": {(2, "B")}}, constraint=FOREIGN),
+    Told(SUMMED_UP, "yes", {(1, "A", 1, None)}, {"c": {(1, "B")}}, {"c": {(1, "A")}}),
     Told(UNMATCHED, "yes", {(1, "A")}, {"o": {(3, 1, 6)}}, constraint=FOREIGN),
     Told(UNMATCHED, "yes", {(1, "A")}, {}, {"c": {(7, "B")}, "o": {(3, 7, 6)}}, FOREIGN),
     Told(UNMATCHED, "undecided", {(1, "A")}, {}, {"o": {(3, 7, 6)}}, FOREIGN),
