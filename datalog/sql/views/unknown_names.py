@@ -38,6 +38,14 @@ _FILES = ("parquet", "csv", "json", "orc", "delta", "text", "avro", "binaryfile"
 """What stands before the path of a file in FROM."""
 
 
+def _is_made_up(column: exp.Column, aliases: Iterable[str]) -> bool:
+    """Whether a name may be Spark's for a column without one, `count(1)`, all columns, or a part of a column's value."""
+    first, *more = column.parts
+    if more and first.name.casefold() in aliases:
+        return True
+    return not column.name.isidentifier() or column.name.casefold() == "all"
+
+
 def report_unknown(tree: exp.Expr, catalogue: Catalogue, problems: Problems) -> Columns:
     """Notes names of a query that are wrong (DL101, DL403, DL404); the names of its columns."""
     return _Names(catalogue, problems).query(tree)
@@ -120,6 +128,11 @@ class _Names:
             value = tree.args.get(clause)
             for one in value if isinstance(value, list) else [value]:
                 self._expression(one, its)
+        first = replace(named, scope=replace(named.scope, aliases_first=True))
+        order = tree.args.get("order")
+        for one in () if order is None else order.expressions:
+            if not any(_is_made_up(column, aliases) for column in one.find_all(exp.Column)):
+                self._expression(one, first)
         return names
 
     def _items(self, tree: exp.Select, place: _Place) -> tuple[Columns, dict[str, Variable]]:

@@ -25,6 +25,13 @@ def found(query: str) -> tuple[Diagnostic, ...]:
     ("query", "code", "at", "hint"),
     [
         (f"select o.id, c.nmae {LEFT}", "DL404", "c.nmae", "a column `name` exists"),
+        ("select id from orders order by totla limit 5", "DL404", "totla", "a column `total` exists"),
+        (
+            "select customer, sum(total) as t from orders group by customer order by sum(totla) desc limit 5",
+            "DL404",
+            "totla",
+            "a column `total` exists",
+        ),
         (f"select o.id, c.name {LEFT} and c.idd > 1", "DL404", "c.idd", "a column `id` exists"),
         (f"select o.id, c.name {LEFT} where o.totla > 1", "DL404", "o.totla", "a column `total` exists"),
         (f"select o.id, cc.name {LEFT}", "DL101", "cc.name", "a table `c` exists"),
