@@ -43,7 +43,8 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, tuple[int, int] | 
     if _WIDE.search(line) and not named:
         return refused(f"a decimal has more digits than DuckDB holds: {line}")
     if isinstance(failure, _VALUES) and not named:
-        return input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed: {line}")
+        hint = "guard it in the view that computes it: `x / nullif(y, 0)`, or a type that holds the value"
+        return input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed: {line}", hint)
     other = next((file for file in named or files if mark(file) != files[file]), None)
     if other is not None:
         return changed(other)

@@ -39,7 +39,7 @@ _FILES = ("parquet", "csv", "json", "orc", "delta", "text", "avro", "binaryfile"
 
 
 def _is_made_up(column: exp.Column, aliases: Iterable[str]) -> bool:
-    """Whether a name may be Spark's for a column without one, `count(1)`, all columns, or a part of a column's value."""
+    """Whether a name may be Spark's for a column without one, `count(1)`, or all columns, or part of a value."""
     first, *more = column.parts
     if more and first.name.casefold() in aliases:
         return True
