@@ -92,6 +92,7 @@ class Searches(Generic[D]):
     whole: NewStates | None
     neighbourhoods: Iterator[Neighbourhood]
     seconds: float
+    rows: int
     spent: float = 0
     _steps: list[_Step] = field(default_factory=list)
     _found: dict[str, Found | None] = field(default_factory=dict)
@@ -112,8 +113,11 @@ class Searches(Generic[D]):
         for step in self._every_step():
             found = step.of(view)
             answer = found.answer
-            if not isinstance(answer, Open) or process_time() - start > self.seconds:
+            if not isinstance(answer, Open):
                 break
+            if process_time() - start > self.seconds:  # more rows would be looked at if there were time
+                is_small = answer.larger == "rows" and step.near.size < self.rows
+                return replace(found, answer=replace(answer, larger="seconds")) if is_small else found
             if answer.is_final and not step.may_be_no:
                 break
         return found
@@ -169,7 +173,7 @@ def searches(known: Knowledge[D]) -> Searches[D]:
         seconds = min(known.decision.budget_s, max(MOST_SECONDS, known.decision.search.seconds))
         whole = None if given is None else NewStates(given, seconds)
         limit = seconds if whole else known.decision.search.within(seconds)
-        known.kept[Searches] = Searches(whole, neighbourhoods(known), limit)
+        known.kept[Searches] = Searches(whole, neighbourhoods(known), limit, known.decision.search.rows)
     found: Searches[D] = known.kept[Searches]
     return found
 
