@@ -13,8 +13,9 @@ Conditions of soundness:
 
 1. Rows of `kept` stand once, and so do those of each side: keys say so, which whoever makes views of them finds out.
    Then a row of the kept side, and what is joined with it, is what its columns in the view are.
-2. Each column is computed from the kept side alone, or from one side alone; of a side's sources all columns are of
-   tables: one that a query in FROM computes is null in a row without a partner, whatever it is computed from.
+2. Each column is computed from the kept side alone, from one side alone, or from other columns of the view
+   (`outer_computed.py`). Of a side's sources all columns are of tables, or of a query that groups (`outer_sources.py`):
+   one that a query in FROM computes is null in a row without a partner, whatever it is computed from.
 3. One column of each side tells rows without a partner: it is null in these alone, or a count that is 0 in these alone.
    Or a row of the kept side has at most one partner, by a key: then a row without one, and one with a partner all of
    whose columns are null, are the same row of the view, and the side is that of the other partners. Of a side that
